@@ -1,0 +1,179 @@
+"""Treebanks: ``read`` and ``write`` trees in any format of the field, as a stream.
+
+    for tree in read("negra.export"): …
+    write(trees, "negra.dbr")
+
+The format follows from the name, for reading also from the content; ``FORMATS`` lists what there is. Files may be
+compressed (.gz, .bz2, .xz), ``-`` is standard input or output, and folders and archives (.tar.gz, .zip …)
+are read file by file.
+
+A sentence keeps its id through every conversion. In a folder or an archive, where ids are only unique
+within a file, the file's name goes in front: ``maz-00001/s2165``. Sentences without an id get their number.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from os import PathLike, fspath
+
+from discotree.errors import TreebankError
+from discotree.heads import HeadRules
+from discotree.tree import Tree
+from discotree.treebank.alpino import read_alpino, write_alpino
+from discotree.treebank.brackets import read_penn, read_psd, write_penn, write_psd
+from discotree.treebank.conllu import read_conllu, write_conllu
+from discotree.treebank.discbracket import read_discbracket, write_discbracket
+from discotree.treebank.export import read_export, write_export, write_export3
+from discotree.treebank.source import (
+    PEEK,
+    ErrorHandler,
+    Source,
+    base_name,
+    is_archive,
+    open_all,
+    readable,
+    stop,
+    writable,
+)
+from discotree.treebank.tigerxml import read_tigerxml, write_tigerxml
+
+__all__ = ["FORMATS", "Format", "guess_format", "read", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A treebank format. ``looks_like`` is searched in the first bytes of a file."""
+
+    read: Callable[[Source], Iterator[Tree]]
+    write: Callable[[Iterable[Tree]], Iterator[str]]
+    suffixes: tuple[str, ...]
+    looks_like: bytes
+
+
+FORMATS: dict[str, Format] = {
+    "export": Format(read_export, write_export, (".export", ".negra"), rb"(?m)^#(BOS|FORMAT)[ \t]"),
+    "export3": Format(read_export, write_export3, (".export3",), rb"(?m)^#FORMAT[ \t]+3"),
+    "tigerxml": Format(read_tigerxml, write_tigerxml, (".tigerxml", ".tiger.xml"), rb"<corpus[\s>]|<s\s[^>]*id="),
+    "alpino": Format(read_alpino, write_alpino, (".alpino", ".alpino.xml"), rb"<alpino_ds"),
+    "discbracket": Format(
+        read_discbracket, write_discbracket, (".dbr", ".discbracket"), rb"(?m)^ *\([^\n]*\([^\s()]+ \d+=[^\s()]+\)"
+    ),
+    "psd": Format(read_psd, write_psd, (".psd",), rb"\(ID "),
+    "penn": Format(read_penn, write_penn, (".mrg", ".ptb", ".tree", ".trees", ".penn", ".bracket"), rb"(?m)^\s*\("),
+    "conllu": Format(
+        read_conllu,
+        lambda trees: write_conllu(trees, HeadRules({}, marked_first=True)),
+        (".conllu", ".conll", ".conllx"),
+        rb"(?m)^1\t[^\t\n]*\t",
+    ),
+}
+GUESSED = ("export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")  # tried in this order
+XML_SUFFIX = ".xml"  # two formats have it: the content decides
+
+
+def guess_format(name: str, beginning: bytes = b"") -> str | None:
+    """The format of a file, by its suffix or else by how it begins."""
+    base = base_name(name).lower()
+    for key, form in FORMATS.items():
+        if base.endswith(form.suffixes):
+            return key
+    for key in GUESSED:
+        if re.search(FORMATS[key].looks_like, beginning):
+            return key
+    return None
+
+
+def read(
+    path: str | PathLike[str],
+    format: str | None = None,
+    *,
+    encoding: str | None = None,
+    on_error: ErrorHandler = stop,
+) -> Iterator[Tree]:
+    """Read trees one by one.
+
+    A broken tree raises a TreebankError with its address. To skip broken trees, pass what is to happen
+    with the errors instead: ``errors = []; read(path, on_error=errors.append)``.
+    """
+    path = fspath(path)
+    chosen = _format(format) if format else None
+
+    def wanted(name: str) -> bool:
+        return chosen is not None or base_name(name).endswith(XML_SUFFIX) or guess_format(name) is not None
+
+    found = False
+    with readable(path):
+        for source in open_all(path, wanted):
+            found = True
+            source = replace(source, encoding=encoding, on_error=on_error)
+            reader = (chosen or _guessed(source)).read
+            for tree in reader(source):
+                yield replace(tree, id=_prefixed(source.stem, tree.id)) if source.stem else tree
+    if not found:
+        known = ", ".join(sorted(suffix for form in FORMATS.values() for suffix in form.suffixes))
+        raise TreebankError(f"holds no treebank file ({known}, {XML_SUFFIX})", path)
+
+
+def _prefixed(stem: str, identity: str) -> str:
+    return identity if identity == stem or identity.startswith(f"{stem}/") else f"{stem}/{identity}"
+
+
+def _guessed(source: Source) -> Format:
+    peek = getattr(source.stream, "peek", None)
+    beginning = peek(PEEK)[:PEEK] if peek else b""
+    name = guess_format(source.name, beginning)
+    if name is None:
+        raise TreebankError(f"what format is this? Name one of {', '.join(FORMATS)}", source.name)
+    return FORMATS[name]
+
+
+def _format(name: str) -> Format:
+    try:
+        return FORMATS[name]
+    except KeyError:
+        raise TreebankError(f"there is no format {name!r}; there are {', '.join(FORMATS)}") from None
+
+
+def write(
+    trees: Iterable[Tree],
+    path: str | PathLike[str],
+    format: str | None = None,
+    *,
+    encoding: str = "utf-8",
+    heads: HeadRules | None = None,
+) -> int:
+    """Write trees and say how many. The file appears when all of them are written, or not at all.
+
+    ``heads`` is for CoNLL-U, which holds the encoding; without it, children marked as heads are heads.
+    """
+    path = fspath(path)
+    name = format or guess_format(path)
+    if name is None:
+        hint = "an .xml file may be tigerxml or alpino; " if base_name(path).endswith(XML_SUFFIX) else ""
+        raise TreebankError(f"write in what format? {hint}Name one of {', '.join(FORMATS)}", path)
+    chosen = _format(name)
+    if is_archive(path):
+        raise TreebankError("archives can be read but not written", path)
+    count = 0
+    current = ""
+
+    def counted() -> Iterator[Tree]:
+        nonlocal count, current
+        for tree in trees:
+            current = tree.id
+            yield tree
+            count += 1
+
+    pieces = write_conllu(counted(), heads) if heads and name == "conllu" else chosen.write(counted())
+    try:
+        with writable(path) as stream:
+            for piece in pieces:
+                stream.write(piece.encode(encoding))
+    except UnicodeEncodeError as error:
+        unwritable = error.object[error.start]
+        raise TreebankError(f"sentence {current}: {unwritable!r} cannot be written in {encoding}", path) from None
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise TreebankError(f"cannot be written: {error.strerror or error}", path) from None
+    return count

@@ -1,0 +1,221 @@
+"""Where trees come from and go to: files, folders, archives, standard streams, compressed or not.
+
+A ``Source`` is one open file with the address that errors need. Output is written under a temporary name
+and renamed when it is complete, so that a crash, a full disk or a second process leaves either the old
+file or the new one.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import tarfile
+import uuid
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, BinaryIO, cast
+
+from discotree.errors import TreebankError
+
+STANDARD_STREAM = "-"
+COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
+PEEK = 16384  # bytes that a format is guessed from
+
+ErrorHandler = Callable[[TreebankError], None]
+
+
+def stop(error: TreebankError) -> None:
+    """The default for broken trees: stop at the first one."""
+    raise error
+
+
+@dataclass
+class Source:
+    """One open file. ``encoding`` is None where the format is to find out."""
+
+    name: str
+    stream: BinaryIO
+    encoding: str | None = None
+    on_error: ErrorHandler = stop
+    stem: str = ""
+
+    def error(self, line: int, message: str) -> TreebankError:
+        return TreebankError(message, self.name, line)
+
+    def broken(self, line: int, message: str) -> None:
+        """Report a broken tree: raises unless broken trees are to be skipped."""
+        self.on_error(self.error(line, message))
+
+    def lines(self, fallback: str | None = None) -> Iterator[tuple[int, str]]:
+        """Number and text of every line, without its end.
+
+        Undecodable bytes are an error with an address. With a ``fallback`` encoding, a file that was pure
+        ASCII up to the first byte that is not UTF-8 is read in that encoding from there on.
+        """
+        encoding = self.encoding or "utf-8"
+        only_ascii = self.encoding is None
+        for number, raw in enumerate(self.stream, 1):
+            if raw.isascii():
+                text = raw.decode("ascii")
+            else:
+                try:
+                    text = raw.decode(encoding)
+                except UnicodeDecodeError as error:
+                    if not (fallback and only_ascii):
+                        raise self.error(number, _undecodable(encoding, error, raw)) from None
+                    encoding = fallback
+                    text = raw.decode(encoding)
+                only_ascii = False
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            yield number, text.rstrip("\r\n")
+
+
+def _undecodable(encoding: str, error: UnicodeDecodeError, raw: bytes) -> str:
+    return f"byte {raw[error.start]:#04x} is not {encoding}; name the file's encoding if it has another"
+
+
+def base_name(name: str) -> str:
+    """A file's name without folders and without the suffixes that say how it is packed."""
+    base = PurePosixPath(name).name
+    for suffix in COMPRESSED:
+        base = base.removesuffix(suffix)
+    return base
+
+
+def is_archive(name: str) -> bool:
+    return name.lower().endswith(ARCHIVES)
+
+
+def open_compressed(raw: IO[bytes], name: str) -> BinaryIO:
+    """The content of an open file, unpacked where its name says that it is packed."""
+    for suffix, opener in COMPRESSED.items():
+        if name.endswith(suffix):
+            return cast(BinaryIO, io.BufferedReader(opener(raw, "rb")))
+    return cast(BinaryIO, raw)
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Turn what the operating system and the packers say into a TreebankError."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise TreebankError(f"cannot be read: {reason}", path) from None
+    except (RuntimeError, NotImplementedError) as error:  # zipfile: encrypted, or packed in an unknown way
+        raise TreebankError(f"cannot be read: {error}", path) from None
+
+
+def open_all(path: str, wanted: Callable[[str], bool]) -> Iterator[Source]:
+    """Open what ``path`` names, one file after the other, in the order of their names.
+
+    ``wanted`` chooses, by name, among the files of a folder or an archive. Those get a ``stem``: the part
+    of their name that goes in front of their sentences' ids.
+    """
+    if path == STANDARD_STREAM:
+        yield Source("<stdin>", cast(BinaryIO, sys.stdin.buffer))
+    elif os.path.isdir(path):
+        files = [str(p) for p in Path(path).rglob("*") if wanted(p.name) and p.is_file()]
+        files.sort(key=_natural)
+        for file, stem in zip(files, _stems([os.path.relpath(f, path) for f in files]), strict=True):
+            with open(file, "rb") as raw, open_compressed(raw, file) as stream:
+                yield Source(file, stream, stem=stem)
+    elif path.lower().endswith(".zip"):
+        with zipfile.ZipFile(path) as archive:
+            names = sorted((n for n in archive.namelist() if wanted(n)), key=_natural)
+            for name, stem in zip(names, _stems(names), strict=True):
+                with archive.open(name) as packed, open_compressed(packed, name) as stream:
+                    yield Source(f"{path}/{name}", stream, stem=stem)
+    elif is_archive(path):
+        yield from _open_tar(path, wanted)
+    else:
+        with open(path, "rb") as raw, open_compressed(raw, path) as stream:
+            yield Source(path, stream)
+
+
+def _open_tar(path: str, wanted: Callable[[str], bool]) -> Iterator[Source]:
+    """In the archive's own order: going back and forth in a compressed stream costs too much."""
+    with tarfile.open(path) as archive:
+        names = [m.name for m in archive if m.isfile() and wanted(m.name)]
+    stems = dict(zip(names, _stems(names), strict=True))
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            if member.name in stems and member.isfile():
+                raw = archive.extractfile(member)
+                assert raw is not None  # a plain file has content
+                with raw, open_compressed(raw, member.name) as stream:
+                    yield Source(f"{path}/{member.name}", stream, stem=stems[member.name])
+
+
+def _stems(names: list[str]) -> list[str]:
+    """What tells files apart: their names without suffixes and without the ``_parts`` all end in.
+
+    Where two files in different folders have one name, the folders stay in.
+    """
+    paths = [PurePosixPath(name.replace(os.sep, "/")) for name in names]
+    stems = [base_name(path.name).rpartition(".")[0] or path.name for path in paths]
+    if len(set(stems)) < len(stems):
+        return [str(path.with_name(stem)) for path, stem in zip(paths, stems, strict=True)]
+    parts = [stem.split("_") for stem in stems]
+    while len(parts) > 1 and all(len(p) > 1 and p[-1] == parts[0][-1] for p in parts):
+        parts = [p[:-1] for p in parts]
+    return ["_".join(p) for p in parts]
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """Sort 2.xml before 10.xml."""
+    pieces: list[tuple[int, int, str]] = []
+    digits = text = ""
+    for char in name + "\0":
+        if char.isascii() and char.isdigit():
+            digits += char
+        else:
+            if digits:
+                pieces.append((0, int(digits[:4000]), digits))
+                digits = ""
+            text = char
+            pieces.append((1, 0, text))
+    return pieces
+
+
+@contextmanager
+def writable(path: str) -> Iterator[BinaryIO]:
+    """Open for writing. A regular file appears under its name only when all is written."""
+    if path == STANDARD_STREAM:
+        yield cast(BinaryIO, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device cannot be replaced
+        with open(target, "wb") as raw, _compressing(raw, path) as stream:
+            yield stream
+        return
+    temporary = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
+    try:
+        with open(temporary, "xb") as raw:
+            with _compressing(raw, path) as stream:
+                yield stream
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.replace(temporary, target)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+@contextmanager
+def _compressing(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
+    for suffix, opener in COMPRESSED.items():
+        if name.endswith(suffix):
+            with opener(raw, "wb") as stream:
+                yield cast(BinaryIO, stream)
+            return
+    yield raw
