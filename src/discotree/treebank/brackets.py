@@ -10,7 +10,8 @@ in their filler: the phrase with their index moves to the nearest of its traces 
 2011). A filler that dominates its trace stays where it is, and so do NP movement and control.
 
 The writer goes the other way: what does not fit between its sisters is written where its words are, and
-an ``*ICH*`` trace tells where it belongs, so that any tree can be written and comes back.
+an ``*ICH*`` trace tells where it belongs, so that any tree can be written and comes back. In ``penn``, an id that
+is not just the tree's number goes into a comment line before it: ``; sent_id = cdb/28``.
 """
 
 import re
@@ -24,6 +25,7 @@ from discotree.treebank.source import Source
 EMPTY_TAG = "-NONE-"
 MOVEMENT = frozenset({"*T*", "*ICH*", "*EXP*", "*RNR*"})
 WRITTEN_TRACE = "*ICH*"
+ID_COMMENT = "; sent_id = "
 PSD_ID = "ID"
 PSD_MARKUP = frozenset({"CODE", "ID", "LB", "METADATA"})  # LB: a line break
 PSD_DASH = "<dash>"  # a hyphen inside a word, where - goes before the lemma
@@ -64,9 +66,9 @@ def read_psd(source: Source) -> Iterator[Tree]:
 
 
 def _read(source: Source, psd: bool) -> Iterator[Tree]:
-    for number, top in enumerate(_brackets(source), 1):
+    for number, (top, identity) in enumerate(_brackets(source), 1):
         try:
-            tree = _tree(top, str(number), psd)
+            tree = _tree(top, identity or str(number), psd)
         except TreeError as error:
             source.broken(top.line, str(error))
         else:
@@ -74,11 +76,14 @@ def _read(source: Source, psd: bool) -> Iterator[Tree]:
                 yield tree
 
 
-def _brackets(source: Source) -> Iterator[_Item]:
-    """The outermost brackets of a file."""
+def _brackets(source: Source) -> Iterator[tuple[_Item, str]]:
+    """The outermost brackets of a file, each with the id from the comment before it."""
     current: _Item | None = None
+    identity = ""
     for number, line in source.lines():
         if current is None and line.startswith(_BETWEEN_TREES):
+            if line.startswith(ID_COMMENT):
+                identity = line[len(ID_COMMENT) :].strip()
             continue
         for piece in _PIECE.findall(line):
             if piece == "(":
@@ -90,7 +95,8 @@ def _brackets(source: Source) -> Iterator[_Item]:
                 source.broken(number, f"expected '(', got {piece!r}")
             elif piece == ")":
                 if current.parent is None:
-                    yield current
+                    yield current, identity
+                    identity = ""
                 current = current.parent
             elif not current.label and not current.children:
                 current.label = piece
@@ -105,9 +111,8 @@ def _brackets(source: Source) -> Iterator[_Item]:
         source.broken(current.line, "the file ends inside this tree: ')' expected")
 
 
-def _tree(top: _Item, number: str, psd: bool) -> Tree | None:
+def _tree(top: _Item, identity: str, psd: bool) -> Tree | None:
     """A tree, or None where nothing is left without empty elements and mark-up."""
-    identity = number
     if psd:
         for child in top.children:
             if child.label == PSD_ID and child.word:
@@ -253,7 +258,9 @@ def _token(leaf: _Item, psd: bool) -> Token:
 
 def write_penn(trees: Iterable[Tree]) -> Iterator[str]:
     """One tree a line, in an outer bracket without a label."""
-    for tree in trees:
+    for number, tree in zip(count(1), trees, strict=False):
+        if tree.id and tree.id != str(number):
+            yield f"{ID_COMMENT}{' '.join(tree.id.split())}\n"
         yield f"( {_brackets_of(tree, psd=False)})\n"
 
 

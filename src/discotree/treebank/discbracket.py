@@ -3,13 +3,14 @@
     (ROOT (S (NP (PPER 0=Es) (NP (PIAT 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)) ($. 4=.))
 
 Brackets in words are ``#LRB#`` and ``#RRB#``, in labels they become ``[`` and ``]`` (so ``$(`` is ``$[``, which is
-turned back). After a tab a line may carry a comment; we keep the sentence's id there and take a comment
-of one word for an id. Trees without one are numbered by their lines. Lemmas, morphology, functions and
+turned back). After a tab a line may carry a comment; a comment of one word is taken for the sentence's
+id, and an id that is not just the tree's number is kept there. Lemmas, morphology, functions and
 secondary edges have no place in this format.
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import count
 
 from discotree.errors import TreebankError, TreeError
 from discotree.tree import Node, Token, Tree
@@ -88,11 +89,11 @@ def _finished(
 
 
 def write_discbracket(trees: Iterable[Tree]) -> Iterator[str]:
-    for tree in trees:
+    for number, tree in zip(count(1), trees, strict=False):
         for word in tree.words:
             if not word or _SPACE.search(word):
                 raise TreebankError(f"sentence {tree.id}: the word {word!r} has a space, which discbracket cannot hold")
-        note = _SPACE.sub(" ", tree.id or tree.comment)
+        note = _SPACE.sub(" ", tree.id if tree.id != str(number) else tree.comment)
         yield format_discbracket(tree) + (f"\t{note}\n" if note else "\n")
 
 
