@@ -1,4 +1,4 @@
-r"""Constituents as augmented dependencies, and back: section 2 of the paper, made lossless and total.
+"""Constituents as augmented dependencies, and back: section 2 of the paper, made lossless and total.
 
 Every node has a head word, found by head rules; the nodes that share a head word form its *spine*. A
 child that is not the head of its node becomes an arc from the node's head word to its own, labelled with
@@ -8,11 +8,10 @@ word of the sentence hangs on the dummy root (-1) with the label ``ROOT``.
 Beyond the paper, so that ``to_tree(to_dependencies(t)) == t``:
 
 * A chain of nodes with one child each is one level, its labels joined from top to bottom: ``S+VP#1``.
-  Over a single word, where no arc can carry it, the chain stands in ``unaries``. A ``+`` that belongs to
-  a label is written ``\+``.
+  Over a single word, where no arc can carry it, the chain stands in ``unaries``.
 * The functions of all nodes on a word's spine stand in ``functions``, from bottom to top.
 * The root's label and the sentence's id travel along. The root needs no arc when it has one child.
-  Its label below the top is written ``\^ROOT``.
+* What could be misread in a label is escaped (see labels.py).
 
 ``to_tree`` makes a tree of *any* arcs that form a tree, with *any* labels, by these rules alone:
 
@@ -22,26 +21,17 @@ Beyond the paper, so that ``to_tree(to_dependencies(t)) == t``:
 * Labels on arcs from the dummy root are ignored; several such arcs meet at the root.
 """
 
-import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from discotree.errors import EncodingError
 from discotree.heads import HeadRules
+from discotree.labels import JOINER, LEVEL, escape, split_chain, split_level
 from discotree.tree import NONE, ROOT, Node, Token, Tree
 
-LEVEL = "#"  # between a label and its height on the spine
-JOINER = "+"  # between the labels of a unary chain, the topmost first
-ESCAPE = "\\"  # before a joiner or an escape that belongs to a label
-NOT_THE_ROOT = "\\^"  # before a root label below the top that is meant so
 DUMMY_ROOT = -1
 ROOT_LABEL = "ROOT"  # the label of the arc from the dummy root
-
-_SPECIAL = re.compile(r"[\\+]")
-_PIECE = re.compile(r"\\.?|[^\\+]+|\+", re.DOTALL)  # an escaped character, plain text, or a joiner
-_MAX_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +82,7 @@ def to_dependencies(tree: Tree, rules: HeadRules, unaries: Literal["keep", "drop
             if keep or node is root:
                 roles.append(node.function)
                 if node is not root:
-                    labels.append(_escaped(node.label, root.label))
+                    labels.append(escape(node.label, root.label))
             below = node.children[0]
             if below.__class__ is int:
                 chains[below] = JOINER.join(labels)
@@ -101,7 +91,7 @@ def to_dependencies(tree: Tree, rules: HeadRules, unaries: Literal["keep", "drop
             node = below  # type: ignore[assignment]
         else:
             roles.append(node.function)
-            label = _escaped(node.label, "" if node is root else root.label)
+            label = escape(node.label, "" if node is root else root.label)
             branching.append((node, JOINER.join([*labels, label]) if labels else label, roles))
             stack.extend(node.children)
     heads, arcs = _arcs(tokens, branching, rules, functions)
@@ -164,7 +154,7 @@ def to_tree(dependencies: Dependencies) -> Tree:
         roles = list(reversed(dependencies.functions[position])) if dependencies.functions else []
         parts: list[Node | int] = [position]
         if unaries and unaries[position]:
-            parts = _grow(parts, _split(unaries[position], root), roles)
+            parts = _grow(parts, split_chain(unaries[position], root), roles)
         dependents = below[position]
         if dependents:
             for labels, group in _levels(dependents, dependencies.labels, root):
@@ -186,51 +176,18 @@ def _grow(parts: list[Node | int], labels: tuple[str, ...], roles: list[str]) ->
 def _levels(dependents: list[int], labels: tuple[str, ...], root: str) -> list[tuple[tuple[str, ...], list[int]]]:
     """The phrases of one spine, lowest first: their chain of labels and the dependents that join there."""
     if len(dependents) == 1:
-        chain, _ = _parsed(labels[dependents[0]], root)
+        chain, _ = split_level(labels[dependents[0]], root)
         return [(chain, dependents)]
     groups: dict[int, list[int]] = {}
     for dependent in dependents:
-        groups.setdefault(_parsed(labels[dependent], root)[1], []).append(dependent)
+        groups.setdefault(split_level(labels[dependent], root)[1], []).append(dependent)
     levels = []
     for level in sorted(groups):
         group = groups[level]
         label = labels[group[0]]
         if any(labels[dependent] != label for dependent in group):
-            names = Counter(_parsed(labels[dependent], root)[0] for dependent in group)
+            names = Counter(split_level(labels[dependent], root)[0] for dependent in group)
             levels.append((names.most_common(1)[0][0], group))  # ties: the first seen, the leftmost
         else:
-            levels.append((_parsed(label, root)[0], group))
+            levels.append((split_level(label, root)[0], group))
     return levels
-
-
-@lru_cache(maxsize=50_000)
-def _parsed(label: str, root: str) -> tuple[tuple[str, ...], int]:
-    """The chain of labels and the level of an arc's label."""
-    name, separator, level = label.rpartition(LEVEL)
-    if separator and level.isascii() and level.isdecimal() and len(level) <= _MAX_DIGITS:
-        return _split(name, root), int(level)
-    return _split(label, root), 1
-
-
-@lru_cache(maxsize=50_000)
-def _split(chain: str, root: str) -> tuple[str, ...]:
-    """The labels of a chain, top to bottom, unescaped and without root labels."""
-    parts = [""]
-    for piece in _PIECE.findall(chain):
-        if piece == JOINER:
-            parts.append("")
-        else:
-            parts[-1] += piece
-    raw_root = _escaped(root, "")
-    return tuple(_unescaped(part) or NONE for part in parts if part != raw_root)
-
-
-def _escaped(label: str, root: str) -> str:
-    escaped = _SPECIAL.sub(r"\\\g<0>", label) if JOINER in label or ESCAPE in label else label
-    return NOT_THE_ROOT + escaped if label == root else escaped
-
-
-def _unescaped(label: str) -> str:
-    if ESCAPE not in label:
-        return label
-    return re.sub(r"\\(.)", r"\1", label.removeprefix(NOT_THE_ROOT), flags=re.DOTALL)

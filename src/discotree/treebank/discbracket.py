@@ -21,14 +21,14 @@ _SPACE = re.compile(r"[ \t\r\n]")
 
 
 def read_discbracket(source: Source) -> Iterator[Tree]:
-    count = 0
+    seen = 0
     for number, line in source.lines():
         text, _, comment = line.partition("\t")
         text = text.strip(" ")
         if not text:
             continue
-        count += 1
-        identity = comment if comment and " " not in comment else str(count)
+        seen += 1
+        identity = comment if comment and " " not in comment else str(seen)
         try:
             yield parse_discbracket(text, identity, "" if identity == comment else comment)
         except TreeError as error:
