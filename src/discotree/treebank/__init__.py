@@ -11,9 +11,11 @@ A sentence keeps its id through every conversion. In a folder or an archive, whe
 within a file, the file's name goes in front: ``maz-00001/s2165``. Sentences without an id get their number.
 """
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from os import PathLike, fspath
 
 from discotree.errors import TreebankError
@@ -67,6 +69,7 @@ FORMATS: dict[str, Format] = {
         rb"(?m)^1\t[^\t\n]*\t",
     ),
 }
+ALL_SUFFIXES = tuple(suffix for form in FORMATS.values() for suffix in form.suffixes)
 GUESSED = ("export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")  # tried in this order
 XML_SUFFIX = ".xml"  # two formats have it: the content decides
 
@@ -97,21 +100,23 @@ def read(
     """
     path = fspath(path)
     chosen = _format(format) if format else None
+    _check_encoding(encoding or "utf-8")
 
-    def wanted(name: str) -> bool:
-        return chosen is not None or base_name(name).endswith(XML_SUFFIX) or guess_format(name) is not None
+    def choose(names: list[str]) -> list[str]:
+        suffixes = (*(chosen.suffixes if chosen else ALL_SUFFIXES), XML_SUFFIX)
+        matching = [name for name in names if base_name(name).lower().endswith(suffixes)]
+        return matching if matching or not chosen else names
 
     found = False
     with readable(path):
-        for source in open_all(path, wanted):
+        for source in open_all(path, choose):
             found = True
             source = replace(source, encoding=encoding, on_error=on_error)
             reader = (chosen or _guessed(source)).read
             for tree in reader(source):
                 yield replace(tree, id=_prefixed(source.stem, tree.id)) if source.stem else tree
     if not found:
-        known = ", ".join(sorted(suffix for form in FORMATS.values() for suffix in form.suffixes))
-        raise TreebankError(f"holds no treebank file ({known}, {XML_SUFFIX})", path)
+        raise TreebankError(f"holds no treebank file ({', '.join([*ALL_SUFFIXES, XML_SUFFIX])})", path)
 
 
 def _prefixed(stem: str, identity: str) -> str:
@@ -134,6 +139,13 @@ def _format(name: str) -> Format:
         raise TreebankError(f"there is no format {name!r}; there are {', '.join(FORMATS)}") from None
 
 
+def _check_encoding(name: str) -> None:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise TreebankError(f"there is no encoding {name!r}") from None
+
+
 def write(
     trees: Iterable[Tree],
     path: str | PathLike[str],
@@ -154,12 +166,15 @@ def write(
     chosen = _format(name)
     if is_archive(path):
         raise TreebankError("archives can be read but not written", path)
+    _check_encoding(encoding)
     count = 0
     current = ""
+    trees = iter(trees)
+    first = list(islice(trees, 1))  # so that input that cannot be read leaves the output alone
 
     def counted() -> Iterator[Tree]:
         nonlocal count, current
-        for tree in trees:
+        for tree in chain(first, trees):
             current = tree.id
             yield tree
             count += 1

@@ -110,41 +110,46 @@ def readable(path: str) -> Iterator[None]:
     except (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise TreebankError(f"cannot be read: {reason}", path) from None
-    except (RuntimeError, NotImplementedError) as error:  # zipfile: encrypted, or packed in an unknown way
-        raise TreebankError(f"cannot be read: {error}", path) from None
 
 
-def open_all(path: str, wanted: Callable[[str], bool]) -> Iterator[Source]:
+def open_all(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[Source]:
     """Open what ``path`` names, one file after the other, in the order of their names.
 
-    ``wanted`` chooses, by name, among the files of a folder or an archive. Those get a ``stem``: the part
-    of their name that goes in front of their sentences' ids.
+    ``choose`` picks, by name, among the files of a folder or an archive. Those get a ``stem``: the part of their
+    name that goes in front of their sentences' ids.
     """
     if path == STANDARD_STREAM:
         yield Source("<stdin>", cast(BinaryIO, sys.stdin.buffer))
     elif os.path.isdir(path):
-        files = [str(p) for p in Path(path).rglob("*") if wanted(p.name) and p.is_file()]
+        files = choose([str(p) for p in Path(path).rglob("*") if p.is_file()])
         files.sort(key=_natural)
         for file, stem in zip(files, _stems([os.path.relpath(f, path) for f in files]), strict=True):
             with open(file, "rb") as raw, open_compressed(raw, file) as stream:
                 yield Source(file, stream, stem=stem)
     elif path.lower().endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
-            names = sorted((n for n in archive.namelist() if wanted(n)), key=_natural)
+            names = sorted(choose([info.filename for info in archive.infolist() if not info.is_dir()]), key=_natural)
             for name, stem in zip(names, _stems(names), strict=True):
-                with archive.open(name) as packed, open_compressed(packed, name) as stream:
+                with _open_member(archive, name) as packed, open_compressed(packed, name) as stream:
                     yield Source(f"{path}/{name}", stream, stem=stem)
     elif is_archive(path):
-        yield from _open_tar(path, wanted)
+        yield from _open_tar(path, choose)
     else:
         with open(path, "rb") as raw, open_compressed(raw, path) as stream:
             yield Source(path, stream)
 
 
-def _open_tar(path: str, wanted: Callable[[str], bool]) -> Iterator[Source]:
+def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    try:
+        return archive.open(name)
+    except (RuntimeError, NotImplementedError) as error:  # encrypted, or packed in an unknown way
+        raise zipfile.BadZipFile(str(error)) from None
+
+
+def _open_tar(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[Source]:
     """In the archive's own order: going back and forth in a compressed stream costs too much."""
     with tarfile.open(path) as archive:
-        names = [m.name for m in archive if m.isfile() and wanted(m.name)]
+        names = choose([member.name for member in archive if member.isfile()])
     stems = dict(zip(names, _stems(names), strict=True))
     with tarfile.open(path, "r|*") as archive:
         for member in archive:

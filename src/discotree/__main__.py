@@ -1,0 +1,3 @@
+from discotree.cli import main
+
+main()

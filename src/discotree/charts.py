@@ -1,0 +1,66 @@
+"""Bar charts as SVG: self-contained, readable in light and dark, without a plotting library."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+WIDTH, HEIGHT = 640, 280
+LEFT, RIGHT, TOP, BOTTOM = 16, 16, 40, 56
+STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600;font-size:14px}"
+    "rect{fill:#3b6ea5}line{stroke:#888}.page{fill:#fff}"
+    "@media(prefers-color-scheme:dark){text{fill:#ddd}rect{fill:#7fb0e0}.page{fill:#1b1b1b}}"
+)
+
+
+@dataclass(frozen=True)
+class Chart:
+    title: str
+    axis: str
+    bars: Sequence[tuple[str, float]]
+    logarithmic: bool = False
+
+
+def svg(charts: Sequence[Chart]) -> str:
+    """The charts, one below the other."""
+    height = HEIGHT * len(charts)
+    pieces = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        f'role="img"><title>{escape("; ".join(chart.title for chart in charts))}</title><style>{STYLE}</style>',
+        f'<rect class="page" width="{WIDTH}" height="{height}"/>',
+    ]
+    for k, chart in enumerate(charts):
+        pieces.append(f'<g transform="translate(0,{k * HEIGHT})">{"".join(_bars(chart))}</g>')
+    return "\n".join(pieces) + "\n</svg>\n"
+
+
+def _bars(chart: Chart) -> list[str]:
+    base = HEIGHT - BOTTOM
+    step = (WIDTH - LEFT - RIGHT) / max(len(chart.bars), 1)
+    every = math.ceil(44 / step)  # labels that do not run into each other
+    largest = max((_scaled(value, chart) for _, value in chart.bars), default=0) or 1
+    note = " (logarithmic)" if chart.logarithmic else ""
+    pieces = [
+        f'<text class="title" x="{LEFT}" y="22">{escape(chart.title)}{note}</text>',
+        f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}"/>',
+        f'<text x="{WIDTH / 2}" y="{HEIGHT - 14}" text-anchor="middle">{escape(chart.axis)}</text>',
+    ]
+    for k, (label, value) in enumerate(chart.bars):
+        height = _scaled(value, chart) / largest * (base - TOP - 16)
+        x = LEFT + k * step
+        middle = x + step / 2
+        pieces.append(
+            f'<rect x="{x + step * 0.1:.1f}" y="{base - height:.1f}" width="{step * 0.8:.1f}" height="{height:.1f}">'
+            f"<title>{escape(label)}: {value:,}</title></rect>"
+        )
+        if k % every == 0:
+            pieces.append(f'<text x="{middle:.1f}" y="{base + 16}" text-anchor="middle">{escape(label)}</text>')
+            if every == 1:
+                top = base - height - 5
+                pieces.append(f'<text x="{middle:.1f}" y="{top:.1f}" text-anchor="middle">{value:,}</text>')
+    return pieces
+
+
+def _scaled(value: float, chart: Chart) -> float:
+    return math.log10(1 + value) if chart.logarithmic else value

@@ -1,0 +1,240 @@
+"""The command line. Exit codes: 0 done, 1 something is wrong with the data, 2 something is wrong with the command."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from discotree import __version__
+from discotree.errors import DiscotreeError, TreebankError
+from discotree.heads import HeadRules
+from discotree.stats import Statistics
+from discotree.transforms import Functions, Punctuation, Root, Unaries, transform
+from discotree.tree import Tree
+from discotree.treebank import FORMATS, guess_format, read, write
+from discotree.treebank.source import STANDARD_STREAM, writable
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Discontinuous constituent trees: convert treebanks, count what is in them.",
+)
+err = Console(stderr=True, highlight=False)
+
+FORMAT_NAMES = ", ".join(FORMATS)
+From = Annotated[str | None, typer.Option("--from", help=f"Format of the input, if not clear: {FORMAT_NAMES}.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of the input, if not UTF-8 (export: or Latin-1).")]
+Skip = Annotated[bool, typer.Option("--skip-broken", help="Skip broken trees, say which, and go on.")]
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: Annotated[bool, typer.Option("--version", help="Say the version and stop.")] = False) -> None:
+    if version:
+        print(f"discotree {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def convert(
+    source: Annotated[str, typer.Argument(metavar="IN", help="A file, a folder, an archive, or - for standard input.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, or - for standard output.")],
+    from_: From = None,
+    to: Annotated[str | None, typer.Option(help="Format of the output, if not clear from its name.")] = None,
+    encoding: Encoding = None,
+    punctuation: Annotated[
+        Punctuation, typer.Option(help="Re-attach it low, remove it, or hang it on the root.")
+    ] = "keep",
+    functions: Annotated[
+        Functions, typer.Option(help="Strip them, join them to labels (NP-SBJ), or split them off.")
+    ] = "keep",
+    unaries: Annotated[Unaries, typer.Option(help="Collapse chains into one label (S+VP), or restore them.")] = "keep",
+    root: Annotated[Root, typer.Option(help="Add a virtual root, or strip it where it has one child.")] = "keep",
+    heads: Annotated[
+        str | None, typer.Option(help="Head rules for conllu: a name (negra, alpino, ptb, icepahc) or a file.")
+    ] = None,
+    marked_heads: Annotated[
+        bool,
+        typer.Option("--marked-heads", help="Children that the treebank marks as heads (HD) win before the rules."),
+    ] = False,
+    ids: Annotated[
+        str | None, typer.Option(help="Only the sentences in this file: ids, or a table with columns id and split.")
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="With --ids: only this part of the table, such as train.")] = None,
+    skip_broken: Skip = False,
+) -> None:
+    """Convert a treebank from one format to another.
+
+    The output appears when it is complete; an error leaves nothing behind.
+    """
+    if split and not ids:
+        raise typer.BadParameter("--split needs a table: --ids FILE")
+    if to is None and guess_format(target) is None and target == STANDARD_STREAM:
+        raise typer.BadParameter("standard output has no name to tell the format from: --to FORMAT")
+    rules = HeadRules.load(heads, marked_first=marked_heads) if heads else HeadRules({}, marked_first=True)
+    errors: list[TreebankError] = []
+    trees = _read(source, from_, encoding, errors if skip_broken else None)
+    if ids:
+        trees = _selected(trees, _ids(ids, split), ids)
+    trees = (
+        transform(tree, punctuation=punctuation, functions=functions, unaries=unaries, root=root) for tree in trees
+    )
+    with _progress() as progress:
+        count = write(progress(trees, "trees"), target, to, heads=rules)
+    _say_skipped(errors)
+    if target != STANDARD_STREAM:
+        err.print(f"{count:,} trees written to {target}", style="dim", soft_wrap=True)
+
+
+@app.command()
+def stats(
+    treebanks: Annotated[list[str], typer.Argument(metavar="TREEBANK…", help="Files, folders, archives, or -.")],
+    from_: From = None,
+    encoding: Encoding = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
+    plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw gap degrees and lengths.")] = None,
+    skip_broken: Skip = False,
+) -> None:
+    """Say what treebanks are made of: sizes, labels, unaries and discontinuity."""
+    results: dict[str, Statistics] = {}
+    errors: list[TreebankError] = []
+    with _progress() as progress:
+        for treebank in treebanks:
+            trees = _read(treebank, from_, encoding, errors if skip_broken else None)
+            results[treebank] = Statistics.of(progress(trees, treebank))
+    total = sum(results.values(), Statistics())
+    if len(results) > 1:
+        results["total"] = total
+    if plot:
+        with writable(plot) as stream:
+            stream.write(total.plot(treebanks[0] if len(treebanks) == 1 else "total").encode())
+    if as_json:
+        print(json.dumps({name: result.figures() for name, result in results.items()}, indent=2, ensure_ascii=False))
+    else:
+        Console(width=None if sys.stdout.isatty() else 200).print(_table(results))
+    _say_skipped(errors)
+
+
+COLUMNS = ("trees", "tokens", "length\nmean / max", "% disc. trees\nraw / no punct.", "% disc.\nconstituents",
+           "labels\n/ tags", "% unary over\nphrase / word")  # fmt: skip
+
+
+def _table(results: dict[str, Statistics]) -> Table:
+    table = Table("treebank", box=None, pad_edge=False)
+    for column in COLUMNS:
+        table.add_column(column, justify="right")
+    for name, result in results.items():
+        f = result.figures()
+        table.add_row(
+            name,
+            f"{f['trees']:,}",
+            f"{f['tokens']:,}",
+            f"{_number(f['mean_length'])} / {f['max_length']}",
+            f"{_number(f['discontinuous_trees_percent'])} / "
+            f"{_number(f['discontinuous_trees_without_punctuation_percent'])}",
+            _number(f["discontinuous_constituents_without_punctuation_percent"]),
+            f"{f['labels']} / {f['tags']}",
+            f"{_number(f['unary_over_phrase_percent'], 2)} / {_number(f['unary_over_word_percent'], 2)}",
+        )
+    return table
+
+
+def _number(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def _read(path: str, format: str | None, encoding: str | None, errors: list[TreebankError] | None) -> Iterator[Tree]:
+    if errors is None:
+        return read(path, format, encoding=encoding)
+    return read(path, format, encoding=encoding, on_error=errors.append)
+
+
+def _say_skipped(errors: list[TreebankError]) -> None:
+    for error in errors[:10]:
+        err.print(f"skipped: {error}", markup=False, soft_wrap=True)
+    if errors:
+        err.print(f"{len(errors):,} broken trees skipped")
+
+
+def _ids(path: str, split: str | None) -> set[str]:
+    """The ids in a file, one a line, or in a tab-separated table with columns id and split."""
+    try:
+        lines = [line for line in Path(path).read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise TreebankError(f"cannot be read: {error}", path) from None
+    header = lines[0].split("\t") if lines else []
+    if "id" not in header:
+        if split:
+            raise TreebankError("a split was named, but the first line has no columns id and split", path, 1)
+        return {line.strip() for line in lines}
+    if split and "split" not in header:
+        raise TreebankError("a split was named, but there is no column split", path, 1)
+    found = set()
+    for number, line in enumerate(lines[1:], 2):
+        row = dict(zip(header, line.split("\t"), strict=False))
+        if "id" not in row:
+            raise TreebankError("the line has no id", path, number)
+        if split is None or row.get("split") == split:
+            found.add(row["id"])
+    if not found:
+        raise TreebankError(f"no sentence belongs to the split {split!r}", path)
+    return found
+
+
+def _selected(trees: Iterable[Tree], wanted: set[str], path: str) -> Iterator[Tree]:
+    missing = set(wanted)
+    for tree in trees:
+        if tree.id in wanted:
+            missing.discard(tree.id)
+            yield tree
+    if missing:
+        some = ", ".join(sorted(missing)[:5])
+        raise TreebankError(f"{len(missing):,} of these ids are not in the treebank: {some} …", path)
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.completed:,.0f} trees, {task.speed or 0:,.0f}/s")
+
+
+class _progress:
+    """A progress bar on a terminal, and none in a pipe."""
+
+    def __init__(self) -> None:
+        self.bar = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), _Rate(), TimeElapsedColumn(), console=err, transient=True
+        )
+
+    def __enter__(self) -> "_progress":
+        if err.is_terminal:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.bar.stop()
+
+    def __call__(self, trees: Iterable[Tree], description: str) -> Iterable[Tree]:
+        return self.bar.track(trees, description=description) if err.is_terminal else trees
+
+
+def main() -> None:
+    """Run the command line: errors that are meant for the user come without a traceback."""
+    try:
+        app()
+    except DiscotreeError as error:
+        err.print(f"discotree: {error}", style="red", markup=False, soft_wrap=True)
+        sys.exit(1)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone
+        sys.exit(1)
+    except OSError as error:
+        err.print(f"discotree: {error}", style="red", markup=False, soft_wrap=True)
+        sys.exit(1)
