@@ -219,7 +219,8 @@ class _progress:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.bar.stop()
+        if err.is_terminal:
+            self.bar.stop()
 
     def __call__(self, trees: Iterable[Tree], description: str) -> Iterable[Tree]:
         return self.bar.track(trees, description=description) if err.is_terminal else trees

@@ -79,7 +79,10 @@ def guess_format(name: str, beginning: bytes = b"") -> str | None:
     base = base_name(name).lower()
     for key, form in FORMATS.items():
         if base.endswith(form.suffixes):
-            return key
+            if key != "penn":
+                return key
+            # All bracketings share these suffixes.
+            return next((k for k in ("discbracket", "psd") if re.search(FORMATS[k].looks_like, beginning)), key)
     for key in GUESSED:
         if re.search(FORMATS[key].looks_like, beginning):
             return key

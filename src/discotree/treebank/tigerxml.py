@@ -3,7 +3,8 @@
 ``s/graph`` holds ``terminals/t`` and ``nonterminals/nt`` with ``edge`` elements to their children. The root of a
 graph may be a virtual one (category VROOT) or an ordinary phrase; words outside it, punctuation mostly,
 have no parent at all. Here every tree has a ``ROOT`` on top, and what has no parent hangs on it. A
-``secedge`` stands with the child and names the other parent.
+``secedge`` stands with the child and names the other parent. The SPMRL files have a few nodes with two parents, one of
+them by an edge without a label: the labelled edge counts.
 """
 
 from collections.abc import Iterable, Iterator
@@ -110,11 +111,12 @@ class _Reader:
                 raise _Broken(line, f"an edge starts at {up!r}, which is not a nonterminal")
             if down not in self.words and down not in index:
                 raise _Broken(line, f"an edge leads to {down!r}, which is not there")
-            if down in parent:
-                raise _Broken(line, f"{down!r} has two parents")
             if down == virtual:
                 raise _Broken(line, f"the virtual root {down!r} has a parent")
-            parent[down] = (index[up], label)
+            if down in parent and NONE not in (label, parent[down][1]):
+                raise _Broken(line, f"{down!r} has two parents")
+            if down not in parent or label != NONE:
+                parent[down] = (index[up], label)
         tokens, token_parents = [], []
         for identity, (token, _) in self.words.items():
             up_index, label = parent.get(identity, (-1, NONE))
