@@ -92,7 +92,8 @@ def _relabelled(tree: Tree, node: Callable[[str, str], tuple[str, str]], token: 
 def collapse_unaries(tree: Tree) -> Tree:
     """Make one node of every chain of nodes with a single child: S+VP. The root stays on its own.
 
-    The functions are joined in the same way where there are any.
+    The functions are joined in the same way where there are any. A secondary edge to a node inside a chain
+    then ends at the chain.
     """
     token_parents, nodes = tree.parents()
     count = [0] * (len(nodes) + 1)

@@ -42,7 +42,7 @@ _BETWEEN_TREES = ("*", ";", "%", "/*", "/~*")
 class _Item:
     """A bracket while it is read: a phrase, or a leaf with its word."""
 
-    __slots__ = ("children", "end", "function", "index", "label", "line", "parent", "place", "trace", "word")
+    __slots__ = ("children", "function", "index", "label", "line", "parent", "place", "trace", "word")
 
     def __init__(self, line: int, parent: "_Item | None") -> None:
         self.line = line
@@ -53,8 +53,7 @@ class _Item:
         self.word: str | None = None
         self.children: list[_Item] = []
         self.trace = ""  # for an empty leaf: its kind
-        self.place = 0  # its first leaf, empty ones counted …
-        self.end = 0  # … and the one after its last
+        self.place = 0  # its first leaf, empty ones counted
 
 
 def read_penn(source: Source) -> Iterator[Tree]:
@@ -128,20 +127,16 @@ def _tree(top: _Item, identity: str, psd: bool) -> Tree | None:
 def _leaves(top: _Item, psd: bool) -> list[_Item]:
     """Check and label every bracket; the leaves in order, their kind of trace noted."""
     leaves: list[_Item] = []
-    stack: list[tuple[_Item, bool]] = [(top, False)]
+    stack = [top]
     while stack:
-        item, done = stack.pop()
-        if done:
-            item.end = len(leaves)
-            continue
+        item = stack.pop()
         item.place = len(leaves)
-        stack.append((item, True))
         if item.word is None:
             if psd:
                 item.children = [child for child in item.children if child.label not in PSD_MARKUP]
             if item.label:
                 _split_label(item)
-            stack.extend((child, False) for child in reversed(item.children))
+            stack.extend(reversed(item.children))
         elif item.children or " " in item.word:
             raise TreeError(f"expected (TAG WORD), got the word {item.word!r} in {item.label!r} on line {item.line}")
         else:
@@ -188,7 +183,7 @@ def _move_fillers(leaves: list[_Item], top: _Item) -> None:
         return
     targets = {id(phrase) for phrases in traces.values() for phrase in phrases}
     for filler in _fillers(top, traces, targets):
-        candidates = [phrase for phrase in traces[filler.index] if not filler.place <= phrase.place < filler.end]
+        candidates = [phrase for phrase in traces[filler.index] if not _dominates(filler, phrase)]
         if not candidates:
             continue
         target = min(candidates, key=lambda phrase: abs(phrase.place - filler.place))
@@ -200,6 +195,14 @@ def _move_fillers(leaves: list[_Item], top: _Item) -> None:
         filler.parent = target.parent
         target.parent.children.append(filler)
         traces[filler.index] = []
+
+
+def _dominates(item: _Item, other: _Item) -> bool:
+    """Asked of the tree as it is by now: two fillers may hold each other's traces, and only one can move."""
+    up: _Item | None = other
+    while up is not None and up is not item:
+        up = up.parent
+    return up is item
 
 
 def _sole_ancestor(leaf: _Item) -> _Item:

@@ -11,6 +11,7 @@ word if nothing hangs on that number; the writer numbers its nodes accordingly.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 
 from discotree.errors import TreebankError, TreeError
@@ -19,57 +20,63 @@ from discotree.treebank.source import Source
 
 FIRST_NODE = 500
 _NODE = re.compile(r"#([5-9][0-9][0-9]|[1-9][0-9]{3,8})")
-_FIELDS = re.compile(r"[^ \t]+")  # unlike str.split: a no-break space belongs to its word
+_FIELDS = re.compile(r"[^ \t\r]+")  # unlike str.split: a no-break space belongs to its word
 _SPACE = re.compile(r"[ \t\r\n\f\v]+")
 
-Line = tuple[int, str]
+OLD_ENCODING = "latin-1"
 
 
 def read_export(source: Source) -> Iterator[Tree]:
-    sentence: list[Line] = []
+    sentence: list[bytes] = []
     version = 0
     start = 0  # the line of #BOS while we are inside a sentence
-    header = ""
-    for number, line in source.lines(fallback="latin-1"):
-        if line[:1] != "#":
+    for number, raw in enumerate(source.stream, 1):
+        if number == 1:
+            raw = raw.removeprefix(BOM_UTF8)
+        if raw[:1] != b"#":
             if start:
-                sentence.append((number, line))
-        elif line.startswith("#BOS"):
+                sentence.append(raw)
+        elif raw.startswith(b"#BOS"):
             if start:
                 source.broken(start, f"the sentence has no #EOS before the next #BOS on line {number}")
-            start, header, sentence = number, line, []
+            start, sentence = number, [raw]
         elif not start:
-            if line.startswith("#FORMAT"):
-                version = int(line[7:].strip()) if line[7:].strip() in ("3", "4") else 0
-        elif line.startswith("#EOS"):
-            try:
-                yield _tree(source, start, header, sentence, line, version)
-            except TreebankError as error:
-                source.on_error(error)
-            start = 0
+            if raw.startswith(b"#FORMAT"):
+                version = {b"3": 3, b"4": 4}.get(raw[7:].strip(), 0)
         else:
-            sentence.append((number, line))
+            sentence.append(raw)
+            if raw.startswith(b"#EOS"):
+                text = source.decode(b"".join(sentence), start, OLD_ENCODING)
+                try:
+                    yield _tree(source, start, text.split("\n"), version)
+                except TreebankError as error:
+                    source.on_error(error)
+                start = 0
     if start:
         source.broken(start, "the file ends inside this sentence: #EOS expected")
 
 
-def _tree(source: Source, start: int, header: str, lines: list[Line], footer: str, version: int) -> Tree:
-    head, _, comment = header.partition("%%")
+def _tree(source: Source, start: int, lines: list[str], version: int) -> Tree:
+    """A tree from its lines, #BOS (which is line ``start``) and #EOS included."""
+    if not lines[-1]:
+        lines.pop()  # what follows the last line end
+    head, _, comment = lines[0].partition("%%")
+    footer = lines.pop()
     identity = [*head.split(maxsplit=2), "", ""][1]
     if footer.split()[1:2] != [identity]:
         raise source.error(start, f"#BOS {identity!r} is closed by {footer.strip()!r}")
     tokens: list[Token] = []
     token_parents: list[str] = []
-    nodes: dict[str, tuple[int, list[str]]] = {}
+    nodes: dict[str, tuple[int, list[str]]] = {}  # by number: line and fields
     extra: list[tuple[int, str, list[str]]] = []  # line, position or #node of the child, label and parent, …
-    for number, line in lines:
+    for number, line in enumerate(lines[1:], start + 1):
         fields = line.split()
         if len(fields) != 6 or version == 3 or not line.isascii() or "%%" in line:
             fields = _fields(line, version)
             if not fields:
                 continue
             if len(fields) < 6 or len(fields) & 1:
-                raise source.error(number, f"expected 5 fields (format 3) or 6 (format 4), got {line!r}")
+                raise source.error(number, f"expected 5 fields (format 3) or 6 (format 4), got {line.strip()!r}")
         form = fields[0]
         if form[0] == "#" and _NODE.fullmatch(form) and (nodes or _is_parent(form[1:], token_parents, lines, version)):
             if form[1:] in nodes:
@@ -96,8 +103,9 @@ def _tree(source: Source, start: int, header: str, lines: list[Line], footer: st
             secondary=list(_secondary(source, extra, index, len(tokens))) if extra else (),
         )
     except KeyError:
-        number, fields = next((n, f) for n, f in _rows(lines, version) if f[5] not in index)
-        raise source.error(number, f"{fields[0]!r} has the parent {fields[5]!r}, which is not there") from None
+        number, fields = next((k, f) for k, f in _rows(lines, version) if f[5] not in index)
+        message = f"{fields[0]!r} has the parent {fields[5]!r}, which is not there"
+        raise source.error(start + number, message) from None
     except TreeError as error:
         at = start if error.node is None else list(nodes.values())[error.node][0]
         raise source.error(at, str(error)) from None
@@ -114,11 +122,15 @@ def _fields(line: str, version: int) -> list[str]:
     return fields
 
 
-def _rows(lines: list[Line], version: int) -> Iterator[tuple[int, list[str]]]:
-    return ((number, fields) for number, line in lines if len(fields := _fields(line, version)) >= 6)
+def _rows(lines: list[str], version: int) -> Iterator[tuple[int, list[str]]]:
+    """The fields of all words and nodes, with their lines counted from #BOS."""
+    for number, line in enumerate(lines[1:], 1):
+        fields = _fields(line, version)
+        if len(fields) >= 6:
+            yield number, fields
 
 
-def _is_parent(name: str, token_parents: list[str], lines: list[Line], version: int) -> bool:
+def _is_parent(name: str, token_parents: list[str], lines: list[str], version: int) -> bool:
     """Whether anything hangs on this number: what tells the first node from a word like #501."""
     return name in token_parents or any(fields[5] == name for _, fields in _rows(lines, version))
 

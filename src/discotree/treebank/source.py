@@ -26,6 +26,7 @@ from discotree.errors import TreebankError
 STANDARD_STREAM = "-"
 COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
+BYTE_ORDER_MARK = "\ufeff"
 PEEK = 16384  # bytes that a format is guessed from
 
 ErrorHandler = Callable[[TreebankError], None]
@@ -53,29 +54,32 @@ class Source:
         """Report a broken tree: raises unless broken trees are to be skipped."""
         self.on_error(self.error(line, message))
 
-    def lines(self, fallback: str | None = None) -> Iterator[tuple[int, str]]:
-        """Number and text of every line, without its end.
-
-        Undecodable bytes are an error with an address. With a ``fallback`` encoding, a file that was pure
-        ASCII up to the first byte that is not UTF-8 is read in that encoding from there on.
-        """
-        encoding = self.encoding or "utf-8"
-        only_ascii = self.encoding is None
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Number and text of every line, without its end."""
         for number, raw in enumerate(self.stream, 1):
-            if raw.isascii():
-                text = raw.decode("ascii")
-            else:
-                try:
-                    text = raw.decode(encoding)
-                except UnicodeDecodeError as error:
-                    if not (fallback and only_ascii):
-                        raise self.error(number, _undecodable(encoding, error, raw)) from None
-                    encoding = fallback
-                    text = raw.decode(encoding)
-                only_ascii = False
+            text = self.decode(raw, number)
             if number == 1:
-                text = text.removeprefix("\ufeff")
+                text = text.removeprefix(BYTE_ORDER_MARK)
             yield number, text.rstrip("\r\n")
+
+    def decode(self, raw: bytes, line: int, fallback: str | None = None) -> str:
+        """The text of some lines, of which the first is ``line``; bytes that make no sense are an error.
+
+        Where the encoding is open, the first text that is not ASCII decides between UTF-8 and the fallback.
+        """
+        if self.encoding is None and raw.isascii():
+            return raw.decode("ascii")
+        encoding = self.encoding or "utf-8"
+        try:
+            text = raw.decode(encoding)
+        except UnicodeDecodeError as error:
+            if self.encoding or not fallback:
+                at = line + raw.count(b"\n", 0, error.start)
+                raise self.error(at, _undecodable(encoding, error, raw)) from None
+            encoding = fallback
+            text = raw.decode(encoding)
+        self.encoding = encoding
+        return text
 
 
 def _undecodable(encoding: str, error: UnicodeDecodeError, raw: bytes) -> str:
