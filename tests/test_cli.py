@@ -139,3 +139,57 @@ def test_a_reader_that_goes_away_is_no_catastrophe(tmp_path: Path) -> None:
     )
     assert done.stdout == "#FORMAT 4\n"
     assert done.stderr == ""
+
+
+# evaluate
+
+GOLD = "(ROOT (S (NP (NN 0=a) (NN 2=b)) (VV 1=c)))\n(ROOT (S (NN 0=a) (VV 1=b)))\n"
+PREDICTED = "(ROOT (S (PP (NN 0=a) (NN 2=b)) (VV 1=c)))\n(ROOT (S (NN 0=a) (VV 1=b)))\n"
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    (tmp_path / "gold.dbr").write_text(GOLD)
+    (tmp_path / "predicted.dbr").write_text(PREDICTED)
+    return "gold.dbr", "predicted.dbr"
+
+
+def test_evaluate_prints_a_table(run: Run, pair: tuple[str, str]) -> None:
+    done = run("evaluate", *pair, "--by", "label")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["F1", "66.67", "–"] in rows
+    assert ["S", "2", "2", "2", "100.00", "100.00", "100.00"] in rows
+
+
+def test_evaluate_as_json(run: Run, pair: tuple[str, str]) -> None:
+    result = json.loads(run("evaluate", *pair, "--json", "--by", "label,gap").stdout)
+    assert (result["sentences"], result["gold"], result["predicted"], result["matched"]) == (2, 3, 3, 2)
+    assert result["f1"] == pytest.approx(200 / 3)
+    assert result["label"]["S"]["f1"] == 100
+    assert result["gap"]["1"] == {"gold": 1, "predicted": 1, "matched": 0, "precision": 0, "recall": 0, "f1": None}
+    disc = json.loads(run("evaluate", *pair, "--json", "--disc-only").stdout)
+    assert (disc["sentences"], disc["gold"], disc["f1"]) == (1, 1, None)
+    assert json.loads(run("evaluate", *pair, "--json", "--unlabelled").stdout)["f1"] == 100
+
+
+def test_evaluate_compares_two_systems_and_writes_a_report(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    done = run("evaluate", *pair, "--against", "gold.dbr", "--html", "report.html", "--samples", "50")
+    assert "66.67 → 100.00, +33.33" in done.stdout
+    assert "Is the difference luck?" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_evaluate_refuses_files_that_do_not_match(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "other.dbr").write_text(GOLD.replace("0=a", "0=x"))
+    done = run("evaluate", pair[0], "other.dbr")
+    assert done.returncode == 1
+    assert done.stderr.startswith("discotree: other.dbr against gold.dbr: sentence 1: word 1 is 'a'")
+    (tmp_path / "other.dbr").write_text(GOLD.splitlines()[0])
+    assert run("evaluate", pair[0], "other.dbr").returncode == 1
+    assert run("evaluate", pair[0], "other.dbr", "--missing-as-empty").returncode == 0
+
+
+def test_evaluate_knows_its_tables_and_parameters(run: Run, pair: tuple[str, str]) -> None:
+    assert run("evaluate", *pair, "--by", "colour").returncode == 2
+    assert run("evaluate", *pair, "--params", "nowhere.prm").returncode == 1
+    assert json.loads(run("evaluate", *pair, "--params", "all", "--json").stdout)["gold"] == 5

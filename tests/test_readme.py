@@ -1,4 +1,4 @@
-"""The front door works: every code block of README.md runs and prints what it says."""
+"""The front door works: every code block of README.md and docs/ runs, and commands print what the README says."""
 
 import os
 import re
@@ -18,9 +18,13 @@ def blocks(language: str) -> list[str]:
     return [code for found, code in BLOCK.findall(README) if found == language]
 
 
-def test_python_blocks_run(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name
+)
+def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    exec(compile("\n".join(blocks("python")), "README.md", "exec"), {})
+    code = "\n".join(code for language, code in BLOCK.findall(page.read_text("utf-8")) if language == "python")
+    exec(compile(code, page.name, "exec"), {})
 
 
 @pytest.mark.parametrize(
@@ -41,6 +45,7 @@ def test_there_is_something_to_run() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        if "://" not in target:
-            assert (ROOT / target).exists(), target
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -4,12 +4,15 @@ from discotree.dependencies import Dependencies, to_dependencies, to_tree
 from discotree.errors import (
     DiscotreeError,
     EncodingError,
+    EvaluationError,
     HeadRuleError,
     ModelError,
     TreebankError,
     TreeError,
 )
+from discotree.evaluate import evaluate
 from discotree.heads import HeadRules
+from discotree.score import Score
 from discotree.tree import Node, SecondaryEdge, Token, Tree
 from discotree.treebank import FORMATS, read, write
 
@@ -20,15 +23,18 @@ __all__ = [
     "Dependencies",
     "DiscotreeError",
     "EncodingError",
+    "EvaluationError",
     "HeadRuleError",
     "HeadRules",
     "ModelError",
     "Node",
+    "Score",
     "SecondaryEdge",
     "Token",
     "Tree",
     "TreeError",
     "TreebankError",
+    "evaluate",
     "read",
     "to_dependencies",
     "to_tree",

@@ -7,6 +7,8 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 640, 280
 LEFT, RIGHT, TOP, BOTTOM = 16, 16, 40, 56
+CHARACTER = 7  # pixels, about
+SLANTED_STEP = 24
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600;font-size:14px}"
     "rect{fill:#3b6ea5}line{stroke:#888}.page{fill:#fff}"
@@ -20,6 +22,7 @@ class Chart:
     axis: str
     bars: Sequence[tuple[str, float]]
     logarithmic: bool = False
+    digits: int = 0  # of the numbers on the bars
 
 
 def svg(charts: Sequence[Chart]) -> str:
@@ -38,13 +41,15 @@ def svg(charts: Sequence[Chart]) -> str:
 def _bars(chart: Chart) -> list[str]:
     base = HEIGHT - BOTTOM
     step = (WIDTH - LEFT - RIGHT) / max(len(chart.bars), 1)
-    every = math.ceil(44 / step)  # labels that do not run into each other
+    widest = max((len(label) for label, _ in chart.bars), default=0) * CHARACTER + 8
+    slanted = widest > step >= SLANTED_STEP  # labels must not run into each other: slant them, or leave some out
+    every = 1 if slanted else math.ceil(widest / step)
     largest = max((_scaled(value, chart) for _, value in chart.bars), default=0) or 1
     note = " (logarithmic)" if chart.logarithmic else ""
     pieces = [
         f'<text class="title" x="{LEFT}" y="22">{escape(chart.title)}{note}</text>',
         f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}"/>',
-        f'<text x="{WIDTH / 2}" y="{HEIGHT - 14}" text-anchor="middle">{escape(chart.axis)}</text>',
+        f'<text x="{WIDTH / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(chart.axis)}</text>',
     ]
     for k, (label, value) in enumerate(chart.bars):
         height = _scaled(value, chart) / largest * (base - TOP - 16)
@@ -52,13 +57,17 @@ def _bars(chart: Chart) -> list[str]:
         middle = x + step / 2
         pieces.append(
             f'<rect x="{x + step * 0.1:.1f}" y="{base - height:.1f}" width="{step * 0.8:.1f}" height="{height:.1f}">'
-            f"<title>{escape(label)}: {value:,}</title></rect>"
+            f"<title>{escape(label)}: {value:,.{chart.digits}f}</title></rect>"
         )
         if k % every == 0:
-            pieces.append(f'<text x="{middle:.1f}" y="{base + 16}" text-anchor="middle">{escape(label)}</text>')
+            at = f'x="{middle:.1f}" y="{base + 16}"'
+            turn = f' transform="rotate(-40 {middle:.1f} {base + 16})"' if slanted else ""
+            pieces.append(f'<text {at} text-anchor="{"end" if slanted else "middle"}"{turn}>{escape(label)}</text>')
             if every == 1:
                 top = base - height - 5
-                pieces.append(f'<text x="{middle:.1f}" y="{top:.1f}" text-anchor="middle">{value:,}</text>')
+                pieces.append(
+                    f'<text x="{middle:.1f}" y="{top:.1f}" text-anchor="middle">{value:,.{chart.digits}f}</text>'
+                )
     return pieces
 
 

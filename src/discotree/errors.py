@@ -5,6 +5,7 @@ DiscotreeError
 ├── TreebankError    a file that cannot be read or written; knows its path and line
 ├── HeadRuleError    a head rule file that makes no sense
 ├── EncodingError    dependencies that are not a tree
+├── EvaluationError  trees that cannot be compared
 └── ModelError       a model that cannot be loaded
 """
 
@@ -41,6 +42,10 @@ class HeadRuleError(DiscotreeError):
 
 class EncodingError(DiscotreeError, ValueError):
     """Dependencies that do not form a tree."""
+
+
+class EvaluationError(DiscotreeError):
+    """Trees that cannot be compared, or parameters that make no sense."""
 
 
 class ModelError(DiscotreeError):

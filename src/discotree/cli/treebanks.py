@@ -1,49 +1,23 @@
-"""The command line. Exit codes: 0 done, 1 something is wrong with the data, 2 something is wrong with the command."""
+"""convert and stats."""
 
 import json
-import os
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
-from discotree import __version__
-from discotree.errors import DiscotreeError, TreebankError
+from discotree.cli.common import Bar, Encoding, From, Skip, err, number, out, read_trees, say_skipped
+from discotree.errors import TreebankError
 from discotree.heads import HeadRules
 from discotree.stats import Statistics
 from discotree.transforms import Functions, Punctuation, Root, Unaries, transform
 from discotree.tree import Tree
-from discotree.treebank import FORMATS, guess_format, read, write
+from discotree.treebank import guess_format, write
 from discotree.treebank.source import STANDARD_STREAM, writable
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Discontinuous constituent trees: convert treebanks, count what is in them.",
-)
-err = Console(stderr=True, highlight=False)
 
-FORMAT_NAMES = ", ".join(FORMATS)
-From = Annotated[str | None, typer.Option("--from", help=f"Format of the input, if not clear: {FORMAT_NAMES}.")]
-Encoding = Annotated[str | None, typer.Option(help="Encoding of the input, if not UTF-8 (export: or Latin-1).")]
-Skip = Annotated[bool, typer.Option("--skip-broken", help="Skip broken trees, say which, and go on.")]
-
-
-@app.callback(invoke_without_command=True)
-def _options(version: Annotated[bool, typer.Option("--version", help="Say the version and stop.")] = False) -> None:
-    if version:
-        print(f"discotree {__version__}")
-        raise typer.Exit
-
-
-@app.command()
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A file, a folder, an archive, or - for standard input.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, or - for standard output.")],
@@ -81,20 +55,19 @@ def convert(
         raise typer.BadParameter("standard output has no name to tell the format from: --to FORMAT")
     rules = HeadRules.load(heads, marked_first=marked_heads) if heads else HeadRules({}, marked_first=True)
     errors: list[TreebankError] = []
-    trees = _read(source, from_, encoding, errors if skip_broken else None)
+    trees = read_trees(source, from_, encoding, errors if skip_broken else None)
     if ids:
         trees = _selected(trees, _ids(ids, split), ids)
     trees = (
         transform(tree, punctuation=punctuation, functions=functions, unaries=unaries, root=root) for tree in trees
     )
-    with _progress() as progress:
-        count = write(progress(trees, "trees"), target, to, heads=rules)
-    _say_skipped(errors)
+    with Bar() as bar:
+        count = write(bar(trees, "trees"), target, to, heads=rules)
+    say_skipped(errors)
     if target != STANDARD_STREAM:
         err.print(f"{count:,} trees written to {target}", style="dim", soft_wrap=True)
 
 
-@app.command()
 def stats(
     treebanks: Annotated[list[str], typer.Argument(metavar="TREEBANK…", help="Files, folders, archives, or -.")],
     from_: From = None,
@@ -106,10 +79,10 @@ def stats(
     """Say what treebanks are made of: sizes, labels, unaries and discontinuity."""
     results: dict[str, Statistics] = {}
     errors: list[TreebankError] = []
-    with _progress() as progress:
+    with Bar() as bar:
         for treebank in treebanks:
-            trees = _read(treebank, from_, encoding, errors if skip_broken else None)
-            results[treebank] = Statistics.of(progress(trees, treebank))
+            trees = read_trees(treebank, from_, encoding, errors if skip_broken else None)
+            results[treebank] = Statistics.of(bar(trees, treebank))
     total = sum(results.values(), Statistics())
     if len(results) > 1:
         results["total"] = total
@@ -119,8 +92,8 @@ def stats(
     if as_json:
         print(json.dumps({name: result.figures() for name, result in results.items()}, indent=2, ensure_ascii=False))
     else:
-        Console(width=None if sys.stdout.isatty() else 200).print(_table(results))
-    _say_skipped(errors)
+        out().print(_table(results))
+    say_skipped(errors)
 
 
 COLUMNS = ("trees", "tokens", "length\nmean / max", "% disc. trees\nraw / no punct.", "% disc.\nconstituents",
@@ -137,31 +110,14 @@ def _table(results: dict[str, Statistics]) -> Table:
             name,
             f"{f['trees']:,}",
             f"{f['tokens']:,}",
-            f"{_number(f['mean_length'])} / {f['max_length']}",
-            f"{_number(f['discontinuous_trees_percent'])} / "
-            f"{_number(f['discontinuous_trees_without_punctuation_percent'])}",
-            _number(f["discontinuous_constituents_without_punctuation_percent"]),
+            f"{number(f['mean_length'])} / {f['max_length']}",
+            f"{number(f['discontinuous_trees_percent'])} / "
+            f"{number(f['discontinuous_trees_without_punctuation_percent'])}",
+            number(f["discontinuous_constituents_without_punctuation_percent"]),
             f"{f['labels']} / {f['tags']}",
-            f"{_number(f['unary_over_phrase_percent'], 2)} / {_number(f['unary_over_word_percent'], 2)}",
+            f"{number(f['unary_over_phrase_percent'], 2)} / {number(f['unary_over_word_percent'], 2)}",
         )
     return table
-
-
-def _number(value: float | None, digits: int = 1) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def _read(path: str, format: str | None, encoding: str | None, errors: list[TreebankError] | None) -> Iterator[Tree]:
-    if errors is None:
-        return read(path, format, encoding=encoding)
-    return read(path, format, encoding=encoding, on_error=errors.append)
-
-
-def _say_skipped(errors: list[TreebankError]) -> None:
-    for error in errors[:10]:
-        err.print(f"skipped: {error}", markup=False, soft_wrap=True)
-    if errors:
-        err.print(f"{len(errors):,} broken trees skipped")
 
 
 def _ids(path: str, split: str | None) -> set[str]:
@@ -178,10 +134,10 @@ def _ids(path: str, split: str | None) -> set[str]:
     if split and "split" not in header:
         raise TreebankError("a split was named, but there is no column split", path, 1)
     found = set()
-    for number, line in enumerate(lines[1:], 2):
+    for row_number, line in enumerate(lines[1:], 2):
         row = dict(zip(header, line.split("\t"), strict=False))
         if "id" not in row:
-            raise TreebankError("the line has no id", path, number)
+            raise TreebankError("the line has no id", path, row_number)
         if split is None or row.get("split") == split:
             found.add(row["id"])
     if not found:
@@ -198,44 +154,3 @@ def _selected(trees: Iterable[Tree], wanted: set[str], path: str) -> Iterator[Tr
     if missing:
         some = ", ".join(sorted(missing)[:5])
         raise TreebankError(f"{len(missing):,} of these ids are not in the treebank: {some} …", path)
-
-
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.completed:,.0f} trees, {task.speed or 0:,.0f}/s")
-
-
-class _progress:
-    """A progress bar on a terminal, and none in a pipe."""
-
-    def __init__(self) -> None:
-        self.bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), _Rate(), TimeElapsedColumn(), console=err, transient=True
-        )
-
-    def __enter__(self) -> "_progress":
-        if err.is_terminal:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if err.is_terminal:
-            self.bar.stop()
-
-    def __call__(self, trees: Iterable[Tree], description: str) -> Iterable[Tree]:
-        return self.bar.track(trees, description=description) if err.is_terminal else trees
-
-
-def main() -> None:
-    """Run the command line: errors that are meant for the user come without a traceback."""
-    try:
-        app()
-    except DiscotreeError as error:
-        err.print(f"discotree: {error}", style="red", markup=False, soft_wrap=True)
-        sys.exit(1)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone
-        sys.exit(1)
-    except OSError as error:
-        err.print(f"discotree: {error}", style="red", markup=False, soft_wrap=True)
-        sys.exit(1)

@@ -1,0 +1,41 @@
+"""The command line. Exit codes: 0 done, 1 something is wrong with the data, 2 something is wrong with the command."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from discotree import __version__
+from discotree.cli.common import err
+from discotree.cli.evaluation import evaluate
+from discotree.cli.treebanks import convert, stats
+from discotree.errors import DiscotreeError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Discontinuous constituent trees: convert treebanks, count what is in them, compare them.",
+)
+for command in (convert, stats, evaluate):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def options(version: Annotated[bool, typer.Option("--version", help="Say the version and stop.")] = False) -> None:
+    if version:
+        print(f"discotree {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line: errors that are meant for the user come without a traceback."""
+    try:
+        app()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone
+        sys.exit(1)
+    except (DiscotreeError, OSError) as error:
+        err.print(f"discotree: {error}", style="red", markup=False, soft_wrap=True)
+        sys.exit(1)

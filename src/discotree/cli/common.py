@@ -1,0 +1,74 @@
+"""What the commands share: options, reading with or without skipping, the progress bar."""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from discotree.errors import TreebankError
+from discotree.tree import Tree
+from discotree.treebank import FORMATS, read
+
+PIPE_WIDTH = 200  # columns for a table that nobody looks at directly
+
+err = Console(stderr=True, highlight=False)
+
+FORMAT_NAMES = ", ".join(FORMATS)
+From = Annotated[str | None, typer.Option("--from", help=f"Format of the input, if not clear: {FORMAT_NAMES}.")]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of the input, if not UTF-8 (export: or Latin-1).")]
+Skip = Annotated[bool, typer.Option("--skip-broken", help="Skip broken trees, say which, and go on.")]
+
+
+def out() -> Console:
+    """Standard output; in a pipe wide enough for every table."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+
+
+def read_trees(
+    path: str, format: str | None, encoding: str | None, errors: list[TreebankError] | None
+) -> Iterator[Tree]:
+    """Trees of a treebank; broken ones go into ``errors`` where that is a list."""
+    if errors is None:
+        return read(path, format, encoding=encoding)
+    return read(path, format, encoding=encoding, on_error=errors.append)
+
+
+def say_skipped(errors: list[TreebankError]) -> None:
+    for error in errors[:10]:
+        err.print(f"skipped: {error}", markup=False, soft_wrap=True)
+    if errors:
+        err.print(f"{len(errors):,} broken trees skipped")
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.completed:,.0f} trees, {task.speed or 0:,.0f}/s")
+
+
+class Bar:
+    """A progress bar on a terminal, and none in a pipe."""
+
+    def __init__(self) -> None:
+        self.bar = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), _Rate(), TimeElapsedColumn(), console=err, transient=True
+        )
+
+    def __enter__(self) -> "Bar":
+        if err.is_terminal:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if err.is_terminal:
+            self.bar.stop()
+
+    def __call__(self, trees: Iterable[Tree], description: str) -> Iterable[Tree]:
+        return self.bar.track(trees, description=description) if err.is_terminal else trees

@@ -1,0 +1,167 @@
+"""evaluate."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from discotree.analysis import TABLES, Analysis, Difference, bootstrap
+from discotree.cli.common import Bar, Encoding, From, number, out, read_trees
+from discotree.errors import EvaluationError
+from discotree.evaluate import evaluate as score_of
+from discotree.heads import HeadRules
+from discotree.params import Params
+from discotree.report import ROWS, html
+from discotree.score import Counts, Score
+from discotree.treebank.source import writable
+
+COUNTS = ("gold", "predicted", "matched", "precision", "recall", "f1")
+
+
+def evaluate(
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="The right trees, in any format.")],
+    predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="The trees to score.")],
+    against: Annotated[
+        str | None, typer.Option(metavar="OTHER", help="A second system: is the difference more than luck?")
+    ] = None,
+    disc_only: Annotated[bool, typer.Option("--disc-only", help="Only discontinuous constituents.")] = False,
+    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Labels do not count.")] = False,
+    params: Annotated[str, typer.Option(help="proper, all, or a .prm file in disco-dop's syntax.")] = "proper",
+    cutoff: Annotated[int | None, typer.Option(min=1, help="A column for sentences up to this length.")] = None,
+    by: Annotated[str, typer.Option(help=f"Tables, separated by commas: {', '.join(TABLES)}.")] = "",
+    heads: Annotated[str | None, typer.Option(help="Head rules: score the augmented dependencies as well.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    report: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write a report with plots.")] = None,
+    missing_as_empty: Annotated[
+        bool,
+        typer.Option("--missing-as-empty", help="A missing parse counts as an empty one; otherwise it is an error."),
+    ] = False,
+    samples: Annotated[int, typer.Option(min=10, help="With --against: how often to draw sentences.")] = 1000,
+    from_: From = None,
+    encoding: Encoding = None,
+) -> None:
+    """Score trees against gold trees, as disco-dop does."""
+    names = [name for name in by.split(",") if name]
+    unknown = [name for name in names if name not in TABLES]
+    if unknown:
+        raise typer.BadParameter(f"there is no table {unknown[0]!r}; there are {', '.join(TABLES)}")
+    settings = Params.load(params)
+    disc_only = disc_only or settings.disc_only
+    analysis = Analysis(
+        settings,
+        labelled=not unlabelled,
+        disc_only=disc_only,
+        rules=HeadRules.load(heads) if heads else None,
+    )
+    with Bar() as bar:
+
+        def scored(path: str, observe: Analysis | None) -> Score:
+            try:
+                score = score_of(
+                    bar(read_trees(gold, from_, encoding, None), path),
+                    read_trees(path, from_, encoding, None),
+                    settings,
+                    missing_as_empty=missing_as_empty,
+                    observe=observe,
+                )
+            except EvaluationError as error:
+                raise EvaluationError(f"{path} against {gold}: {error}") from None
+            return score.unlabelled if unlabelled else score
+
+        first = scored(predicted, analysis if names or report or heads else None)
+        second = scored(against, None) if against else None
+    differences = {}
+    if second is not None:
+        for name, gaps in (("all", False), ("discontinuous", True)):
+            differences[name] = bootstrap(first, second, samples=samples, discontinuous=gaps)
+    columns = _columns(first, second, cutoff or settings.cutoff_len, disc_only)
+    if report:
+        with writable(report) as stream:
+            stream.write(html(f"{predicted} against {gold}", columns, analysis, differences).encode())
+    if as_json:
+        chosen = first.discontinuous if disc_only else first
+        print(
+            json.dumps(_object(chosen, second, disc_only, analysis, names, differences), indent=2, ensure_ascii=False)
+        )
+        return
+    _print(columns, analysis, names, differences)
+
+
+def _columns(first: Score, second: Score | None, cutoff: int, disc_only: bool) -> dict[str, Score]:
+    """What to show side by side: all and discontinuous brackets, long and short sentences, two systems."""
+    columns: dict[str, Score] = {}
+    for system, score in (("", first), ("other: ", second)):
+        if score is None:
+            continue
+        for name, part in (("all", score), ("disc.", score.discontinuous)):
+            if disc_only and name == "all":
+                continue
+            columns[f"{system}{name}"] = part
+            if second is None and score.longest > cutoff:
+                columns[f"{name} ≤ {cutoff}"] = part.upto(cutoff)
+    return columns
+
+
+def _object(
+    score: Score,
+    second: Score | None,
+    disc_only: bool,
+    analysis: Analysis,
+    names: list[str],
+    differences: dict[str, Difference],
+) -> dict[str, Any]:
+    result: dict[str, Any] = dict(score.figures())
+    tables = analysis.tables if names else {}
+    for name in names:
+        result[name] = {
+            key: {field: _plain(getattr(counts, field)) for field in COUNTS} for key, counts in tables[name].items()
+        }
+    if analysis.rules is not None:
+        result["uas"], result["las"] = _plain(analysis.arcs.uas), _plain(analysis.arcs.las)
+    if second is not None:
+        result["against"] = (second.discontinuous if disc_only else second).figures()
+        result["difference"] = {name: difference._asdict() for name, difference in differences.items()}
+    return result
+
+
+def _plain(value: float) -> float | None:
+    return None if value != value else value
+
+
+def _print(columns: dict[str, Score], analysis: Analysis, names: list[str], differences: dict[str, Difference]) -> None:
+    console = out()
+    table = Table("", box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, justify="right")
+    figures = [score.figures() for score in columns.values()]
+    for key, title in ROWS.items():
+        if any(column[key] is not None for column in figures):
+            table.add_row(title, *(_cell(column[key]) for column in figures), style="bold" if key == "f1" else None)
+    console.print(table)
+    if analysis.rules is not None:
+        console.print(
+            f"\naugmented dependencies: UAS {number(analysis.arcs.uas, 2)}, LAS {number(analysis.arcs.las, 2)}"
+        )
+    tables = analysis.tables if names else {}
+    for name in names:
+        console.print(f"\n{TABLES[name]}")
+        console.print(_counts(tables[name]))
+    for name, d in differences.items():
+        console.print(
+            f"\nF1, {name}: {d.first:.2f} → {d.second:.2f}, {d.difference:+.2f} "
+            f"(95 % between {d.low:+.2f} and {d.high:+.2f}), p = {d.p:.3f}"
+        )
+
+
+def _counts(rows: dict[str, Counts]) -> Table:
+    table = Table("", box=None, pad_edge=False)
+    for column in COUNTS:
+        table.add_column("F1" if column == "f1" else column, justify="right")
+    for key, counts in rows.items():
+        table.add_row(key, *(_cell(_plain(getattr(counts, column))) for column in COUNTS))
+    return table
+
+
+def _cell(value: float | int | None) -> str:
+    return f"{value:,}" if isinstance(value, int) else number(value, 2)

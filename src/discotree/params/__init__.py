@@ -1,0 +1,94 @@
+"""Parameters of the evaluation: what is deleted, and what counts as the same.
+
+``.prm`` files are read in the syntax that EVALB and disco-dop share: a name and its values a line, ``#`` starts a
+comment at the beginning of a line. ``proper`` and ``all`` come with discotree.
+
+    CUTOFF_LEN 40                 a second column for sentences up to this length
+    LABELED 1                     0: labels do not count
+    DELETE_LABEL NAME             phrases with this label are spliced out, words with this tag removed
+    DELETE_WORD WORD              words of this form are removed, whatever their tag
+    DELETE_LABEL_FOR_LENGTH NAME  words with this tag do not count for the length of a sentence
+    EQ_LABEL A B …                labels (or tags) that are the same
+    EQ_WORD A B …                 words that are the same
+    DISC_ONLY 1                   only discontinuous constituents count
+"""
+
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+
+from discotree.errors import EvaluationError
+
+IGNORED = frozenset({"DEBUG", "MAX_ERROR", "LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})
+
+
+@dataclass(frozen=True)
+class Params:
+    delete_label: frozenset[str] = frozenset()
+    delete_word: frozenset[str] = frozenset()
+    delete_label_for_length: frozenset[str] = frozenset()
+    eq_label: dict[str, str] = field(default_factory=dict)  # every member of a class to its first one
+    eq_word: dict[str, str] = field(default_factory=dict)
+    cutoff_len: int = 40
+    labelled: bool = True
+    disc_only: bool = False
+
+    @classmethod
+    def load(cls, name: str | Path) -> "Params":
+        """Parameters that come with discotree (``proper``, ``all``), or a .prm file of your own."""
+        if str(name) in cls.names():
+            text = (resources.files(__name__) / f"{name}.prm").read_text("utf-8")
+        else:
+            try:
+                text = Path(name).read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                known = ", ".join(cls.names())
+                raise EvaluationError(f"{name}: neither one of {known} nor a readable file ({error})") from None
+        return _parse(text, str(name))
+
+    @staticmethod
+    def names() -> list[str]:
+        """The parameters that come with discotree."""
+        return sorted(
+            p.name.removesuffix(".prm") for p in resources.files(__name__).iterdir() if p.name.endswith(".prm")
+        )
+
+
+def _parse(text: str, source: str) -> Params:
+    sets: dict[str, set[str]] = {"DELETE_LABEL": set(), "DELETE_WORD": set(), "DELETE_LABEL_FOR_LENGTH": set()}
+    classes: dict[str, dict[str, str]] = {"EQ_LABEL": {}, "EQ_WORD": {}}
+    numbers = {"CUTOFF_LEN": 40, "LABELED": 1, "DISC_ONLY": 0}
+    for number, line in enumerate(text.splitlines(), 1):
+        key, *values = line.split() or [""]
+        if not key or key.startswith("#") or key in IGNORED:
+            continue
+        if not values:
+            raise EvaluationError(f"{source}:{number}: {key} has no value")
+        if key in sets:
+            if len(values) > 1:
+                raise EvaluationError(f"{source}:{number}: {key} takes one value, got {len(values)}")
+            sets[key].add(values[0])
+        elif key in classes:
+            first = classes[key].get(values[0], values[0])
+            classes[key].update(dict.fromkeys(values, first))
+        elif key in numbers:
+            if not (values[0].isascii() and values[0].isdecimal()):
+                raise EvaluationError(f"{source}:{number}: {key} takes a number, got {values[0]!r}")
+            numbers[key] = int(values[0])
+        else:
+            known = ", ".join([*sets, *classes, *numbers])
+            raise EvaluationError(f"{source}:{number}: there is no parameter {key}; there are {known}")
+    return Params(
+        frozenset(sets["DELETE_LABEL"]),
+        frozenset(sets["DELETE_WORD"]),
+        frozenset(sets["DELETE_LABEL_FOR_LENGTH"]),
+        classes["EQ_LABEL"],
+        classes["EQ_WORD"],
+        numbers["CUTOFF_LEN"],
+        bool(numbers["LABELED"]),
+        bool(numbers["DISC_ONLY"]),
+    )
+
+
+PROPER = Params.load("proper")
+ALL = Params.load("all")
