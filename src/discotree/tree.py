@@ -267,6 +267,8 @@ class Tree:
         ``nodes``, or -1 for the root. Secondary edges count the root as node 0, then ``nodes`` in the
         order given; they come out with addresses in the order of ``Tree.nodes``.
         """
+        if not all(-1 <= parent < len(nodes) for parent in (*token_parents, *[node[2] for node in nodes])):
+            raise TreeError(f"a parent is not among -1..{len(nodes) - 1}")
         below: list[list[Node | int]] = [[] for _ in range(len(nodes) + 1)]  # the last one, [-1], is the root's
         for position, parent in enumerate(token_parents):
             below[parent].append(position)
@@ -345,6 +347,8 @@ def _readdress(
     address = {id(node): n_tokens + k for k, node in enumerate(root.nodes())}
 
     def new(old: int) -> int:
+        if not 0 <= old < n_tokens + len(given):
+            raise TreeError(f"a secondary edge leads to {old}, outside the tree")
         return old if old < n_tokens else address[id(given[old - n_tokens])]
 
     return (SecondaryEdge(label, new(child), new(parent)) for label, child, parent in edges)

@@ -72,6 +72,7 @@ FORMATS: dict[str, Format] = {
 ALL_SUFFIXES = tuple(suffix for form in FORMATS.values() for suffix in form.suffixes)
 GUESSED = ("export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")  # tried in this order
 XML_SUFFIX = ".xml"  # two formats have it: the content decides
+XML_DECLARATION = "<?xml "
 
 
 def guess_format(name: str, beginning: bytes = b"") -> str | None:
@@ -117,12 +118,16 @@ def read(
             source = replace(source, encoding=encoding, on_error=on_error)
             reader = (chosen or _guessed(source)).read
             for tree in reader(source):
-                yield replace(tree, id=_prefixed(source.stem, tree.id)) if source.stem else tree
+                if source.stem or not tree.id:
+                    tree = replace(tree, id=_prefixed(source.stem, tree.id))
+                yield tree
     if not found:
         raise TreebankError(f"holds no treebank file ({', '.join([*ALL_SUFFIXES, XML_SUFFIX])})", path)
 
 
 def _prefixed(stem: str, identity: str) -> str:
+    if not stem or not identity:
+        return stem or identity or "1"
     return identity if identity == stem or identity.startswith(f"{stem}/") else f"{stem}/{identity}"
 
 
@@ -144,8 +149,8 @@ def _format(name: str) -> Format:
 
 def _check_encoding(name: str) -> None:
     try:
-        codecs.lookup(name)
-    except LookupError:
+        "".encode(name)
+    except (LookupError, UnicodeError):
         raise TreebankError(f"there is no encoding {name!r}") from None
 
 
@@ -185,8 +190,11 @@ def write(
     pieces = write_conllu(counted(), heads) if heads and name == "conllu" else chosen.write(counted())
     try:
         with writable(path) as stream:
+            encode = codecs.getincrementalencoder(encoding)().encode
             for piece in pieces:
-                stream.write(piece.encode(encoding))
+                if piece.startswith(XML_DECLARATION) and not codecs.lookup(encoding).name.startswith("utf-8"):
+                    piece = piece.replace("UTF-8", encoding, 1)
+                stream.write(encode(piece))
     except UnicodeEncodeError as error:
         unwritable = error.object[error.start]
         raise TreebankError(f"sentence {current}: {unwritable!r} cannot be written in {encoding}", path) from None

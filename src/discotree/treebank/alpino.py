@@ -9,13 +9,15 @@ element, each perhaps in a ``tree`` element with its id. Label = ``cat``, functi
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, pairwise
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
-from discotree.errors import TreeError
+from discotree.errors import TreebankError, TreeError
 from discotree.tree import NONE, ROOT, Node, SecondaryEdge, Token, Tree
+from discotree.treebank.limits import NOT_XML, check
 from discotree.treebank.source import Source
-from discotree.treebank.xml import stream
+from discotree.treebank.xml import quoted, stream
 
+DOCUMENT = "alpino_ds"
 TOP = "top"
 VERSION = "1.3"
 
@@ -37,7 +39,7 @@ class _Element:
 @dataclass
 class _Reader:
     source: Source
-    ready: list[Tree] = field(default_factory=list)
+    ready: list[Tree | TreebankError] = field(default_factory=list)
     elements: list[_Element] = field(default_factory=list)
     open: list[int] = field(default_factory=list)  # the elements that we are inside of
     tree_id: str = ""
@@ -45,12 +47,16 @@ class _Reader:
     comment: str = ""
     collecting: bool = False  # the text of a comment
     line: int = 0
+    seen: int = 0
+    outermost: str = ""
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        self.outermost = self.outermost or name
         if name == "node":
             self.elements.append(_Element(attributes, line, self.open[-1] if self.open else -1))
             self.open.append(len(self.elements) - 1)
-        elif name == "alpino_ds":
+        elif name == DOCUMENT:
+            self.seen += 1
             self.elements.clear()
             self.open.clear()
             self.sentence_id = attributes.get("id", "")
@@ -74,16 +80,18 @@ class _Reader:
             self.collecting = False
         elif name == "tree":
             self.tree_id = ""
-        elif name == "alpino_ds":
+        elif name == DOCUMENT:
             try:
                 self.ready.append(self.tree())
             except TreeError as error:
                 at = self.line if error.node is None else self.elements[error.node].line
-                self.source.broken(at, f"{self.tree_id or self.sentence_id or 'tree'}: {error}")
+                self.ready.append(self.source.error(at, f"sentence {self.identity}: {error}"))
             self.elements.clear()
 
-    def finish(self) -> None:
-        pass
+    @property
+    def identity(self) -> str:
+        """A file of one tree may leave its id to the name of the file."""
+        return self.tree_id or self.sentence_id or (str(self.seen) if self.outermost != DOCUMENT else "")
 
     def tree(self) -> Tree:
         words = []  # place, element
@@ -127,7 +135,7 @@ class _Reader:
             tokens,
             token_parents,
             nodes,
-            id=self.tree_id or self.sentence_id,
+            id=self.identity,
             comment=self.comment.strip(),
             secondary=self.secondary(index, {k: position for position, (_, k) in enumerate(words)}),
         )
@@ -151,7 +159,10 @@ class _Reader:
 def write_alpino(trees: Iterable[Tree]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<treebank>\n'
     for number, tree in zip(count(1), trees, strict=False):
-        yield _alpino_ds(tree, tree.id or str(number))
+        text = _alpino_ds(tree, tree.id or str(number))
+        check(tree, "alpino", "text", [text], NOT_XML)
+        check(tree, "alpino", "word", tree.words, NOT_XML)
+        yield text
     yield "</treebank>\n"
 
 
@@ -161,7 +172,7 @@ def _alpino_ds(tree: Tree, identity: str) -> str:
     repeats: dict[int, list[SecondaryEdge]] = {}
     for edge in tree.secondary:
         repeats.setdefault(edge.parent, []).append(edge)
-    lines = [f"<tree id={quoteattr(identity)}>", f'<alpino_ds version="{VERSION}">']
+    lines = [f"<tree id={quoted(identity)}>", f'<alpino_ds version="{VERSION}">']
     ids = count()
     next_node = count(n)
     stack: list[Node | int | str] = [tree.root]
@@ -188,7 +199,7 @@ def _alpino_ds(tree: Tree, identity: str) -> str:
                 lines.append(_node({"id": str(next(ids)), "index": indices[child], "rel": label}) + "/>")
             stack.append("</node>")
             stack.extend(reversed(item.children))
-    lines.append(f"<sentence sentid={quoteattr(identity)}>{escape(' '.join(tree.words))}</sentence>")
+    lines.append(f"<sentence sentid={quoted(identity)}>{escape(' '.join(tree.words))}</sentence>")
     if tree.comment:
         lines.append(f"<comments><comment>{escape(tree.comment)}</comment></comments>")
     lines.append("</alpino_ds>\n</tree>\n")
@@ -197,4 +208,4 @@ def _alpino_ds(tree: Tree, identity: str) -> str:
 
 def _node(attributes: dict[str, str]) -> str:
     kept = {key: value for key, value in attributes.items() if value != NONE or key in ("cat", "rel", "word")}
-    return "<node " + " ".join(f"{key}={quoteattr(value)}" for key, value in kept.items())
+    return "<node " + " ".join(f"{key}={quoted(value)}" for key, value in kept.items())

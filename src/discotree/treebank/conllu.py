@@ -14,10 +14,13 @@ from discotree.dependencies import DUMMY_ROOT, Dependencies, to_dependencies, to
 from discotree.errors import EncodingError, TreebankError, TreeError
 from discotree.heads import HeadRules
 from discotree.tree import NONE, ROOT, Token, Tree
+from discotree.treebank.limits import check
 from discotree.treebank.source import Source
 
 BLANK = "_"
 COLUMNS = 10
+NOTHING = re.compile(r"(?!)")
+LINE_END = re.compile(r"[\r\n]|^\s|\s$")
 _UNSAFE = re.compile(r"[%|=,\s]")
 _ENCODED = re.compile(r"%([0-9A-F]{2,6});")
 
@@ -47,6 +50,8 @@ def read_dependencies(source: Source) -> Iterator[tuple[int, Dependencies]]:
 
 
 def _block(source: Source, block: list[tuple[int, str]], count: int) -> Iterator[tuple[int, Dependencies]]:
+    if source.is_damaged():
+        return
     try:
         yield block[0][0], _dependencies(source, block, count)
     except EncodingError as error:
@@ -110,6 +115,8 @@ def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> D
 
 def write_conllu(trees: Iterable[Tree], rules: HeadRules) -> Iterator[str]:
     for tree in trees:
+        check(tree, "conllu", "word", tree.words, NOTHING)
+        check(tree, "conllu", "id", [tree.id or "1"], LINE_END)
         yield format_dependencies(to_dependencies(tree, rules))
 
 
@@ -148,4 +155,10 @@ def _encoded(text: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    return _ENCODED.sub(lambda match: chr(int(match[1], 16)) if int(match[1], 16) <= 0x10FFFF else match[0], text)
+    return _ENCODED.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    number = int(match[1], 16)
+    is_character = number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
+    return chr(number) if is_character else match[0]

@@ -4,20 +4,22 @@
 
 Brackets in words are ``#LRB#`` and ``#RRB#``, in labels they become ``[`` and ``]`` (so ``$(`` is ``$[``, which is
 turned back). After a tab a line may carry a comment; a comment of one word is taken for the sentence's
-id, and an id that is not just the tree's number is kept there. Lemmas, morphology, functions and
-secondary edges have no place in this format.
+id, and an id that is not just the tree's number is kept there, instead of the comment. Lemmas, morphology,
+functions and secondary edges have no place in this format.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from itertools import count
 
-from discotree.errors import TreebankError, TreeError
-from discotree.tree import Node, Token, Tree
+from discotree.errors import TreeError
+from discotree.tree import NONE, Node, Token, Tree
+from discotree.treebank.limits import check, labels_of
 from discotree.treebank.source import Source
 
-_ITEM = re.compile(r"\(([^ ()]+) *(?:([0-9]{1,9})=([^ ()]+)\))?|\)")
-_SPACE = re.compile(r"[ \t\r\n]")
+# A bracket that opens, a whole leaf, a bracket that closes, or something that has no business here.
+_ITEM = re.compile(r"\(([^ ()]+) *(?:([0-9]{1,9})=([^ ()]+)\))?|(\))|([^ ]+)")
+_SEPARATOR = re.compile(r"[ \t\r\n]")
 
 
 def read_discbracket(source: Source) -> Iterator[Tree]:
@@ -28,6 +30,8 @@ def read_discbracket(source: Source) -> Iterator[Tree]:
         if not text:
             continue
         seen += 1
+        if source.is_damaged():
+            continue
         identity = comment if comment and " " not in comment else str(seen)
         try:
             yield parse_discbracket(text, identity, "" if identity == comment else comment)
@@ -40,60 +44,44 @@ def parse_discbracket(text: str, id: str = "", comment: str = "") -> Tree:
     tokens: dict[int, Token] = {}
     labels: list[str] = []
     children: list[list[Node | int]] = [[]]
-    end = 0
-    for match in _ITEM.finditer(text):
-        if text[end : match.start()].strip(" "):
-            break
-        end = match.end()
-        label, position, word = match.groups()
-        if position is not None:
+    for label, position, word, closes, junk in _ITEM.findall(text):
+        if position:
             index = int(position)
             if index in tokens or index > len(text):
-                raise TreeError(
-                    f"position {index} is used twice" if index in tokens else f"position {index} is too high"
-                )
+                raise TreeError(f"position {index} is " + ("used twice" if index in tokens else "too high"))
             if "#" in word:
                 word = word.replace("#LRB#", "(").replace("#RRB#", ")")
             tokens[index] = Token(word, "$(" if label == "$[" else label)
             children[-1].append(index)
-        elif label is not None:
+        elif label:
             labels.append(label)
             children.append([])
-        elif not labels:
-            raise TreeError("a bracket closes that was never opened")
-        else:
+        elif junk:
+            raise TreeError(f"expected '(LABEL', 'POSITION=WORD)' or ')', got {junk[:30]!r}")
+        elif closes and labels:
             below = children.pop()
             children[-1].append(Node(labels.pop(), below))
-    return _finished(text, end, labels, children, tokens, id, comment)
-
-
-def _finished(
-    text: str,
-    end: int,
-    labels: list[str],
-    children: list[list[Node | int]],
-    tokens: dict[int, Token],
-    id: str,
-    comment: str,
-) -> Tree:
-    if text[end:].strip(" "):
-        raise TreeError(f"expected '(LABEL', 'POSITION=WORD)' or ')', got {text[end : end + 30]!r}")
-    if tokens and max(tokens) != len(tokens) - 1:
-        missing = min(set(range(len(tokens))).difference(tokens))
-        raise TreeError(f"position {missing} is missing")
+        else:
+            raise TreeError("a bracket closes that was never opened")
     if labels:
         raise TreeError(f"{len(labels)} brackets are not closed")
     if len(children[0]) != 1 or not isinstance(children[0][0], Node):
         raise TreeError("expected one tree on the line")
+    if max(tokens) != len(tokens) - 1:
+        missing = min(set(range(len(tokens))).difference(tokens))
+        raise TreeError(f"position {missing} is missing")
     return Tree(tuple([tokens[k] for k in range(len(tokens))]), children[0][0], id, comment=comment)
 
 
 def write_discbracket(trees: Iterable[Tree]) -> Iterator[str]:
     for number, tree in zip(count(1), trees, strict=False):
-        for word in tree.words:
-            if not word or _SPACE.search(word):
-                raise TreebankError(f"sentence {tree.id}: the word {word!r} has a space, which discbracket cannot hold")
-        note = _SPACE.sub(" ", tree.id if tree.id != str(number) else tree.comment)
+        check(tree, "discbracket", "word", tree.words, _SEPARATOR)
+        check(tree, "discbracket", "tag", [token.tag or NONE for token in tree.tokens], _SEPARATOR)
+        check(tree, "discbracket", "label", labels_of(tree), _SEPARATOR)
+        check(tree, "discbracket", "id", [tree.id or NONE], _SEPARATOR)
+        note = tree.id if tree.id != str(number) else ""
+        if not note and " " in tree.comment.strip():  # one word would be taken for an id
+            note = " ".join(tree.comment.split())
         yield format_discbracket(tree) + (f"\t{note}\n" if note else "\n")
 
 
@@ -119,6 +107,6 @@ def format_discbracket(tree: Tree) -> str:
 
 
 def _label(label: str) -> str:
-    if "(" in label or ")" in label or " " in label:
-        return label.replace("(", "[").replace(")", "]").replace(" ", "_")
-    return label
+    if "(" in label or ")" in label:
+        return label.replace("(", "[").replace(")", "]")
+    return label or NONE

@@ -16,12 +16,14 @@ from collections.abc import Iterable, Iterator
 
 from discotree.errors import TreebankError, TreeError
 from discotree.tree import NONE, SecondaryEdge, Token, Tree
+from discotree.treebank.limits import WHITE_SPACE, check, refuse
 from discotree.treebank.source import Source
 
 FIRST_NODE = 500
 _NODE = re.compile(r"#([5-9][0-9][0-9]|[1-9][0-9]{3,8})")
 _FIELDS = re.compile(r"[^ \t\r]+")  # unlike str.split: a no-break space belongs to its word
-_SPACE = re.compile(r"[ \t\r\n\f\v]+")
+_BEGIN, _END = re.compile(rb"#BOS(?=[ \t\r\n]|$)"), re.compile(rb"#EOS(?=[ \t\r\n]|$)")
+_NOT_AN_ID = re.compile(f"{WHITE_SPACE.pattern}|%%")
 
 OLD_ENCODING = "latin-1"
 
@@ -36,7 +38,7 @@ def read_export(source: Source) -> Iterator[Tree]:
         if raw[:1] != b"#":
             if start:
                 sentence.append(raw)
-        elif raw.startswith(b"#BOS"):
+        elif _BEGIN.match(raw):
             if start:
                 source.broken(start, f"the sentence has no #EOS before the next #BOS on line {number}")
             start, sentence = number, [raw]
@@ -45,9 +47,9 @@ def read_export(source: Source) -> Iterator[Tree]:
                 version = {b"3": 3, b"4": 4}.get(raw[7:].strip(), 0)
         else:
             sentence.append(raw)
-            if raw.startswith(b"#EOS"):
-                text = source.decode(b"".join(sentence), start, OLD_ENCODING)
+            if _END.match(raw):
                 try:
+                    text = source.decode(b"".join(sentence), start, OLD_ENCODING)
                     yield _tree(source, start, text.split("\n"), version)
                 except TreebankError as error:
                     source.on_error(error)
@@ -62,15 +64,15 @@ def _tree(source: Source, start: int, lines: list[str], version: int) -> Tree:
         lines.pop()  # what follows the last line end
     head, _, comment = lines[0].partition("%%")
     footer = lines.pop()
-    identity = [*head.split(maxsplit=2), "", ""][1]
-    if footer.split()[1:2] != [identity]:
+    identity = [*_FIELDS.findall(head), "", ""][1]
+    if _FIELDS.findall(footer)[1:2] != [identity]:
         raise source.error(start, f"#BOS {identity!r} is closed by {footer.strip()!r}")
     tokens: list[Token] = []
     token_parents: list[str] = []
     nodes: dict[str, tuple[int, list[str]]] = {}  # by number: line and fields
     extra: list[tuple[int, str, list[str]]] = []  # line, position or #node of the child, label and parent, …
     for number, line in enumerate(lines[1:], start + 1):
-        fields = line.split()
+        fields = line.split()  # which is fast; what it might split wrongly goes to _fields
         if len(fields) != 6 or version == 3 or not line.isascii() or "%%" in line:
             fields = _fields(line, version)
             if not fields:
@@ -113,7 +115,7 @@ def _tree(source: Source, start: int, lines: list[str], version: int) -> Tree:
 
 def _fields(line: str, version: int) -> list[str]:
     """The fields of a line in the order of version 4."""
-    fields = line.split() if line.isascii() else _FIELDS.findall(line)
+    fields = _FIELDS.findall(line)
     if "%%" in line:  # a comment can only follow the parent; before that, %% is a word like any other
         end = next((k for k in range(5, len(fields)) if fields[k].startswith("%%")), len(fields))
         fields = fields[:end]
@@ -159,19 +161,19 @@ def _write(trees: Iterable[Tree], version: int) -> Iterator[str]:
     yield f"#FORMAT {version}\n"
     for number, tree in enumerate(trees, 1):
         identity = tree.id or str(number)
-        if _SPACE.search(identity):
-            raise TreebankError(f"the id {identity!r} has a space, which export cannot hold")
+        check(tree, "export", "id", [identity], _NOT_AN_ID)
+        check(tree, "export", "word", tree.words)
         token_parents, nodes = tree.parents()
         names = _names(tree, nodes)
         secondary: dict[int, str] = {}
         for label, child, parent in tree.secondary:
             up = names[parent - len(tree) - 1]
             secondary[child] = secondary.get(child, "") + f"\t{_field(label)}\t{up}"
-        lines = [f"#BOS {identity}" + (f" %% {_SPACE.sub(' ', tree.comment)}" if tree.comment else "")]
+        lines = [f"#BOS {identity}" + (f" %% {WHITE_SPACE.sub(' ', tree.comment)}" if tree.comment else "")]
         for position, (token, parent) in enumerate(zip(tree.tokens, token_parents, strict=True)):
             form, tag, lemma, morph, function = token
-            if not form or _SPACE.search(form):
-                raise TreebankError(f"sentence {identity}: the word {form!r} has a space, which export cannot hold")
+            if form in ("#BOS", "#EOS"):
+                raise refuse(tree, "export", "word", form)
             middle = f"\t{_field(lemma)}\t" if version == 4 else "\t"
             lines.append(
                 f"{form}{middle}{_field(tag)}\t{_field(morph)}\t{_field(function)}\t{names[parent]}"
@@ -205,4 +207,4 @@ def _field(text: str) -> str:
     """A field that may not be empty nor hold white space; lemmas of several words are joined with _."""
     if not text:
         return NONE
-    return _SPACE.sub("_", text) if " " in text or "\t" in text or "\n" in text else text
+    return text if text.isprintable() and " " not in text else WHITE_SPACE.sub("_", text)

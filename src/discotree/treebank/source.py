@@ -46,6 +46,7 @@ class Source:
     encoding: str | None = None
     on_error: ErrorHandler = stop
     stem: str = ""
+    damage: TreebankError | None = None  # bytes that could not be decoded in the lines read last
 
     def error(self, line: int, message: str) -> TreebankError:
         return TreebankError(message, self.name, line)
@@ -55,12 +56,26 @@ class Source:
         self.on_error(self.error(line, message))
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Number and text of every line, without its end."""
+        """Number and text of every line, without its end.
+
+        A line that cannot be decoded leaves its error in ``damage``: whoever knows where the tree ends passes it on.
+        """
         for number, raw in enumerate(self.stream, 1):
-            text = self.decode(raw, number)
+            try:
+                text = self.decode(raw, number)
+            except TreebankError as error:
+                self.damage = self.damage or error
+                text = raw.decode("utf-8", "replace")
             if number == 1:
                 text = text.removeprefix(BYTE_ORDER_MARK)
             yield number, text.rstrip("\r\n")
+
+    def is_damaged(self) -> bool:
+        """Whether the tree just read is damaged; if so, that is reported."""
+        damage, self.damage = self.damage, None
+        if damage is not None:
+            self.on_error(damage)
+        return damage is not None
 
     def decode(self, raw: bytes, line: int, fallback: str | None = None) -> str:
         """The text of some lines, of which the first is ``line``; bytes that make no sense are an error.
@@ -106,12 +121,24 @@ def open_compressed(raw: IO[bytes], name: str) -> BinaryIO:
     return cast(BinaryIO, raw)
 
 
+UNREADABLE = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    NotImplementedError,  # a zip archive made for a later version …
+    UnicodeDecodeError,  # … or with names that are not what it says they are
+)
+
+
 @contextmanager
 def readable(path: str) -> Iterator[None]:
     """Turn what the operating system and the packers say into a TreebankError."""
     try:
         yield
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise TreebankError(f"cannot be read: {reason}", path) from None
 
@@ -132,7 +159,9 @@ def open_all(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[So
                 yield Source(file, stream, stem=stem)
     elif path.lower().endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
-            names = sorted(choose([info.filename for info in archive.infolist() if not info.is_dir()]), key=_natural)
+            names = sorted(
+                choose([info.filename for info in archive.infolist() if not info.filename.endswith("/")]), key=_natural
+            )
             for name, stem in zip(names, _stems(names), strict=True):
                 with _open_member(archive, name) as packed, open_compressed(packed, name) as stream:
                     yield Source(f"{path}/{name}", stream, stem=stem)

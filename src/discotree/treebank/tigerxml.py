@@ -9,14 +9,15 @@ them by an edge without a label: the labelled edge counts.
 
 from collections.abc import Iterable, Iterator
 from itertools import count
-from xml.sax.saxutils import quoteattr
 
-from discotree.errors import TreeError
+from discotree.errors import TreebankError, TreeError
 from discotree.tree import NONE, SecondaryEdge, Token, Tree
+from discotree.treebank.limits import NOT_XML, check
 from discotree.treebank.source import Source
-from discotree.treebank.xml import stream
+from discotree.treebank.xml import quoted, stream
 
 VIRTUAL_ROOT = "VROOT"
+FIRST_NODE = 500
 
 
 def read_tigerxml(source: Source) -> Iterator[Tree]:
@@ -32,12 +33,13 @@ class _Broken(Exception):
 class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.ready: list[Tree] = []
+        self.ready: list[Tree | TreebankError] = []
         self.inside = False
+        self.seen = 0
         self.begin({}, 0)
 
     def begin(self, attributes: dict[str, str], line: int) -> None:
-        self.id = attributes.get("id", "")
+        self.id = attributes.get("id") or str(self.seen)
         self.line = line
         self.root = ""
         self.words: dict[str, tuple[Token, int]] = {}  # by id: the token and its line
@@ -45,9 +47,11 @@ class _Reader:
         self.edges: list[tuple[str, str, str, int]] = []  # parent, child, label, line
         self.extra: list[tuple[str, str, str, int]] = []  # the same for secondary edges
         self.current = ""  # the id of the element that edges belong to
+        self.twice: tuple[str, int] | None = None  # an id that is used twice, and where
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
         if name == "s":
+            self.seen += 1
             self.begin(attributes, line)
             self.inside = True
         elif not self.inside:
@@ -55,26 +59,27 @@ class _Reader:
         elif name == "edge":
             self.edges.append((self.current, attributes.get("idref", ""), attributes.get("label", NONE), line))
         elif name == "t":
-            self.current = attributes.get("id", "")
-            known = self.words.get(self.current)
+            self.enter(attributes, line)
             token = Token(
                 attributes.get("word", ""),
                 attributes.get("pos") or NONE,
                 attributes.get("lemma") or NONE,
                 attributes.get("morph") or NONE,
             )
-            self.words[self.current if known is None else f"{self.current}\t{line}"] = (token, line)
+            self.words[self.current] = (token, line)
         elif name == "nt":
-            self.current = attributes.get("id", "")
-            known_phrase = self.current in self.phrases
-            self.phrases[self.current if not known_phrase else f"{self.current}\t{line}"] = (
-                attributes.get("cat") or NONE,
-                line,
-            )
+            self.enter(attributes, line)
+            self.phrases[self.current] = (attributes.get("cat") or NONE, line)
         elif name == "secedge":
             self.extra.append((attributes.get("idref", ""), self.current, attributes.get("label", NONE), line))
         elif name == "graph":
             self.root = attributes.get("root", "")
+
+    def enter(self, attributes: dict[str, str], line: int) -> None:
+        """Begin a terminal or nonterminal, to which the edges that follow belong."""
+        self.current = attributes.get("id", "")
+        if not self.twice and (self.current in self.words or self.current in self.phrases):
+            self.twice = (self.current, line)
 
     def text(self, data: str) -> None:
         pass
@@ -85,18 +90,13 @@ class _Reader:
             try:
                 self.ready.append(self.tree())
             except _Broken as error:
-                self.source.broken(error.line, f"sentence {self.id}: {error}")
-
-    def finish(self) -> None:
-        pass
+                self.ready.append(self.source.error(error.line, f"sentence {self.id}: {error}"))
 
     def tree(self) -> Tree:
         if not self.words:
             raise _Broken(self.line, "there are no words")
-        for ids in (self.words, self.phrases):
-            for identity, (_, line) in ids.items():
-                if "\t" in identity or (ids is self.phrases and identity in self.words):
-                    raise _Broken(line, f"the id {identity.partition(chr(9))[0]!r} is used twice")
+        if self.twice:
+            raise _Broken(self.twice[1], f"the id {self.twice[0]!r} is used twice")
         for token, line in self.words.values():
             if not token.form:
                 raise _Broken(line, "a terminal has no word")
@@ -147,7 +147,10 @@ class _Reader:
 def write_tigerxml(trees: Iterable[Tree]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<corpus id="discotree">\n<body>\n'
     for number, tree in zip(count(1), trees, strict=False):
-        yield _sentence(tree, tree.id or str(number))
+        text = _sentence(tree, tree.id or str(number))
+        check(tree, "tigerxml", "text", [text], NOT_XML)
+        check(tree, "tigerxml", "word", tree.words, NOT_XML)
+        yield text
     yield "</body>\n</corpus>\n"
 
 
@@ -155,7 +158,8 @@ def _sentence(tree: Tree, identity: str) -> str:
     n = len(tree)
     token_parents, nodes = tree.parents()
     prefix = f"s{identity}" if identity[:1].isdigit() else identity
-    names = [f"{prefix}_{500 + k}" for k in range(len(nodes))] + [f"{prefix}_{VIRTUAL_ROOT}"]
+    first = max(FIRST_NODE, n + 1)
+    names = [f"{prefix}_{first + k}" for k in range(len(nodes))] + [f"{prefix}_{VIRTUAL_ROOT}"]
 
     def name(address: int) -> str:
         return f"{prefix}_{address + 1}" if address < n else names[address - n - 1]
@@ -167,27 +171,20 @@ def _sentence(tree: Tree, identity: str) -> str:
         edges[parent].append((function, n + 1 + k))
     extra: dict[int, str] = {}
     for label, child, parent in tree.secondary:
-        extra[child] = extra.get(child, "") + f"<secedge label={_quoted(label)} idref={_quoted(name(parent))}/>"
-    lines = [f"<s id={_quoted(identity)}>", f"<graph root={_quoted(names[-1])}>", "<terminals>"]
+        extra[child] = extra.get(child, "") + f"<secedge label={quoted(label)} idref={quoted(name(parent))}/>"
+    lines = [f"<s id={quoted(identity)}>", f"<graph root={quoted(names[-1])}>", "<terminals>"]
     for position, token in enumerate(tree.tokens):
         attributes = (
-            f"id={_quoted(name(position))} word={_quoted(token.form)} lemma={_quoted(token.lemma)} "
-            f"pos={_quoted(token.tag)} morph={_quoted(token.morph)}"
+            f"id={quoted(name(position))} word={quoted(token.form)} lemma={quoted(token.lemma)} "
+            f"pos={quoted(token.tag)} morph={quoted(token.morph)}"
         )
         more = extra.get(position)
         lines.append(f"<t {attributes}>{more}</t>" if more else f"<t {attributes}/>")
     lines += ["</terminals>", "<nonterminals>"]
     for k in [*range(len(nodes)), -1]:
         category = nodes[k][0] if k >= 0 else VIRTUAL_ROOT
-        lines.append(f"<nt id={_quoted(names[k])} cat={_quoted(category)}>")
-        lines += [f"<edge label={_quoted(label)} idref={_quoted(name(child))}/>" for label, child in edges[k]]
+        lines.append(f"<nt id={quoted(names[k])} cat={quoted(category)}>")
+        lines += [f"<edge label={quoted(label)} idref={quoted(name(child))}/>" for label, child in edges[k]]
         lines.append(f"{extra.get(n + 1 + k, '')}</nt>")
     lines += ["</nonterminals>", "</graph>", "</s>\n"]
     return "\n".join(lines)
-
-
-_ENTITIES = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(text, _ENTITIES)

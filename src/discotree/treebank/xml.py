@@ -1,25 +1,34 @@
 """Reading XML as a stream, safely: expat feeds a handler, entities are refused, errors have a line."""
 
+import re
 from collections.abc import Iterator
 from typing import Protocol
 from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
 
 from discotree.errors import TreebankError
 from discotree.tree import Tree
 from discotree.treebank.source import Source
 
 CHUNK = 1 << 16
+LONGEST_NAME = 64  # of an entity: what may be cut at the end of a chunk
+_UNKNOWN_ENTITY = re.compile(rb"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[\da-fA-F]+);)[\w:][\w:.-]*;")
+_LINE_ENDS = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}  # as they are, a parser would make spaces of them
+
+
+def quoted(text: str) -> str:
+    """A text as an attribute's value."""
+    return quoteattr(text, _LINE_ENDS)
 
 
 class Handler(Protocol):
-    """What a format does with the elements. Finished trees wait in ``ready``."""
+    """What a format does with the elements. Finished trees and broken ones wait in ``ready``."""
 
-    ready: list[Tree]
+    ready: list[Tree | TreebankError]
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None: ...
     def end(self, name: str) -> None: ...
     def text(self, data: str) -> None: ...
-    def finish(self) -> None: ...
 
 
 def stream(source: Source, handler: Handler) -> Iterator[Tree]:
@@ -33,23 +42,42 @@ def stream(source: Source, handler: Handler) -> Iterator[Tree]:
         # Entities can grow without bounds or name other files, and no treebank needs them.
         raise source.error(parser.CurrentLineNumber, "the file declares XML entities, which are not allowed")
 
+    has_dtd = False
+
+    def note_dtd(_name: str, system: str | None, *_: object) -> None:
+        nonlocal has_dtd
+        has_dtd = system is not None
+
     parser.EntityDeclHandler = refuse
-    finished = False
-    while not finished:
+    parser.StartDoctypeDeclHandler = note_dtd
+    tail = b""
+    empty = True
+    chunk = b" "
+    while chunk:
         chunk = source.stream.read(CHUNK)
-        finished = not chunk
+        empty = empty and not chunk.strip()
+        if empty:
+            continue  # an empty file has no trees, and no error either
+        failure = None
         try:
-            parser.Parse(chunk, finished)
+            parser.Parse(chunk, not chunk)
+        except TreebankError as error:
+            failure = error
         except expat.ExpatError as error:
-            yield from handler.ready
-            source.broken(error.lineno, f"not well-formed XML: {expat.ErrorString(error.code)}")
-            return
-        except (UnicodeDecodeError, LookupError, ValueError) as error:
-            if isinstance(error, TreebankError):
-                raise
-            yield from handler.ready
-            source.broken(parser.CurrentLineNumber, f"not readable as XML: {error}")
-            return
-        yield from handler.ready
+            failure = source.error(error.lineno, f"not well-formed XML: {expat.ErrorString(error.code)}")
+        except (LookupError, ValueError) as error:  # what Python says of an encoding that it cannot use
+            failure = source.error(parser.CurrentLineNumber, f"not readable as XML: {error}")
+        if has_dtd and _UNKNOWN_ENTITY.search(tail + chunk):
+            # With a DTD elsewhere, which we do not fetch, expat would drop these without a word.
+            handler.ready.clear()
+            failure = source.error(parser.CurrentLineNumber, "the file uses XML entities that it does not declare")
+        tail = chunk[-LONGEST_NAME:]
+        for item in handler.ready:
+            if isinstance(item, Tree):
+                yield item
+            else:
+                source.on_error(item)
         handler.ready.clear()
-    handler.finish()
+        if failure is not None:
+            source.on_error(failure)
+            return
