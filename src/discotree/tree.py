@@ -267,7 +267,8 @@ class Tree:
         ``nodes``, or -1 for the root. Secondary edges count the root as node 0, then ``nodes`` in the
         order given; they come out with addresses in the order of ``Tree.nodes``.
         """
-        if not all(-1 <= parent < len(nodes) for parent in (*token_parents, *[node[2] for node in nodes])):
+        parents = [*token_parents, *[node[2] for node in nodes]]
+        if parents and (min(parents) < -1 or max(parents) >= len(nodes)):
             raise TreeError(f"a parent is not among -1..{len(nodes) - 1}")
         below: list[list[Node | int]] = [[] for _ in range(len(nodes) + 1)]  # the last one, [-1], is the root's
         for position, parent in enumerate(token_parents):

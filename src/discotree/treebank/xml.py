@@ -13,12 +13,13 @@ from discotree.treebank.source import Source
 CHUNK = 1 << 16
 LONGEST_NAME = 64  # of an entity: what may be cut at the end of a chunk
 _UNKNOWN_ENTITY = re.compile(rb"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[\da-fA-F]+);)[\w:][\w:.-]*;")
+_MARKUP = re.compile(r"""[&<>"'\n\r\t]""")
 _LINE_ENDS = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}  # as they are, a parser would make spaces of them
 
 
 def quoted(text: str) -> str:
     """A text as an attribute's value."""
-    return quoteattr(text, _LINE_ENDS)
+    return quoteattr(text, _LINE_ENDS) if _MARKUP.search(text) else f'"{text}"'
 
 
 class Handler(Protocol):

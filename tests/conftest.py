@@ -1,0 +1,28 @@
+"""Fixtures that every test may use, and one Hypothesis profile for all: the same examples on every run."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("discotree", derandomize=True, deadline=None, max_examples=100, database=None)
+settings.load_profile("discotree")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of small treebanks written by hand."""
+    return Path(__file__).parent / "data"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Make a file: ``file("a.export", "#BOS 1 …")``."""
+
+    def make(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return make
