@@ -86,11 +86,10 @@ class Node:
         _set_mask(self, mask)
         _set_first(self, _first(children[0]))
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a Node cannot be changed: {name}")
+    def _refuse(self, *_: object) -> NoReturn:
+        raise AttributeError("a Node cannot be changed")
 
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a Node cannot be changed: {name}")
+    __setattr__ = __delattr__ = _refuse
 
     def nodes(self) -> "Iterator[Node]":
         """This node and all below it: parents before children, children from left to right."""
