@@ -20,7 +20,7 @@ MUTANTS = 1500  # for every file below
 PATIENCE = 5.0  # seconds
 XML_TOKENS = "&|<|>|'|&#0;|&#9;|&lt;|&b;|<![CDATA[|]]>|<!DOCTYPE a [<!ENTITY b 'c'>]>|<?xml encoding='utf-16'?>|\x00"
 TOKENS = {
-    "export": "#BOS 1|#EOS 1|#BOS|#EOS|#500|#501|#99999999999|#FORMAT 3\n|#FORMAT 4\n|#BOT|\n|\t|%%| |0|-1|500|\xa0|ä",
+    "export": "#BOS 1|#EOS 1|#BOS|#EOS|#500|#501|#99999999999|#FORMAT 3\n|#FORMAT 4\n|#BOT|\n|\t|\v|%%| |0|-1|500|\xa0",
     "tigerxml": "<s>|</s>|<t/>|<nt id='s1_500'/>|<edge idref='s1_500'/>|<graph root='x'>|id=|idref=|s1_500|s1_VROOT|"
     f"word=''|<secedge/>|{XML_TOKENS}",
     "alpino": "<node/>|</node>|<node begin='0' word='a'/>|<alpino_ds>|</alpino_ds>|<tree>|begin='|word=''|index='1'|"

@@ -175,6 +175,14 @@ def test_a_broken_sentence_is_refused_with_its_line_and_can_be_skipped(tmp_path,
     assert_broken(tmp_path / "broken.export", content, message, ["1", "3"])
 
 
+@pytest.mark.parametrize("character", ["\v", "\f", "\x1c", "\x85", "\u2028"])
+def test_characters_that_only_python_takes_for_spaces_cause_no_other_error(tmp_path, character):
+    for row in (f"a{character}-- N -- -- 500", f"a -- N --{character}X 500"):
+        (tmp_path / "odd.export").write_text(f"#FORMAT 4\n#BOS 1\n{row}\n#EOS 1\n", "utf-8", newline="")
+        with pytest.raises(TreebankError):
+            list(read(tmp_path / "odd.export"))
+
+
 def test_a_truncated_file_is_refused_at_the_sentence_that_is_cut(tmp_path):
     for cut in ("a\t--\tN\t-", "a\t--\tN\t--\t--\t500\n#500\t--", ""):
         content = GOOD.format(1) + f"{MARK}#BOS 2\n" + cut

@@ -21,6 +21,7 @@ from discotree.treebank.source import Source
 
 FIRST_NODE = 500
 _NODE = re.compile(r"#([5-9][0-9][0-9]|[1-9][0-9]{3,8})")
+_ODD_SPACE = re.compile(r"[\v\f\x1c-\x1f]")  # spaces for str.split, but not for us
 _FIELDS = re.compile(r"[^ \t\r]+")  # unlike str.split: a no-break space belongs to its word
 _BEGIN, _END = re.compile(rb"#BOS(?=[ \t\r\n]|$)"), re.compile(rb"#EOS(?=[ \t\r\n]|$)")
 _NOT_AN_ID = re.compile(f"{WHITE_SPACE.pattern}|%%")
@@ -50,7 +51,7 @@ def read_export(source: Source) -> Iterator[Tree]:
             if _END.match(raw):
                 try:
                     text = source.decode(b"".join(sentence), start, OLD_ENCODING)
-                    yield _tree(source, start, text.split("\n"), version)
+                    yield _tree(source, start, text, version)
                 except TreebankError as error:
                     source.on_error(error)
                 start = 0
@@ -58,10 +59,9 @@ def read_export(source: Source) -> Iterator[Tree]:
         source.broken(start, "the file ends inside this sentence: #EOS expected")
 
 
-def _tree(source: Source, start: int, lines: list[str], version: int) -> Tree:
+def _tree(source: Source, start: int, text: str, version: int) -> Tree:
     """A tree from its lines, #BOS (which is line ``start``) and #EOS included."""
-    if not lines[-1]:
-        lines.pop()  # what follows the last line end
+    lines = text.removesuffix("\n").split("\n")
     head, _, comment = lines[0].partition("%%")
     footer = lines.pop()
     identity = [*_FIELDS.findall(head), "", ""][1]
@@ -71,9 +71,12 @@ def _tree(source: Source, start: int, lines: list[str], version: int) -> Tree:
     token_parents: list[str] = []
     nodes: dict[str, tuple[int, list[str]]] = {}  # by number: line and fields
     extra: list[tuple[int, str, list[str]]] = []  # line, position or #node of the child, label and parent, …
+    is_odd = _ODD_SPACE.search(text) is not None
     for number, line in enumerate(lines[1:], start + 1):
         fields = line.split()  # which is fast; what it might split wrongly goes to _fields
-        if len(fields) != 6 or version == 3 or not line.isascii() or "%%" in line:
+        if version == 3:
+            fields.insert(1, NONE)
+        if is_odd or len(fields) != 6 or not line.isascii() or "%%" in line:
             fields = _fields(line, version)
             if not fields:
                 continue

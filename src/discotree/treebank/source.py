@@ -105,7 +105,8 @@ def base_name(name: str) -> str:
     """A file's name without folders and without the suffixes that say how it is packed."""
     base = PurePosixPath(name).name
     for suffix in COMPRESSED:
-        base = base.removesuffix(suffix)
+        if base.lower().endswith(suffix):
+            return base[: -len(suffix)]
     return base
 
 
@@ -116,7 +117,7 @@ def is_archive(name: str) -> bool:
 def open_compressed(raw: IO[bytes], name: str) -> BinaryIO:
     """The content of an open file, unpacked where its name says that it is packed."""
     for suffix, opener in COMPRESSED.items():
-        if name.endswith(suffix):
+        if name.lower().endswith(suffix):
             return cast(BinaryIO, io.BufferedReader(opener(raw, "rb")))
     return cast(BinaryIO, raw)
 
@@ -252,7 +253,7 @@ def writable(path: str) -> Iterator[BinaryIO]:
 @contextmanager
 def _compressing(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
     for suffix, opener in COMPRESSED.items():
-        if name.endswith(suffix):
+        if name.lower().endswith(suffix):
             with opener(raw, "wb") as stream:
                 yield cast(BinaryIO, stream)
             return
