@@ -81,7 +81,7 @@ def test_only_so_many_worst_sentences_are_kept() -> None:
 
 def test_unlabelled() -> None:
     table = analysed(labelled=False).tables["label"]
-    assert table[""].matched == 4
+    assert table["any"].matched == 4
 
 
 def test_arcs_of_equal_trees_are_all_right() -> None:
@@ -91,6 +91,12 @@ def test_arcs_of_equal_trees_are_all_right() -> None:
     analysis = Analysis(rules=HeadRules.load("negra"))
     evaluate(GOLD, PREDICTED, observe=analysis)
     assert analysis.arcs.las < analysis.arcs.uas < 100
+
+
+def test_a_missing_parse_has_no_arc_right() -> None:
+    analysis = Analysis(rules=HeadRules.load("negra"))
+    evaluate(GOLD, GOLD[:1], observe=analysis, missing_as_empty=True)
+    assert analysis.arcs.uas == pytest.approx(100 * 4 / 7)
 
 
 def test_the_bootstrap_sees_a_difference_and_sees_none() -> None:

@@ -17,6 +17,7 @@ from discotree.errors import EvaluationError
 from discotree.evaluate import evaluate
 from discotree.params import ALL, PROPER, Params
 from discotree.score import Score
+from discotree.tree import RunningNumber
 from discotree.treebank.discbracket import parse_discbracket
 
 NAN = math.nan
@@ -124,17 +125,15 @@ def test_three_sentences_together() -> None:
 
 def naive_brackets(tree: Tree, gold: Tree, params: Params, disc_only: bool) -> Counter[tuple[str, tuple[int, ...]]]:
     same = lambda label: params.eq_label.get(label, label)  # noqa: E731
-    kept = [
-        k
-        for k, t in enumerate(gold.tokens)
-        if same(t.tag) not in params.delete_label and t.form not in params.delete_word
-    ]
+    kept = [k for k, (form, tag, *_) in enumerate(gold.tokens)
+            if same(tag) not in params.delete_label and form not in params.delete_word]  # fmt: skip
     brackets: Counter[tuple[str, tuple[int, ...]]] = Counter()
     for node in tree.nodes():
+        label = same(node.label.split("-")[0] or node.label)
         words = tuple(kept.index(k) for k in node.positions if k in kept)
         gap = bool(words) and words != tuple(range(words[0], words[-1] + 1))
-        if words and same(node.label) not in params.delete_label and (gap or not disc_only):
-            brackets[same(node.label), words] += 1
+        if words and label not in params.delete_label and (gap or not disc_only):
+            brackets[label, words] += 1
     return brackets
 
 
@@ -214,7 +213,7 @@ def test_scores_of_parts_add_up() -> None:
     gold = [Tree(t.tokens, t.root, str(k)) for k in range(1, 9) for t in [random_tree(rng, 6)]]
     predicted = [noisy(rng, tree) for tree in gold]
     whole = evaluate(gold, predicted)
-    parts = evaluate(gold[:3], predicted[:3]) + evaluate(gold[3:], predicted[3:])
+    parts = sum([evaluate(gold[:3], predicted[:3]), evaluate(gold[3:], predicted[3:])])
     assert parts.figures() == whole.figures()
     with pytest.raises(EvaluationError, match="do not add up"):
         whole + whole.discontinuous
@@ -241,6 +240,7 @@ def test_functions_are_compared_where_the_prediction_has_any() -> None:
     assert evaluate([gold], [gold]).function_accuracy == 100
     assert evaluate([gold], [wrong]).function_accuracy == pytest.approx(200 / 3)
     assert math.isnan(evaluate([gold], [bare]).function_accuracy)
+    assert evaluate([gold, gold], [gold, bare]).function_accuracy == 50  # one of them shows that it can
 
 
 # Files that do not match
@@ -255,9 +255,24 @@ def test_other_order_is_matched_by_id() -> None:
     assert evaluate(gold, [gold[2], gold[0], gold[1]]).f1 == 100
 
 
+def test_other_order_is_matched_by_id_where_ids_are_numbers() -> None:
+    """NEGRA and TIGER count their sentences: those are ids like any other."""
+    gold = [tree("1", "a"), tree("2", "a", "b"), tree("3", "c")]
+    assert evaluate(gold, [gold[1], gold[0], gold[2]]).f1 == 100
+    assert [s.id for s in evaluate(gold, [gold[1], gold[0], gold[2]]).sentences] == ["1", "2", "3"]
+    assert evaluate(gold, [gold[0], gold[2]], missing_as_empty=True).matched == 2
+
+
 def test_without_ids_the_order_counts() -> None:
-    gold = [tree("s1", "a"), tree("s2", "b")]
-    assert evaluate(gold, [tree("1", "a"), tree("2", "b")]).f1 == 100
+    gold = [tree("s5", "a"), tree("s6", "b")]
+    nameless = [parse_discbracket("(ROOT (S (NN 0=a)))", RunningNumber(1)), parse_discbracket("(ROOT (S (NN 0=b)))")]
+    assert evaluate(gold, nameless).f1 == 100
+    assert evaluate(nameless, gold).f1 == 100
+
+
+def test_functions_in_labels_do_not_count() -> None:
+    assert scored("(ROOT (NP-SBJ (NN 0=a)) (-- (NN 1=b)))", "(ROOT (NP=2 (NN 0=a)) (-- (NN 1=b)))").f1 == 100
+    assert scored("(ROOT (-- (NN 0=a)))", "(ROOT (-X- (NN 0=a)))").matched == 0
 
 
 @pytest.mark.parametrize(

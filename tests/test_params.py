@@ -35,6 +35,11 @@ def test_a_file_of_ones_own(file: Callable[[str, str], Path]) -> None:
     assert set(params.eq_label.values()) == {"A"}
 
 
+def test_classes_that_share_a_member_are_one(file: Callable[[str, str], Path]) -> None:
+    params = Params.load(file("my.prm", "\ufeffEQ_LABEL A B\nEQ_LABEL C D\nEQ_LABEL D B\n"))
+    assert len({params.eq_label[label] for label in "ABCD"}) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -42,6 +47,7 @@ def test_a_file_of_ones_own(file: Callable[[str, str], Path]) -> None:
         ("\nDELETE_LABEL", "my.prm:2: DELETE_LABEL has no value"),
         ("DELETE_WORD a b", "my.prm:1: DELETE_WORD takes one value"),
         ("DANCE 1", "my.prm:1: there is no parameter DANCE"),
+        ("TED 0\nTED 1", "my.prm:2: TED is not offered"),
     ],
 )
 def test_mistakes_have_an_address(file: Callable[[str, str], Path], text: str, message: str) -> None:

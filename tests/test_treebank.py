@@ -617,3 +617,51 @@ def test_a_stream_that_gives_one_byte_at_a_time_is_read_all_the_same():
     for format in ("tigerxml", "alpino"):
         raw = written([ONE, TWO], format).encode()
         assert list(FORMATS[format].read(Source("slow", Slow(raw)))) == [ONE, TWO]
+
+
+# What must not happen silently
+
+
+@pytest.mark.parametrize("format", ["export", "tigerxml"])
+def test_a_root_that_is_an_ordinary_phrase_is_kept_below_a_virtual_one(format):
+    tree = tree_of("(S (NP (N 0=a)) (V 1=b))", "1")
+    assert brackets_of([through(format, tree)]) == ["(ROOT (S (NP (N 0=a)) (V 1=b)))"]
+
+
+@pytest.mark.parametrize(
+    ("written_as", "read_as"), [("tigerxml", "export"), ("alpino", "tigerxml"), ("export", "alpino")]
+)
+def test_a_file_in_another_format_is_not_taken_for_an_empty_one(tmp_path, written_as, read_as):
+    write([ONE], tmp_path / "x", written_as)
+    write([TWO], tmp_path / "y.dbr")
+    with pytest.raises(TreebankError):
+        write(read(tmp_path / "x", read_as), tmp_path / "y.dbr")
+    assert next(read(tmp_path / "y.dbr")).words == TWO.words
+
+
+def test_a_file_in_an_encoding_of_two_bytes_is_not_taken_for_an_empty_one(file):
+    with pytest.raises(TreebankError, match="another format or encoding"):
+        list(read(file("x.export", written([ONE], "export").encode("utf-16"))))
+
+
+def test_trees_that_a_format_cannot_hold_can_be_left_out(tmp_path):
+    errors = []
+    bad = Tree((Token("a b", "N"),), Node("ROOT", [0]), "9")
+    assert write([ONE, bad, TWO], tmp_path / "x.export", on_error=errors.append) == 2
+    assert [tree.words for tree in read(tmp_path / "x.export")] == [ONE.words, TWO.words]
+    assert "sentence 9" in str(errors[0])
+
+
+def test_hidden_files_are_not_read(tmp_path):
+    (tmp_path / ".hidden").mkdir()
+    write([ONE], tmp_path / "a.dbr")
+    write([TWO], tmp_path / ".hidden" / "b.dbr")
+    assert [tree.words for tree in read(tmp_path)] == [ONE.words]
+
+
+def test_broken_brackets_are_refused_in_linear_time(file):
+    """A word where none may be, 400,000 times, and 20,000 words that look like nodes."""
+    with pytest.raises(TreebankError, match=r"expected .TAG WORD."):
+        list(read(file("x.mrg", "(S a " + "word " * 400_000 + ")")))
+    lines = "".join(f"#{600 + k % 300} -- N -- -- 0\n" for k in range(20_000))
+    assert len(next(read(file("x.export", f"#FORMAT 4\n#BOS 1\n{lines}#EOS 1\n")))) == 20_000

@@ -30,6 +30,7 @@ TABLES = {
 }
 CONSTITUENT_BINS = (1, 2, 3, 4, 5, 10, 20, 40)
 SENTENCE_BINS = tuple(range(10, 101, 10))
+ANY_LABEL = "any"  # in tables of an unlabelled score
 NOTHING = "–"  # in confusions: a bracket that the other side does not have at all
 
 
@@ -45,7 +46,7 @@ class Worst(NamedTuple):
 
 @dataclass(frozen=True)
 class Arcs:
-    """Attachment scores of the augmented dependencies."""
+    """Attachment scores of the augmented dependencies, over all words, punctuation included."""
 
     tokens: int = 0
     heads: int = 0
@@ -103,7 +104,7 @@ class Analysis:
         if missing or spurious:
             self._confuse(missing, spurious)
             self._remember(comparison, missing, spurious)
-        if self.rules is not None and comparison.predicted is not None:
+        if self.rules is not None:
             self._attach(comparison, self.rules)
 
     @property
@@ -161,20 +162,20 @@ class Analysis:
             heapq.heapreplace(self._worst, entry)
 
     def _attach(self, comparison: Comparison, rules: HeadRules) -> None:
-        assert comparison.predicted is not None
-        gold, predicted = (to_dependencies(tree, rules) for tree in (comparison.gold, comparison.predicted))
         heads = labelled = 0
-        for a, b, x, y in zip(gold.heads, predicted.heads, gold.labels, predicted.labels, strict=True):
-            heads += a == b
-            labelled += a == b and x == y
+        if comparison.predicted is not None:  # a missing parse has no arcs right
+            gold, predicted = (to_dependencies(tree, rules) for tree in (comparison.gold, comparison.predicted))
+            for a, b, x, y in zip(gold.heads, predicted.heads, gold.labels, predicted.labels, strict=True):
+                heads += a == b
+                labelled += a == b and x == y
         old = self.arcs
-        self.arcs = Arcs(old.tokens + len(gold.heads), old.heads + heads, old.labelled + labelled)
+        self.arcs = Arcs(old.tokens + len(comparison.gold), old.heads + heads, old.labelled + labelled)
 
 
 def _unlabelled(brackets: Counter[Bracket]) -> Counter[Bracket]:
     counter: Counter[Bracket] = Counter()
     for (_, mask), times in brackets.items():
-        counter["", mask] += times
+        counter[ANY_LABEL, mask] += times
     return counter
 
 

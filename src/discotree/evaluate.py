@@ -8,15 +8,19 @@ pooled over all sentences and counted with their multiplicity; a unary chain X o
     score.f1, score.discontinuous.f1, score.upto(40).f1
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, NoReturn
 
 from discotree.errors import EvaluationError
 from discotree.params import PROPER, Params
-from discotree.score import Counts, Score, Sentence
-from discotree.tree import NONE, Tree
+from discotree.score import Counts, Mode, Score, Sentence
+from discotree.tree import NONE, RunningNumber, Tree
+
+_FUNCTION = re.compile(r"[-=]")
 
 Bracket = tuple[str, int]  # a label and a mask over the gold tree's positions, deleted words left out
 
@@ -46,46 +50,48 @@ def evaluate(
 ) -> Score:
     """Compare two streams of trees over the same sentences.
 
-    Sentences are matched by their ids, or by their order where one side has none but running numbers. Whatever does not
+    Sentences are matched by their ids, or by their order where one side has no ids of its own. Whatever does not
     match is an EvaluationError; with ``missing_as_empty`` a gold sentence without a prediction counts as one for which
     nothing was predicted. ``observe`` is shown every comparison (see analysis.py).
     """
-    score = Score([], "labelled" if params.labelled else "unlabelled", params.disc_only)
-    for gold_tree, predicted_tree in paired(gold, predicted, missing_as_empty=missing_as_empty):
-        comparison = compare(gold_tree, predicted_tree, params)
-        score.sentences.append(_sentence(comparison, params))
+    labels = Labels(params)
+    sentences = []
+    for position, gold_tree, predicted_tree in paired(gold, predicted, missing_as_empty=missing_as_empty):
+        comparison = compare(gold_tree, predicted_tree, params, labels)
+        sentences.append((position, _sentence(comparison, params)))
         if observe is not None:
             observe(comparison)
-    return score
+    sentences.sort(key=itemgetter(0))
+    mode: Mode = "labelled" if params.labelled else "unlabelled"
+    return Score([sentence for _, sentence in sentences], mode, params.disc_only)
 
 
 def paired(
     gold: Iterable[Tree], predicted: Iterable[Tree], *, missing_as_empty: bool = False
-) -> Iterator[tuple[Tree, Tree | None]]:
-    """Gold trees in their order, each with its prediction. Waits only for what comes in another order."""
-    waiting_gold: dict[str, Tree] = {}
+) -> Iterator[tuple[int, Tree, Tree | None]]:
+    """Gold trees with their predictions, and the gold trees' positions. Keeps only what waits for the other side."""
+    waiting_gold: dict[str, tuple[int, Tree]] = {}
     waiting_predicted: dict[str, Tree] = {}
     golds, predictions = iter(gold), iter(predicted)
     for position in count(1):
         g, p = next(golds, None), next(predictions, None)
         if g is None and p is None:
             break
-        number = str(position)
-        if g is not None and p is not None and (g.id == p.id or number in (g.id, p.id) or not (g.id and p.id)):
-            yield g, p
+        if g is not None and p is not None and (g.id == p.id or _is_nameless(g) or _is_nameless(p)):
+            yield position, g, p
             continue
         if g is not None:
-            if g.id in waiting_predicted:
-                yield g, waiting_predicted.pop(g.id)
-            elif g.id in waiting_gold:
+            if g.id in waiting_gold:
                 raise EvaluationError(f"sentence {g.id} is twice in the gold file")
+            if g.id in waiting_predicted:
+                yield position, g, waiting_predicted.pop(g.id)
             else:
-                waiting_gold[g.id] = g
+                waiting_gold[g.id] = (position, g)
         if p is not None:
-            if p.id in waiting_gold:
-                yield waiting_gold.pop(p.id), p
-            elif p.id in waiting_predicted:
+            if p.id in waiting_predicted:
                 raise EvaluationError(f"sentence {p.id} is twice in the predicted file")
+            if p.id in waiting_gold:
+                yield *waiting_gold.pop(p.id), p
             else:
                 waiting_predicted[p.id] = p
     if waiting_predicted:
@@ -94,11 +100,30 @@ def paired(
     if waiting_gold and not missing_as_empty:
         some = ", ".join(list(waiting_gold)[:5])
         raise EvaluationError(f"{len(waiting_gold):,} gold sentences have no prediction: {some}")
-    for tree in waiting_gold.values():
-        yield tree, None
+    for position, tree in waiting_gold.values():
+        yield position, tree, None
 
 
-def compare(gold: Tree, predicted: Tree | None, params: Params = PROPER) -> Comparison:
+def _is_nameless(tree: Tree) -> bool:
+    return not tree.id or isinstance(tree.id, RunningNumber)
+
+
+class Labels(dict[str, str | None]):
+    """What a phrase's label counts as, None where it is deleted. Functions after - or = do not count."""
+
+    def __init__(self, params: Params) -> None:
+        super().__init__()
+        self.params = params
+
+    def __missing__(self, label: str) -> str | None:
+        name = label if label.startswith("-") else _FUNCTION.split(label, maxsplit=1)[0] or label
+        name = self.params.eq_label.get(name, name)
+        self[label] = counts_as = None if name in self.params.delete_label else name
+        return counts_as
+
+
+def compare(gold: Tree, predicted: Tree | None, params: Params = PROPER, labels: Labels | None = None) -> Comparison:
+    labels = labels if labels is not None else Labels(params)
     eq, deleted, deleted_words = params.eq_label, params.delete_label, params.delete_word
     keep = 0
     bit = 1
@@ -107,21 +132,18 @@ def compare(gold: Tree, predicted: Tree | None, params: Params = PROPER) -> Comp
             keep |= bit
         bit <<= 1
     if predicted is not None and not _same_words(gold, predicted):
-        predicted = _aligned(gold, predicted, keep, params)
-    gold_brackets, gold_functions = _brackets(gold, keep, params)
-    predicted_brackets, predicted_functions = _brackets(predicted, keep, params) if predicted is not None else ([], [])
+        predicted = _aligned(gold, predicted, keep)
+    gold_brackets, gold_functions = _brackets(gold, keep, labels)
+    predicted_brackets, predicted_functions = _brackets(predicted, keep, labels) if predicted is not None else ([], [])
     return Comparison(gold, predicted, keep, gold_brackets, predicted_brackets, gold_functions, predicted_functions)
 
 
-def _brackets(tree: Tree, keep: int, params: Params) -> tuple[list[Bracket], list[str]]:
-    eq, deleted = params.eq_label, params.delete_label
+def _brackets(tree: Tree, keep: int, labels: Labels) -> tuple[list[Bracket], list[str]]:
     brackets = []
     functions = []
     for node in tree.nodes():
-        label = node.label
-        if label in eq:
-            label = eq[label]
-        if label not in deleted:
+        label = labels[node.label]
+        if label is not None:
             mask = node.mask & keep
             if mask:
                 brackets.append((label, mask))
@@ -140,9 +162,11 @@ def _same_words(gold: Tree, predicted: Tree) -> bool:
     return all(a[0] == b[0] for a, b in zip(gold.tokens, predicted.tokens, strict=True))
 
 
-def _aligned(gold: Tree, predicted: Tree, keep: int, params: Params) -> Tree:
-    """The prediction on the gold tree's positions: it may leave out words that are deleted anyway."""
-    same = params.eq_word
+def _aligned(gold: Tree, predicted: Tree, keep: int) -> Tree:
+    """The prediction on the gold tree's positions: it may leave out words that are deleted anyway.
+
+    As in disco-dop, words are aligned before EQ_WORD is asked, which therefore changes nothing.
+    """
     positions = []
     position = 0
     for token in predicted.tokens:
@@ -152,7 +176,7 @@ def _aligned(gold: Tree, predicted: Tree, keep: int, params: Params) -> Tree:
         position += 1
     skipped = set(range(len(gold))).difference(positions)
     if (positions and positions[-1] >= len(gold)) or any(keep >> k & 1 for k in skipped):
-        _explain_words(gold, predicted, same)
+        _explain_words(gold, predicted)
     if not skipped:
         return predicted
     token_parents, nodes = predicted.parents()
@@ -166,10 +190,10 @@ def _aligned(gold: Tree, predicted: Tree, keep: int, params: Params) -> Tree:
     )
 
 
-def _explain_words(gold: Tree, predicted: Tree, same: dict[str, str]) -> None:
+def _explain_words(gold: Tree, predicted: Tree) -> NoReturn:
     name = gold.id or predicted.id
     for k, (a, b) in enumerate(zip(gold.words, predicted.words, strict=False)):
-        if same.get(a, a) != same.get(b, b):
+        if a != b:
             raise EvaluationError(f"sentence {name}: word {k + 1} is {a!r} in the gold file, but {b!r} is predicted")
     raise EvaluationError(f"sentence {name}: {len(gold)} words in the gold file, {len(predicted)} predicted")
 
@@ -194,10 +218,10 @@ def _sentence(comparison: Comparison, params: Params) -> Sentence:
         for position, (a, b) in enumerate(zip(gold.tokens, predicted.tokens, strict=True)):
             if keep >> position & 1 and (a[1] == b[1] or eq.get(a[1], a[1]) == eq.get(b[1], b[1])):
                 correct_tags += 1
-    functions, correct_functions = _functions(comparison)
+    functions, correct_functions, has_functions = _functions(comparison, labelled.matched)
     return Sentence(
         gold.id, length, labelled, unlabelled, labelled_gaps, unlabelled_gaps,
-        tokens, correct_tags, functions, correct_functions,
+        tokens, correct_tags, functions, correct_functions, has_functions,
     )  # fmt: skip
 
 
@@ -211,19 +235,18 @@ def match(gold: list[Bracket] | list[int], predicted: list[Bracket] | list[int])
     return Counts(len(gold), len(predicted), matched, len(gold_set), len(predicted_set))
 
 
-def _functions(comparison: Comparison) -> tuple[int, int]:
+def _functions(comparison: Comparison, matched: int) -> tuple[int, int, bool]:
     """Over the words, and the brackets that both sides have: how many there are, and with the same function.
 
-    A prediction without any function is not asked for functions.
+    And whether the prediction has any function: if no sentence has, the system was not asked for functions.
     """
     gold, predicted, keep = comparison[:3]
     if predicted is None:
-        return 0, 0
+        return 0, 0, False
     given = [token.function for token in predicted.tokens]
-    if given.count(NONE) + comparison.predicted_functions.count(NONE) == len(given) + len(
-        comparison.predicted_functions
-    ):
-        return 0, 0
+    has_any = not {NONE}.issuperset(given) or not {NONE}.issuperset(comparison.predicted_functions)
+    if not has_any and {NONE}.issuperset([token.function for token in gold.tokens] + comparison.gold_functions):
+        return keep.bit_count() + matched, keep.bit_count() + matched, False
     correct = 0
     for position, function in enumerate(given):
         if keep >> position & 1 and gold.tokens[position].function == function:
@@ -236,4 +259,4 @@ def _functions(comparison: Comparison) -> tuple[int, int]:
         if wanted.get(bracket):
             asked += 1
             correct += wanted[bracket].pop(0) == function
-    return asked, correct
+    return asked, correct, has_any

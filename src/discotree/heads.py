@@ -1,7 +1,7 @@
 """Head rules: which child of a node carries its head word.
 
-A rule file is plain text, one rule a line, read as disco-dop reads it (``%`` starts a comment, case does
-not matter):
+A rule file is plain text, one rule a line, in disco-dop's syntax (``%`` starts a comment, case does not
+matter):
 
     PARENT  DIRECTION  LABEL LABEL …
 
@@ -18,8 +18,8 @@ Three things go beyond disco-dop: the direction ``function``, labels that end in
 the parent ``*``, whose rules are tried after those of every parent.
 
 When nothing hits, the head is the first child that is not punctuation, seen from the side of the last
-rule tried (the left when there was none); a line without labels says only which side that is. Where all
-children are punctuation, it is the first of them. So every node has a head, whatever its label.
+rule tried (the left when there was none); a line without labels, which disco-dop skips, says only which side
+that is. Where all children are punctuation, it is the first of them. So every node has a head.
 """
 
 from collections.abc import Sequence
@@ -136,9 +136,11 @@ def _child(child: Node | int, tokens: Sequence[Token]) -> Child:
 
 
 def _apply(rule: Rule, children: list[Child]) -> int | None:
-    order = range(len(children))
+    order = list(range(len(children)))
     if rule.direction.startswith("right"):
-        order = order[::-1]
+        order.reverse()
+    if rule.direction == "function":  # which punctuation may share with words
+        order.sort(key=lambda index: children[index].is_punctuation)
     if rule.direction in ("leftdis", "rightdis"):
         for index in order:
             if any(_matches(label, children[index].label) for label in rule.labels):

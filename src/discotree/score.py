@@ -53,8 +53,9 @@ class Sentence(NamedTuple):
     unlabelled_discontinuous: Counts
     tokens: int  # words that are not deleted, and those of them with the right tag
     correct_tags: int
-    functions: int  # matched brackets and words in them, and those of them with the right function
+    functions: int  # words that are not deleted and matched brackets, and those of them with the right function
     correct_functions: int
+    has_functions: bool  # whether the prediction has any
 
     def counts(self, mode: Mode, discontinuous: bool) -> Counts:
         if discontinuous:
@@ -78,6 +79,10 @@ class Score:
         if (self.mode, self.disc_only) != (other.mode, other.disc_only):
             raise EvaluationError("scores of different modes do not add up")
         return Score(self.sentences + other.sentences, self.mode, self.disc_only)
+
+    def __radd__(self, other: int) -> "Score":
+        """So that sum() works, which begins with 0."""
+        return self if other == 0 else NotImplemented
 
     @property
     def discontinuous(self) -> "Score":
@@ -143,7 +148,12 @@ class Score:
 
     @property
     def function_accuracy(self) -> float:
-        """Of the words, and of the brackets that were found, how many have the right function."""
+        """Of the words, and of the brackets that were found, how many have the right function.
+
+        Not a number where no prediction has a function at all.
+        """
+        if not any(s.has_functions for s in self.sentences):
+            return math.nan
         return percent(sum(s.correct_functions for s in self.sentences), sum(s.functions for s in self.sentences))
 
     def figures(self) -> dict[str, float | int | None]:

@@ -5,18 +5,17 @@ Ids, comments and secondary edges come along; an edge whose end disappears goes 
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 from discotree.labels import JOINER, escape, split_chain
 from discotree.punctuation import move_punctuation, remove_punctuation, root_punctuation
-from discotree.tree import NONE, ROOT, Node, SecondaryEdge, Token, Tree
+from discotree.tree import NONE, ROOT, ROOT_LABELS, Node, SecondaryEdge, Token, Tree
 
 Punctuation = Literal["keep", "move", "remove", "root"]
 Functions = Literal["keep", "strip", "join", "split"]
 Unaries = Literal["keep", "collapse", "restore"]
 Root = Literal["keep", "add", "strip"]
 
-ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top"})
 FUNCTION_SEPARATOR = "-"
 
 
@@ -178,11 +177,3 @@ def strip_root(tree: Tree) -> Tree:
         if len(tree) not in (child, parent)  # nothing can hang on a root that is gone
     )
     return replace(tree, root=below, secondary=shifted)
-
-
-CHOICES = {
-    "punctuation": get_args(Punctuation),
-    "functions": get_args(Functions),
-    "unaries": get_args(Unaries),
-    "root": get_args(Root),
-}

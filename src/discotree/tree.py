@@ -20,6 +20,15 @@ NONE = "--"
 ROOT = "ROOT"
 """The label that every reader gives to the virtual root on top of a sentence."""
 
+ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})
+"""What treebanks and parsers call the virtual root."""
+
+
+class RunningNumber(str):
+    """An id that a reader made up because the file has none: it counts, but it names nothing."""
+
+    __slots__ = ()
+
 
 class Token(NamedTuple):
     """A word with what the treebank says about it."""

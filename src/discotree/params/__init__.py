@@ -19,7 +19,8 @@ from pathlib import Path
 
 from discotree.errors import EvaluationError
 
-IGNORED = frozenset({"DEBUG", "MAX_ERROR", "LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})
+IGNORED = frozenset({"DEBUG", "MAX_ERROR"})
+NOT_OFFERED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # other measures than brackets
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Params:
             text = (resources.files(__name__) / f"{name}.prm").read_text("utf-8")
         else:
             try:
-                text = Path(name).read_text("utf-8")
+                text = Path(name).read_text("utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
                 known = ", ".join(cls.names())
                 raise EvaluationError(f"{name}: neither one of {known} nor a readable file ({error})") from None
@@ -64,13 +65,15 @@ def _parse(text: str, source: str) -> Params:
             continue
         if not values:
             raise EvaluationError(f"{source}:{number}: {key} has no value")
-        if key in sets:
+        if key in NOT_OFFERED:
+            if values != ["0"]:
+                raise EvaluationError(f"{source}:{number}: {key} is not offered here; only 0 will do")
+        elif key in sets:
             if len(values) > 1:
                 raise EvaluationError(f"{source}:{number}: {key} takes one value, got {len(values)}")
             sets[key].add(values[0])
         elif key in classes:
-            first = classes[key].get(values[0], values[0])
-            classes[key].update(dict.fromkeys(values, first))
+            _merge(classes[key], values)
         elif key in numbers:
             if not (values[0].isascii() and values[0].isdecimal()):
                 raise EvaluationError(f"{source}:{number}: {key} takes a number, got {values[0]!r}")
@@ -88,6 +91,13 @@ def _parse(text: str, source: str) -> Params:
         bool(numbers["LABELED"]),
         bool(numbers["DISC_ONLY"]),
     )
+
+
+def _merge(classes: dict[str, str], members: list[str]) -> None:
+    """Make one class of the members and of all classes that they are in already."""
+    old = {classes[member] for member in members if member in classes}
+    everyone = [*(member for member, first in classes.items() if first in old), *members]
+    classes.update(dict.fromkeys(everyone, everyone[0]))
 
 
 PROPER = Params.load("proper")

@@ -13,6 +13,7 @@ within a file, the file's name goes in front: ``maz-00001/s2165``. Sentences wit
 
 import codecs
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -56,7 +57,7 @@ FORMATS: dict[str, Format] = {
     "export": Format(read_export, write_export, (".export", ".negra"), rb"(?m)^#(BOS|FORMAT)[ \t]"),
     "export3": Format(read_export, write_export3, (".export3",), rb"(?m)^#FORMAT[ \t]+3"),
     "tigerxml": Format(read_tigerxml, write_tigerxml, (".tigerxml", ".tiger.xml"), rb"<corpus[\s>]|<s\s[^>]*id="),
-    "alpino": Format(read_alpino, write_alpino, (".alpino", ".alpino.xml"), rb"<alpino_ds"),
+    "alpino": Format(read_alpino, write_alpino, (".alpino", ".alpino.xml"), rb"<alpino_ds|<treebank"),
     "discbracket": Format(
         read_discbracket, write_discbracket, (".dbr", ".discbracket"), rb"(?m)^ *\([^\n]*\([^\s()]+ \d+=[^\s()]+\)"
     ),
@@ -115,12 +116,24 @@ def read(
     with readable(path):
         for source in open_all(path, choose):
             found = True
-            source = replace(source, encoding=encoding, on_error=on_error)
-            reader = (chosen or _guessed(source)).read
-            for tree in reader(source):
+            beginning = _beginning(source)
+            reader = chosen or _guessed(source.name, beginning)
+            silent = True
+
+            def report(error: TreebankError) -> None:
+                nonlocal silent
+                silent = False
+                on_error(error)
+
+            source = replace(source, encoding=encoding, on_error=report)
+            for tree in reader.read(source):
+                silent = False
                 if source.stem or not tree.id:
                     tree = replace(tree, id=_prefixed(source.stem, tree.id))
                 yield tree
+            if silent and beginning.strip() and not re.search(reader.looks_like, beginning):
+                # Better an error than a whole treebank that is silently not there.
+                raise TreebankError("there is no tree in it: is it in another format or encoding?", source.name)
     if not found:
         raise TreebankError(f"holds no treebank file ({', '.join([*ALL_SUFFIXES, XML_SUFFIX])})", path)
 
@@ -131,12 +144,15 @@ def _prefixed(stem: str, identity: str) -> str:
     return identity if identity == stem or identity.startswith(f"{stem}/") else f"{stem}/{identity}"
 
 
-def _guessed(source: Source) -> Format:
+def _beginning(source: Source) -> bytes:
     peek = getattr(source.stream, "peek", None)
-    beginning = peek(PEEK)[:PEEK] if peek else b""
-    name = guess_format(source.name, beginning)
+    return bytes(peek(PEEK)[:PEEK]) if peek else b""
+
+
+def _guessed(path: str, beginning: bytes) -> Format:
+    name = guess_format(path, beginning)
     if name is None:
-        raise TreebankError(f"what format is this? Name one of {', '.join(FORMATS)}", source.name)
+        raise TreebankError(f"what format is this? Name one of {', '.join(FORMATS)}", path)
     return FORMATS[name]
 
 
@@ -161,10 +177,12 @@ def write(
     *,
     encoding: str = "utf-8",
     heads: HeadRules | None = None,
+    on_error: ErrorHandler = stop,
 ) -> int:
     """Write trees and say how many. The file appears when all of them are written, or not at all.
 
-    ``heads`` is for CoNLL-U, which holds the encoding; without it, children marked as heads are heads.
+    ``heads`` is for CoNLL-U, which holds the encoding; without it, children marked as heads are heads. A tree that
+    the format cannot hold raises a TreebankError, or is left out when ``on_error`` takes that.
     """
     path = fspath(path)
     name = format or guess_format(path)
@@ -184,6 +202,12 @@ def write(
         nonlocal count, current
         for tree in chain(first, trees):
             current = tree.id
+            if on_error is not stop:
+                try:
+                    deque(chosen.write([tree]), maxlen=0)  # does it fit?
+                except TreebankError as error:
+                    on_error(error)
+                    continue
             yield tree
             count += 1
 
@@ -198,8 +222,4 @@ def write(
     except UnicodeEncodeError as error:
         unwritable = error.object[error.start]
         raise TreebankError(f"sentence {current}: {unwritable!r} cannot be written in {encoding}", path) from None
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        raise TreebankError(f"cannot be written: {error.strerror or error}", path) from None
     return count

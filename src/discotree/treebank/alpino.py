@@ -12,7 +12,7 @@ from itertools import count, pairwise
 from xml.sax.saxutils import escape
 
 from discotree.errors import TreebankError, TreeError
-from discotree.tree import NONE, ROOT, Node, SecondaryEdge, Token, Tree
+from discotree.tree import NONE, ROOT, Node, RunningNumber, SecondaryEdge, Token, Tree
 from discotree.treebank.limits import NOT_XML, check
 from discotree.treebank.source import Source
 from discotree.treebank.xml import quoted, stream
@@ -85,13 +85,13 @@ class _Reader:
                 self.ready.append(self.tree())
             except TreeError as error:
                 at = self.line if error.node is None else self.elements[error.node].line
-                self.ready.append(self.source.error(at, f"sentence {self.identity}: {error}"))
+                self.ready.append(self.source.error(at, f"{self.identity and f'sentence {self.identity}: '}{error}"))
             self.elements.clear()
 
     @property
     def identity(self) -> str:
         """A file of one tree may leave its id to the name of the file."""
-        return self.tree_id or self.sentence_id or (str(self.seen) if self.outermost != DOCUMENT else "")
+        return self.tree_id or self.sentence_id or (RunningNumber(self.seen) if self.outermost != DOCUMENT else "")
 
     def tree(self) -> Tree:
         words = []  # place, element
@@ -158,7 +158,7 @@ class _Reader:
 
 def write_alpino(trees: Iterable[Tree]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<treebank>\n'
-    for number, tree in zip(count(1), trees, strict=False):
+    for number, tree in enumerate(trees, 1):
         text = _alpino_ds(tree, tree.id or str(number))
         check(tree, "alpino", "text", [text], NOT_XML)
         check(tree, "alpino", "word", tree.words, NOT_XML)

@@ -16,15 +16,13 @@ is not just the tree's number goes into a comment line before it: ``; sent_id = 
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import count
 
 from discotree.errors import TreeError
-from discotree.tree import NONE, ROOT, Node, Token, Tree
+from discotree.tree import NONE, ROOT, ROOT_LABELS, Node, RunningNumber, Token, Tree
 from discotree.treebank.limits import WHITE_SPACE, check, labels_of, refuse
 from discotree.treebank.source import Source
 from discotree.treebank.traces import EMPTY_TAG, WRITTEN_TRACE, Item, move_fillers, raise_discontinuous
 
-ROOT_LABELS = ("", ROOT, "TOP", "VROOT")
 ID_COMMENT = "; sent_id = "
 PSD_ID = "ID"
 PSD_MARKUP = frozenset({"CODE", "ID", "LB", "METADATA"})  # LB: a line break
@@ -87,14 +85,15 @@ def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
                 break
             elif piece == ")":
                 if current.parent is None:
-                    yield current, identity or str(seen)
+                    yield current, identity or RunningNumber(seen)
                     identity = ""
                 current = current.parent
             elif not current.label and not current.children:
                 current.label = piece
             elif current.word is None and not current.children:
                 current.word = piece
-            else:  # remembered until the tree is complete, so that one broken tree can be skipped
+            elif " " not in (current.word or ""):
+                # Remembered until the tree is complete, so that one broken tree can be skipped.
                 current.word = f"{current.word or ''} {piece}"
     if current is not None:
         source.broken(_outermost(current).line, "the file ends inside this tree: ')' expected")
@@ -136,7 +135,9 @@ def _leaves(top: Item, psd: bool) -> list[Item]:
                 item.label, item.function, item.index = split_label(item.label)
             stack.extend(reversed(item.children))
         elif item.children or " " in item.word:
-            raise TreeError(f"expected (TAG WORD), got the word {item.word!r} in {item.label!r} on line {item.line}")
+            raise TreeError(
+                f"expected (TAG WORD), got the word {item.word[:40]!r} in {item.label!r} on line {item.line}"
+            )
         else:
             _leaf(item, psd)
             leaves.append(item)
@@ -180,7 +181,7 @@ def _finished(top: Item, words: list[Item], identity: str, psd: bool) -> Tree:
     while stack:
         item, parent = stack.pop()
         index = parent
-        if item is not top or top.label not in ROOT_LABELS:
+        if item is not top or (top.label and top.label not in ROOT_LABELS):
             index = len(nodes)
             nodes.append((item.label or NONE, item.function, parent))
         for child in reversed(item.children):
@@ -203,7 +204,7 @@ def _token(leaf: Item, psd: bool) -> Token:
 
 def write_penn(trees: Iterable[Tree]) -> Iterator[str]:
     """One tree a line, in an outer bracket without a label."""
-    for number, tree in zip(count(1), trees, strict=False):
+    for number, tree in enumerate(trees, 1):
         _check(tree, psd=False)
         if tree.id and tree.id != str(number):
             yield f"{ID_COMMENT}{tree.id}\n"
@@ -211,7 +212,7 @@ def write_penn(trees: Iterable[Tree]) -> Iterator[str]:
 
 
 def write_psd(trees: Iterable[Tree]) -> Iterator[str]:
-    for number, tree in zip(count(1), trees, strict=False):
+    for number, tree in enumerate(trees, 1):
         _check(tree, psd=True)
         yield f"( {_text(tree, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
 

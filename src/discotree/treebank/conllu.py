@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from discotree.dependencies import DUMMY_ROOT, Dependencies, to_dependencies, to_tree
 from discotree.errors import EncodingError, TreebankError, TreeError
 from discotree.heads import HeadRules
-from discotree.tree import NONE, ROOT, Token, Tree
+from discotree.tree import NONE, ROOT, RunningNumber, Token, Tree
 from discotree.treebank.limits import check
 from discotree.treebank.source import Source
 
@@ -109,7 +109,7 @@ def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> D
         tuple(functions),
         tuple(unaries),
         _decoded(meta.get("root", "")) or ROOT,
-        meta.get("sent_id", str(count)),
+        meta.get("sent_id") or RunningNumber(count),
     )
 
 

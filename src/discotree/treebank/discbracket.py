@@ -10,10 +10,9 @@ functions and secondary edges have no place in this format.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import count
 
 from discotree.errors import TreeError
-from discotree.tree import NONE, Node, Token, Tree
+from discotree.tree import NONE, Node, RunningNumber, Token, Tree
 from discotree.treebank.limits import check, labels_of
 from discotree.treebank.source import Source
 
@@ -32,7 +31,7 @@ def read_discbracket(source: Source) -> Iterator[Tree]:
         seen += 1
         if source.is_damaged():
             continue
-        identity = comment if comment and " " not in comment else str(seen)
+        identity = comment if comment and " " not in comment else RunningNumber(seen)
         try:
             yield parse_discbracket(text, identity, "" if identity == comment else comment)
         except TreeError as error:
@@ -74,7 +73,7 @@ def parse_discbracket(text: str, id: str = "", comment: str = "") -> Tree:
 
 
 def write_discbracket(trees: Iterable[Tree]) -> Iterator[str]:
-    for number, tree in zip(count(1), trees, strict=False):
+    for number, tree in enumerate(trees, 1):
         check(tree, "discbracket", "word", tree.words, _SEPARATOR)
         check(tree, "discbracket", "tag", [token.tag or NONE for token in tree.tokens], _SEPARATOR)
         check(tree, "discbracket", "label", labels_of(tree), _SEPARATOR)

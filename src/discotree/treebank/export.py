@@ -12,9 +12,10 @@ word if nothing hangs on that number; the writer numbers its nodes accordingly.
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from discotree.errors import TreebankError, TreeError
+from discotree.transforms import add_root
 from discotree.tree import NONE, SecondaryEdge, Token, Tree
 from discotree.treebank.limits import WHITE_SPACE, check, refuse
 from discotree.treebank.source import Source
@@ -71,6 +72,7 @@ def _tree(source: Source, start: int, text: str, version: int) -> Tree:
     token_parents: list[str] = []
     nodes: dict[str, tuple[int, list[str]]] = {}  # by number: line and fields
     extra: list[tuple[int, str, list[str]]] = []  # line, position or #node of the child, label and parent, …
+    is_parent = _parents(lines, version, token_parents)
     is_odd = _ODD_SPACE.search(text) is not None
     for number, line in enumerate(lines[1:], start + 1):
         fields = line.split()  # which is fast; what it might split wrongly goes to _fields
@@ -83,7 +85,7 @@ def _tree(source: Source, start: int, text: str, version: int) -> Tree:
             if len(fields) < 6 or len(fields) & 1:
                 raise source.error(number, f"expected 5 fields (format 3) or 6 (format 4), got {line.strip()!r}")
         form = fields[0]
-        if form[0] == "#" and _NODE.fullmatch(form) and (nodes or _is_parent(form[1:], token_parents, lines, version)):
+        if form[0] == "#" and _NODE.fullmatch(form) and (nodes or is_parent(form[1:])):
             if form[1:] in nodes:
                 raise source.error(number, f"node {form} is defined twice, first on line {nodes[form[1:]][0]}")
             nodes[form[1:]] = (number, fields)
@@ -135,9 +137,18 @@ def _rows(lines: list[str], version: int) -> Iterator[tuple[int, list[str]]]:
             yield number, fields
 
 
-def _is_parent(name: str, token_parents: list[str], lines: list[str], version: int) -> bool:
-    """Whether anything hangs on this number: what tells the first node from a word like #501."""
-    return name in token_parents or any(fields[5] == name for _, fields in _rows(lines, version))
+def _parents(lines: list[str], version: int, token_parents: list[str]) -> Callable[[str], bool]:
+    """Tells whether anything hangs on a number: what makes the first node differ from a word like #501."""
+    everywhere: set[str] = set()
+
+    def is_parent(name: str) -> bool:
+        if name in token_parents[:100]:
+            return True
+        if not everywhere:
+            everywhere.update(fields[5] for _, fields in _rows(lines, version))
+        return name in everywhere
+
+    return is_parent
 
 
 def _secondary(
@@ -164,6 +175,7 @@ def _write(trees: Iterable[Tree], version: int) -> Iterator[str]:
     yield f"#FORMAT {version}\n"
     for number, tree in enumerate(trees, 1):
         identity = tree.id or str(number)
+        tree = add_root(tree)
         check(tree, "export", "id", [identity], _NOT_AN_ID)
         check(tree, "export", "word", tree.words)
         token_parents, nodes = tree.parents()

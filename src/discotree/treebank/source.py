@@ -153,7 +153,8 @@ def open_all(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[So
     if path == STANDARD_STREAM:
         yield Source("<stdin>", cast(BinaryIO, sys.stdin.buffer))
     elif os.path.isdir(path):
-        files = choose([str(p) for p in Path(path).rglob("*") if p.is_file()])
+        visible = (p for p in Path(path).rglob("*") if not any(part[0] == "." for part in p.relative_to(path).parts))
+        files = choose([str(p) for p in visible if p.is_file()])
         files.sort(key=_natural)
         for file, stem in zip(files, _stems([os.path.relpath(f, path) for f in files]), strict=True):
             with open(file, "rb") as raw, open_compressed(raw, file) as stream:
@@ -228,6 +229,17 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
 @contextmanager
 def writable(path: str) -> Iterator[BinaryIO]:
     """Open for writing. A regular file appears under its name only when all is written."""
+    try:
+        with _writable(path) as stream:
+            yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TreebankError(f"cannot be written: {error.strerror or error}", path) from None
+
+
+@contextmanager
+def _writable(path: str) -> Iterator[BinaryIO]:
     if path == STANDARD_STREAM:
         yield cast(BinaryIO, sys.stdout.buffer)
         sys.stdout.buffer.flush()

@@ -7,11 +7,12 @@ have no parent at all. Here every tree has a ``ROOT`` on top, and what has no pa
 them by an edge without a label: the labelled edge counts.
 """
 
+import re
 from collections.abc import Iterable, Iterator
-from itertools import count
 
 from discotree.errors import TreebankError, TreeError
-from discotree.tree import NONE, SecondaryEdge, Token, Tree
+from discotree.transforms import add_root
+from discotree.tree import NONE, RunningNumber, SecondaryEdge, Token, Tree
 from discotree.treebank.limits import NOT_XML, check
 from discotree.treebank.source import Source
 from discotree.treebank.xml import quoted, stream
@@ -39,7 +40,7 @@ class _Reader:
         self.begin({}, 0)
 
     def begin(self, attributes: dict[str, str], line: int) -> None:
-        self.id = attributes.get("id") or str(self.seen)
+        self.id = attributes.get("id") or RunningNumber(self.seen)
         self.line = line
         self.root = ""
         self.words: dict[str, tuple[Token, int]] = {}  # by id: the token and its line
@@ -146,8 +147,8 @@ class _Reader:
 
 def write_tigerxml(trees: Iterable[Tree]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<corpus id="discotree">\n<body>\n'
-    for number, tree in zip(count(1), trees, strict=False):
-        text = _sentence(tree, tree.id or str(number))
+    for number, tree in enumerate(trees, 1):
+        text = _sentence(add_root(tree), tree.id or str(number))
         check(tree, "tigerxml", "text", [text], NOT_XML)
         check(tree, "tigerxml", "word", tree.words, NOT_XML)
         yield text
@@ -157,7 +158,7 @@ def write_tigerxml(trees: Iterable[Tree]) -> Iterator[str]:
 def _sentence(tree: Tree, identity: str) -> str:
     n = len(tree)
     token_parents, nodes = tree.parents()
-    prefix = f"s{identity}" if identity[:1].isdigit() else identity
+    prefix = re.sub(r"[^\w.-]", "_", f"s{identity}" if identity[:1].isdigit() else identity)
     first = max(FIRST_NODE, n + 1)
     names = [f"{prefix}_{first + k}" for k in range(len(nodes))] + [f"{prefix}_{VIRTUAL_ROOT}"]
 
