@@ -87,6 +87,10 @@ def test_skip_broken_goes_on_and_counts(run: Run, tmp_path: Path) -> None:
         ["convert", str(FIGURE1), "-"],
         ["convert", str(FIGURE1), "y.dbr", "--punctuation", "eat"],
         ["convert", str(FIGURE1), "y.dbr", "--split", "train"],
+        ["convert", str(FIGURE1), "y.dbr", "--encoding", "klingon"],
+        ["convert", str(FIGURE1), "y.dbr", "--to", "klingon"],
+        ["evaluate", "-", "-"],
+        ["evaluate", "-", "x.dbr", "--against", "y.dbr"],
         ["dance"],
     ],
 )
@@ -101,7 +105,7 @@ def test_wrong_commands_exit_with_2(run: Run, arguments: list[str]) -> None:
         (["convert", str(FIGURE1), "y.xyz"], "write in what format?"),
         (["convert", str(FIGURE1), "nowhere/y.dbr"], "cannot be written: No such file"),
         (["convert", str(FIGURE1), "y.conllu", "--heads", "nobody"], "nobody: neither one of"),
-        (["convert", str(FIGURE1), "y.dbr", "--encoding", "klingon"], "there is no encoding 'klingon'"),
+        (["stats", str(FIGURE1), "--plot", "nowhere/y.svg"], "nowhere/y.svg: cannot be written: No such file"),
         (["stats", "."], "holds no treebank file"),
     ],
 )
@@ -163,7 +167,9 @@ def test_evaluate_prints_a_table(run: Run, pair: tuple[str, str]) -> None:
 
 
 def test_evaluate_as_json(run: Run, pair: tuple[str, str]) -> None:
-    result = json.loads(run("evaluate", *pair, "--json", "--by", "label,gap").stdout)
+    result = json.loads(run("evaluate", *pair, "--json", "--by", "label, gap,confusions,worst").stdout)
+    assert result["confusions"] == [{"gold": "NP", "predicted": "PP", "times": 1}]
+    assert result["worst"][0]["missing"] == ["NP: a … b"]
     assert (result["sentences"], result["gold"], result["predicted"], result["matched"]) == (2, 3, 3, 2)
     assert result["f1"] == pytest.approx(200 / 3)
     assert result["label"]["S"]["f1"] == 100

@@ -16,9 +16,30 @@ PIPE_WIDTH = 200  # columns for a table that nobody looks at directly
 
 err = Console(stderr=True, highlight=False)
 
+
+def known_format(name: str | None) -> str | None:
+    if name is not None and name not in FORMATS:
+        raise typer.BadParameter(f"there is no format {name!r}; there are {FORMAT_NAMES}")
+    return name
+
+
+def known_encoding(name: str | None) -> str | None:
+    try:
+        "".encode(name or "utf-8")
+    except (LookupError, UnicodeError):
+        raise typer.BadParameter(f"there is no encoding {name!r}") from None
+    return name
+
+
 FORMAT_NAMES = ", ".join(FORMATS)
-From = Annotated[str | None, typer.Option("--from", help=f"Format of the input, if not clear: {FORMAT_NAMES}.")]
-Encoding = Annotated[str | None, typer.Option(help="Encoding of the input, if not UTF-8 (export: or Latin-1).")]
+From = Annotated[
+    str | None,
+    typer.Option("--from", callback=known_format, help=f"Format of the input, if not clear: {FORMAT_NAMES}."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(callback=known_encoding, help="Encoding of the input, if not UTF-8 (export: or Latin-1)."),
+]
 Skip = Annotated[bool, typer.Option("--skip-broken", help="Skip broken trees, say which, and go on.")]
 
 

@@ -12,10 +12,11 @@ from discotree.errors import EvaluationError
 from discotree.evaluate import evaluate as score_of
 from discotree.heads import HeadRules
 from discotree.params import Params
-from discotree.report import ROWS, html
+from discotree.report import MOST_CONFUSIONS, ROWS, html
 from discotree.score import Counts, Score
-from discotree.treebank.source import writable
+from discotree.treebank.source import STANDARD_STREAM, writable
 
+LISTS = {"confusions": "most frequent confusions", "worst": "the worst sentences"}
 COUNTS = ("gold", "predicted", "matched", "precision", "recall", "f1")
 
 
@@ -29,7 +30,7 @@ def evaluate(
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Labels do not count.")] = False,
     params: Annotated[str, typer.Option(help="proper, all, or a .prm file in disco-dop's syntax.")] = "proper",
     cutoff: Annotated[int | None, typer.Option(min=1, help="A column for sentences up to this length.")] = None,
-    by: Annotated[str, typer.Option(help=f"Tables, separated by commas: {', '.join(TABLES)}.")] = "",
+    by: Annotated[str, typer.Option(help=f"Tables, separated by commas: {', '.join([*TABLES, *LISTS])}.")] = "",
     heads: Annotated[str | None, typer.Option(help="Head rules: score the augmented dependencies as well.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     report: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write a report with plots.")] = None,
@@ -42,10 +43,12 @@ def evaluate(
     encoding: Encoding = None,
 ) -> None:
     """Score trees against gold trees, as disco-dop does."""
-    names = [name for name in by.split(",") if name]
-    unknown = [name for name in names if name not in TABLES]
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    unknown = [name for name in names if name not in (*TABLES, *LISTS)]
     if unknown:
-        raise typer.BadParameter(f"there is no table {unknown[0]!r}; there are {', '.join(TABLES)}")
+        raise typer.BadParameter(f"there is no table {unknown[0]!r}; there are {', '.join([*TABLES, *LISTS])}")
+    if [gold, predicted, against].count(STANDARD_STREAM) > (gold != STANDARD_STREAM or not against):
+        raise typer.BadParameter("standard input can be read only once")
     settings = Params.load(params)
     disc_only = disc_only or settings.disc_only
     analysis = Analysis(
@@ -114,9 +117,14 @@ def _object(
     result: dict[str, Any] = dict(score.figures())
     tables = analysis.tables if names else {}
     for name in names:
-        result[name] = {
-            key: {field: _plain(getattr(counts, field)) for field in COUNTS} for key, counts in tables[name].items()
-        }
+        if name == "confusions":
+            found = analysis.confusions.most_common(MOST_CONFUSIONS)
+            result[name] = [{"gold": a, "predicted": b, "times": times} for (a, b), times in found]
+        elif name == "worst":
+            result[name] = [worst._asdict() for worst in analysis.worst]
+        else:
+            rows = tables[name].items()
+            result[name] = {key: {field: _plain(getattr(counts, field)) for field in COUNTS} for key, counts in rows}
     if analysis.rules is not None:
         result["uas"], result["las"] = _plain(analysis.arcs.uas), _plain(analysis.arcs.las)
     if second is not None:
@@ -140,18 +148,37 @@ def _print(columns: dict[str, Score], analysis: Analysis, names: list[str], diff
             table.add_row(title, *(_cell(column[key]) for column in figures), style="bold" if key == "f1" else None)
     console.print(table)
     if analysis.rules is not None:
-        console.print(
-            f"\naugmented dependencies: UAS {number(analysis.arcs.uas, 2)}, LAS {number(analysis.arcs.las, 2)}"
-        )
+        uas, las = (number(_plain(value), 2) for value in (analysis.arcs.uas, analysis.arcs.las))
+        console.print(f"\naugmented dependencies: UAS {uas}, LAS {las}")
     tables = analysis.tables if names else {}
     for name in names:
-        console.print(f"\n{TABLES[name]}")
-        console.print(_counts(tables[name]))
+        console.print(f"\n{TABLES.get(name) or LISTS[name]}")
+        if name == "confusions":
+            console.print(_confusions(analysis))
+        elif name == "worst":
+            console.print(_worst(analysis))
+        else:
+            console.print(_counts(tables[name]))
     for name, d in differences.items():
         console.print(
             f"\nF1, {name}: {d.first:.2f} → {d.second:.2f}, {d.difference:+.2f} "
             f"(95 % between {d.low:+.2f} and {d.high:+.2f}), p = {d.p:.3f}"
         )
+
+
+def _confusions(analysis: Analysis) -> Table:
+    table = Table("gold", "predicted", box=None, pad_edge=False)
+    table.add_column("times", justify="right")
+    for (gold, predicted), times in analysis.confusions.most_common(MOST_CONFUSIONS):
+        table.add_row(gold, predicted, f"{times:,}")
+    return table
+
+
+def _worst(analysis: Analysis) -> Table:
+    table = Table("sentence", "errors", "missing", "spurious", box=None, pad_edge=False)
+    for worst in analysis.worst:
+        table.add_row(worst.id, str(worst.errors), "\n".join(worst.missing), "\n".join(worst.spurious))
+    return table
 
 
 def _counts(rows: dict[str, Counts]) -> Table:

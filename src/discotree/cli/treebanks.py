@@ -8,22 +8,37 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from discotree.cli.common import Bar, Encoding, From, Skip, err, number, out, read_trees, say_skipped
+from discotree.cli.common import (
+    Bar,
+    Encoding,
+    From,
+    Skip,
+    err,
+    known_encoding,
+    known_format,
+    number,
+    out,
+    read_trees,
+    say_skipped,
+)
 from discotree.errors import TreebankError
 from discotree.heads import HeadRules
 from discotree.stats import Statistics
 from discotree.transforms import Functions, Punctuation, Root, Unaries, transform
 from discotree.tree import Tree
 from discotree.treebank import guess_format, write
-from discotree.treebank.source import STANDARD_STREAM, writable
+from discotree.treebank.source import STANDARD_STREAM, stop, writable
 
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A file, a folder, an archive, or - for standard input.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, or - for standard output.")],
     from_: From = None,
-    to: Annotated[str | None, typer.Option(help="Format of the output, if not clear from its name.")] = None,
+    to: Annotated[
+        str | None, typer.Option(callback=known_format, help="Format of the output, if not clear from its name.")
+    ] = None,
     encoding: Encoding = None,
+    output_encoding: Annotated[str, typer.Option(callback=known_encoding, help="Encoding of the output.")] = "utf-8",
     punctuation: Annotated[
         Punctuation, typer.Option(help="Re-attach it low, remove it, or hang it on the root.")
     ] = "keep",
@@ -62,7 +77,14 @@ def convert(
         transform(tree, punctuation=punctuation, functions=functions, unaries=unaries, root=root) for tree in trees
     )
     with Bar() as bar:
-        count = write(bar(trees, "trees"), target, to, heads=rules)
+        count = write(
+            bar(trees, "trees"),
+            target,
+            to,
+            encoding=output_encoding,
+            heads=rules,
+            on_error=errors.append if skip_broken else stop,
+        )
     say_skipped(errors)
     if target != STANDARD_STREAM:
         err.print(f"{count:,} trees written to {target}", style="dim", soft_wrap=True)
@@ -101,7 +123,8 @@ COLUMNS = ("trees", "tokens", "length\nmean / max", "% disc. trees\nraw / no pun
 
 
 def _table(results: dict[str, Statistics]) -> Table:
-    table = Table("treebank", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("treebank", overflow="fold")
     for column in COLUMNS:
         table.add_column(column, justify="right")
     for name, result in results.items():
@@ -123,10 +146,12 @@ def _table(results: dict[str, Statistics]) -> Table:
 def _ids(path: str, split: str | None) -> set[str]:
     """The ids in a file, one a line, or in a tab-separated table with columns id and split."""
     try:
-        lines = [line for line in Path(path).read_text("utf-8").splitlines() if line.strip()]
+        lines = [line for line in Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise TreebankError(f"cannot be read: {error}", path) from None
-    header = lines[0].split("\t") if lines else []
+    if not lines:
+        raise TreebankError("there are no ids in it", path)
+    header = lines[0].split("\t")
     if "id" not in header:
         if split:
             raise TreebankError("a split was named, but the first line has no columns id and split", path, 1)
