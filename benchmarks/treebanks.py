@@ -1,6 +1,6 @@
 """Trees per second and peak memory for reading, writing, encoding and decoding treebanks.
 
-    python benchmarks/treebanks.py FOLDER [--trees 5000]
+    python benchmarks/treebanks.py FOLDER [--trees 2000]
 
 FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); those that are missing are left
 out. Every figure is the best of three runs in one process. Peak memory is what Python objects took while
@@ -80,7 +80,7 @@ def measure(name: str, trees: list[dt.Tree], rules: dt.HeadRules, folder: Path) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--trees", type=int, default=5000, help="how many trees of each treebank")
+    parser.add_argument("--trees", type=int, default=2000, help="how many trees of each treebank")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         for name, (path, rules) in TREEBANKS.items():

@@ -21,6 +21,7 @@ from discotree.score import Counts, Mode, Score, Sentence
 from discotree.tree import NONE, RunningNumber, Tree
 
 _FUNCTION = re.compile(r"[-=]")
+NO_BRACKETS = Counts()
 
 Bracket = tuple[str, int]  # a label and a mask over the gold tree's positions, deleted words left out
 
@@ -206,10 +207,10 @@ def _sentence(comparison: Comparison, params: Params) -> Sentence:
     gold_gaps = [b for b in gold_brackets if is_discontinuous(b[1], keep)]
     predicted_gaps = [b for b in predicted_brackets if is_discontinuous(b[1], keep)]
     labelled = match(gold_brackets, predicted_brackets)
-    labelled_gaps = match(gold_gaps, predicted_gaps) if gold_gaps or predicted_gaps else Counts()
+    labelled_gaps = match(gold_gaps, predicted_gaps) if gold_gaps or predicted_gaps else NO_BRACKETS
     unlabelled = match([b[1] for b in gold_brackets], [b[1] for b in predicted_brackets])
     unlabelled_gaps = (
-        match([b[1] for b in gold_gaps], [b[1] for b in predicted_gaps]) if gold_gaps or predicted_gaps else Counts()
+        match([b[1] for b in gold_gaps], [b[1] for b in predicted_gaps]) if gold_gaps or predicted_gaps else NO_BRACKETS
     )
     tokens = keep.bit_count()
     correct_tags = 0
