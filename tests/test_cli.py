@@ -45,6 +45,18 @@ def test_convert_applies_transforms(run: Run) -> None:
     assert done.stdout == "(ROOT (S (NP-SB (PPER 0=Es) (NP-RE (PIS 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)))\n"
 
 
+def test_figure_1_of_the_paper_from_its_file(run: Run) -> None:
+    done = run("convert", str(FIGURE1), "-", "--to", "conllu", "--heads", "negra", "--root-label", "VROOT")
+    rows = [line.split("\t") for line in done.stdout.splitlines() if line[:1].isdigit()]
+    assert [(row[1], row[6], row[7]) for row in rows] == [
+        ("Es", "4", "NP#2"),
+        ("kam", "0", "ROOT"),
+        ("nichts", "4", "NP#1"),
+        ("Interessantes", "2", "S#1"),
+        (".", "2", "VROOT#2"),
+    ]
+
+
 def test_convert_selects_the_sentences_of_a_split(run: Run, tmp_path: Path) -> None:
     trees = [dt.Tree((dt.Token("a"),), dt.Node("ROOT", [0]), id=f"s{k}") for k in range(4)]
     dt.write(trees, tmp_path / "all.export")

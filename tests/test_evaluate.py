@@ -17,8 +17,8 @@ from discotree.errors import EvaluationError
 from discotree.evaluate import evaluate
 from discotree.params import ALL, PROPER, Params
 from discotree.score import Score
-from discotree.tree import RunningNumber
 from discotree.treebank.discbracket import parse_discbracket
+from discotree.treebank.source import RunningNumber
 
 NAN = math.nan
 # gold, candidate, recall, precision, F1, exact match: what disco-dop printed with proper.prm

@@ -18,7 +18,8 @@ from typing import NamedTuple, NoReturn
 from discotree.errors import EvaluationError
 from discotree.params import PROPER, Params
 from discotree.score import Counts, Mode, Score, Sentence
-from discotree.tree import NONE, RunningNumber, Tree
+from discotree.tree import NONE, Tree
+from discotree.treebank.source import RunningNumber
 
 _FUNCTION = re.compile(r"[-=]")
 NO_BRACKETS = Counts()

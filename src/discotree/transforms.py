@@ -166,6 +166,13 @@ def add_root(tree: Tree, label: str = ROOT) -> Tree:
     return replace(tree, root=Node(label, (tree.root,)), secondary=shifted)
 
 
+def label_root(tree: Tree, label: str) -> Tree:
+    """Call the virtual root something else: VROOT, as the paper does, or TOP."""
+    if tree.root.label not in ROOT_LABELS:
+        return tree
+    return replace(tree, root=Node(label, tree.root.children, tree.root.function))
+
+
 def strip_root(tree: Tree) -> Tree:
     """The inverse of ``add_root``: take a virtual root away that has only one phrase below it."""
     (below, *more) = tree.root.children

@@ -20,14 +20,7 @@ NONE = "--"
 ROOT = "ROOT"
 """The label that every reader gives to the virtual root on top of a sentence."""
 
-ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})
-"""What treebanks and parsers call the virtual root."""
-
-
-class RunningNumber(str):
-    """An id that a reader made up because the file has none: it counts, but it names nothing."""
-
-    __slots__ = ()
+ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})  # what treebanks and parsers call it
 
 
 class Token(NamedTuple):
@@ -138,12 +131,10 @@ class Node:
 
     @property
     def block_degree(self) -> int:
-        """The number of blocks."""
         return (self.mask & ~(self.mask << 1)).bit_count()
 
     @property
     def gap_degree(self) -> int:
-        """The number of gaps."""
         return self.block_degree - 1
 
     @property
@@ -249,13 +240,10 @@ class Tree:
             missing = _lowest(wanted & ~self.root.mask)
             raise TreeError(f"the root does not cover token {missing} ({self.tokens[missing].form!r})")
         if self.secondary:
-            self._check_secondary()
-
-    def _check_secondary(self) -> None:
-        end = len(self.tokens) + sum(1 for _ in self.root.nodes())
-        for edge in self.secondary:
-            if not (0 <= edge.child < end and len(self.tokens) <= edge.parent < end):
-                raise TreeError(f"{edge} leads outside the tree")
+            end = len(self.tokens) + sum(1 for _ in self.root.nodes())
+            for edge in self.secondary:
+                if not (0 <= edge.child < end and len(self.tokens) <= edge.parent < end):
+                    raise TreeError(f"{edge} leads outside the tree")
 
     @classmethod
     def from_parents(
@@ -342,7 +330,6 @@ class Tree:
 
     @property
     def is_discontinuous(self) -> bool:
-        """Whether any node has a gap."""
         return any(node.is_discontinuous for node in self.nodes())
 
     def __len__(self) -> int:

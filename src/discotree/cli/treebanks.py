@@ -24,7 +24,7 @@ from discotree.cli.common import (
 from discotree.errors import TreebankError
 from discotree.heads import HeadRules
 from discotree.stats import Statistics
-from discotree.transforms import Functions, Punctuation, Root, Unaries, transform
+from discotree.transforms import Functions, Punctuation, Root, Unaries, label_root, transform
 from discotree.tree import Tree
 from discotree.treebank import guess_format, write
 from discotree.treebank.source import STANDARD_STREAM, stop, writable
@@ -47,6 +47,7 @@ def convert(
     ] = "keep",
     unaries: Annotated[Unaries, typer.Option(help="Collapse chains into one label (S+VP), or restore them.")] = "keep",
     root: Annotated[Root, typer.Option(help="Add a virtual root, or strip it where it has one child.")] = "keep",
+    root_label: Annotated[str | None, typer.Option(help="Call the virtual root something else, such as VROOT.")] = None,
     heads: Annotated[
         str | None, typer.Option(help="Head rules for conllu: a name (negra, alpino, ptb, icepahc) or a file.")
     ] = None,
@@ -76,6 +77,8 @@ def convert(
     trees = (
         transform(tree, punctuation=punctuation, functions=functions, unaries=unaries, root=root) for tree in trees
     )
+    if root_label:
+        trees = (label_root(tree, root_label) for tree in trees)
     with Bar() as bar:
         count = write(
             bar(trees, "trees"),

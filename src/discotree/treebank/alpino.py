@@ -12,9 +12,9 @@ from itertools import count, pairwise
 from xml.sax.saxutils import escape
 
 from discotree.errors import TreebankError, TreeError
-from discotree.tree import NONE, ROOT, Node, RunningNumber, SecondaryEdge, Token, Tree
+from discotree.tree import NONE, ROOT, Node, SecondaryEdge, Token, Tree
 from discotree.treebank.limits import NOT_XML, check
-from discotree.treebank.source import Source
+from discotree.treebank.source import RunningNumber, Source
 from discotree.treebank.xml import quoted, stream
 
 DOCUMENT = "alpino_ds"

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from discotree.errors import TreeError
-from discotree.tree import NONE, ROOT, ROOT_LABELS, Node, RunningNumber, Token, Tree
+from discotree.tree import NONE, ROOT, ROOT_LABELS, Node, Token, Tree
 from discotree.treebank.limits import WHITE_SPACE, check, labels_of, refuse
-from discotree.treebank.source import Source
+from discotree.treebank.source import RunningNumber, Source
 from discotree.treebank.traces import EMPTY_TAG, WRITTEN_TRACE, Item, move_fillers, raise_discontinuous
 
 ID_COMMENT = "; sent_id = "

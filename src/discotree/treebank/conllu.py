@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from discotree.dependencies import DUMMY_ROOT, Dependencies, to_dependencies, to_tree
 from discotree.errors import EncodingError, TreebankError, TreeError
 from discotree.heads import HeadRules
-from discotree.tree import NONE, ROOT, RunningNumber, Token, Tree
+from discotree.tree import NONE, ROOT, Token, Tree
 from discotree.treebank.limits import check
-from discotree.treebank.source import Source
+from discotree.treebank.source import RunningNumber, Source
 
 BLANK = "_"
 COLUMNS = 10

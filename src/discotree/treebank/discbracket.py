@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from discotree.errors import TreeError
-from discotree.tree import NONE, Node, RunningNumber, Token, Tree
+from discotree.tree import NONE, Node, Token, Tree
 from discotree.treebank.limits import check, labels_of
-from discotree.treebank.source import Source
+from discotree.treebank.source import RunningNumber, Source
 
 # A bracket that opens, a whole leaf, a bracket that closes, or something that has no business here.
 _ITEM = re.compile(r"\(([^ ()]+) *(?:([0-9]{1,9})=([^ ()]+)\))?|(\))|([^ ]+)")

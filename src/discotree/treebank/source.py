@@ -29,6 +29,13 @@ ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 BYTE_ORDER_MARK = "\ufeff"
 PEEK = 16384  # bytes that a format is guessed from
 
+
+class RunningNumber(str):
+    """An id that a reader made up because the file has none: it counts, but it names nothing."""
+
+    __slots__ = ()
+
+
 ErrorHandler = Callable[[TreebankError], None]
 
 

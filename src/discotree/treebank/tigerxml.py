@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 
 from discotree.errors import TreebankError, TreeError
 from discotree.transforms import add_root
-from discotree.tree import NONE, RunningNumber, SecondaryEdge, Token, Tree
+from discotree.tree import NONE, SecondaryEdge, Token, Tree
 from discotree.treebank.limits import NOT_XML, check
-from discotree.treebank.source import Source
+from discotree.treebank.source import RunningNumber, Source
 from discotree.treebank.xml import quoted, stream
 
 VIRTUAL_ROOT = "VROOT"
