@@ -11,6 +11,7 @@ from rich.text import Text
 from discotree.errors import TreebankError
 from discotree.tree import Tree
 from discotree.treebank import FORMATS, read
+from discotree.treebank.source import is_encoding
 
 PIPE_WIDTH = 200  # columns for a table that nobody looks at directly
 
@@ -24,10 +25,8 @@ def known_format(name: str | None) -> str | None:
 
 
 def known_encoding(name: str | None) -> str | None:
-    try:
-        "".encode(name or "utf-8")
-    except (LookupError, UnicodeError):
-        raise typer.BadParameter(f"there is no encoding {name!r}") from None
+    if name is not None and not is_encoding(name):
+        raise typer.BadParameter(f"there is no encoding {name!r}")
     return name
 
 

@@ -26,7 +26,7 @@ from discotree.heads import HeadRules
 from discotree.stats import Statistics
 from discotree.transforms import Functions, Punctuation, Root, Unaries, label_root, transform
 from discotree.tree import Tree
-from discotree.treebank import guess_format, write
+from discotree.treebank import write
 from discotree.treebank.source import STANDARD_STREAM, stop, writable
 
 
@@ -67,9 +67,9 @@ def convert(
     """
     if split and not ids:
         raise typer.BadParameter("--split needs a table: --ids FILE")
-    if to is None and guess_format(target) is None and target == STANDARD_STREAM:
+    if to is None and target == STANDARD_STREAM:
         raise typer.BadParameter("standard output has no name to tell the format from: --to FORMAT")
-    rules = HeadRules.load(heads, marked_first=marked_heads) if heads else HeadRules({}, marked_first=True)
+    rules = HeadRules.load(heads, marked_first=marked_heads) if heads else None
     errors: list[TreebankError] = []
     trees = read_trees(source, from_, encoding, errors if skip_broken else None)
     if ids:

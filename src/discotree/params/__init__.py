@@ -9,7 +9,7 @@ comment at the beginning of a line. ``proper`` and ``all`` come with discotree.
     DELETE_WORD WORD              words of this form are removed, whatever their tag
     DELETE_LABEL_FOR_LENGTH NAME  words with this tag do not count for the length of a sentence
     EQ_LABEL A B …                labels (or tags) that are the same
-    EQ_WORD A B …                 words that are the same
+    EQ_WORD A B …                 without effect, as in disco-dop: words are aligned before it is asked
     DISC_ONLY 1                   only discontinuous constituents count
 """
 

@@ -33,6 +33,7 @@ from discotree.treebank.source import (
     Source,
     base_name,
     is_archive,
+    is_encoding,
     open_all,
     readable,
     stop,
@@ -116,26 +117,30 @@ def read(
     with readable(path):
         for source in open_all(path, choose):
             found = True
-            beginning = _beginning(source)
-            reader = chosen or _guessed(source.name, beginning)
-            silent = True
-
-            def report(error: TreebankError) -> None:
-                nonlocal silent
-                silent = False
-                on_error(error)
-
-            source = replace(source, encoding=encoding, on_error=report)
-            for tree in reader.read(source):
-                silent = False
-                if source.stem or not tree.id:
-                    tree = replace(tree, id=_prefixed(source.stem, tree.id))
-                yield tree
-            if silent and beginning.strip() and not re.search(reader.looks_like, beginning):
-                # Better an error than a whole treebank that is silently not there.
-                raise TreebankError("there is no tree in it: is it in another format or encoding?", source.name)
+            yield from _read_file(replace(source, encoding=encoding, on_error=on_error), chosen)
     if not found:
         raise TreebankError(f"holds no treebank file ({', '.join([*ALL_SUFFIXES, XML_SUFFIX])})", path)
+
+
+def _read_file(source: Source, chosen: Format | None) -> Iterator[Tree]:
+    """The trees of one file. That there are none must be said by the file, not by a wrong guess of its format."""
+    beginning = _beginning(source)
+    reader = chosen or _guessed(source.name, beginning)
+    silent = True
+
+    def report(error: TreebankError, on_error: ErrorHandler = source.on_error) -> None:
+        nonlocal silent
+        silent = False
+        on_error(error)
+
+    source = replace(source, on_error=report)
+    for tree in reader.read(source):
+        silent = False
+        if source.stem or not tree.id:
+            tree = replace(tree, id=_prefixed(source.stem, tree.id))
+        yield tree
+    if silent and beginning.strip() and not re.search(reader.looks_like, beginning):
+        raise TreebankError("there is no tree in it: is it in another format or encoding?", source.name)
 
 
 def _prefixed(stem: str, identity: str) -> str:
@@ -164,10 +169,8 @@ def _format(name: str) -> Format:
 
 
 def _check_encoding(name: str) -> None:
-    try:
-        "".encode(name)
-    except (LookupError, UnicodeError):
-        raise TreebankError(f"there is no encoding {name!r}") from None
+    if not is_encoding(name):
+        raise TreebankError(f"there is no encoding {name!r}")
 
 
 def write(

@@ -19,7 +19,7 @@ from functools import lru_cache
 
 from discotree.errors import TreeError
 from discotree.tree import NONE, ROOT, ROOT_LABELS, Node, Token, Tree
-from discotree.treebank.limits import WHITE_SPACE, check, labels_of, refuse
+from discotree.treebank.limits import WHITE_SPACE, check, labels_of, refusal
 from discotree.treebank.source import RunningNumber, Source
 from discotree.treebank.traces import EMPTY_TAG, WRITTEN_TRACE, Item, move_fillers, raise_discontinuous
 
@@ -226,14 +226,14 @@ def _check(tree: Tree, psd: bool) -> None:
     check(tree, format, "tag", [token.tag or NONE for token in tree.tokens])
     for token in tree.tokens:
         if _INDEXED_TAG.fullmatch(token.tag) or (token.tag in PSD_MARKUP if psd else token.tag == EMPTY_TAG):
-            raise refuse(tree, format, "tag", token.tag)
+            raise refusal(tree, format, "tag", token.tag)
         if token.form.startswith("*") if psd else not token.form.strip() == token.form:
-            raise refuse(tree, format, "word", token.form)
+            raise refusal(tree, format, "word", token.form)
     for node in tree.nodes():
         text = _safe(_label(node.label, node.function, 1))
         expected = (_safe(node.label), _safe(node.function), "1")
         if split_label(text) != expected or (psd and node.label in PSD_MARKUP) or WHITE_SPACE.search(text):
-            raise refuse(tree, format, "label", text)
+            raise refusal(tree, format, "label", text)
 
 
 def _text(tree: Tree, psd: bool) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from discotree.errors import TreebankError, TreeError
 from discotree.transforms import add_root
 from discotree.tree import NONE, SecondaryEdge, Token, Tree
-from discotree.treebank.limits import WHITE_SPACE, check, refuse
+from discotree.treebank.limits import WHITE_SPACE, check, refusal
 from discotree.treebank.source import Source
 
 FIRST_NODE = 500
@@ -28,6 +28,7 @@ _BEGIN, _END = re.compile(rb"#BOS(?=[ \t\r\n]|$)"), re.compile(rb"#EOS(?=[ \t\r\
 _NOT_AN_ID = re.compile(f"{WHITE_SPACE.pattern}|%%")
 
 OLD_ENCODING = "latin-1"
+USUAL_LENGTH = 100
 
 
 def read_export(source: Source) -> Iterator[Tree]:
@@ -142,7 +143,7 @@ def _parents(lines: list[str], version: int, token_parents: list[str]) -> Callab
     everywhere: set[str] = set()
 
     def is_parent(name: str) -> bool:
-        if name in token_parents[:100]:
+        if name in token_parents[:USUAL_LENGTH]:  # so that the first node seldom needs the whole sentence
             return True
         if not everywhere:
             everywhere.update(fields[5] for _, fields in _rows(lines, version))
@@ -188,7 +189,7 @@ def _write(trees: Iterable[Tree], version: int) -> Iterator[str]:
         for position, (token, parent) in enumerate(zip(tree.tokens, token_parents, strict=True)):
             form, tag, lemma, morph, function = token
             if form in ("#BOS", "#EOS"):
-                raise refuse(tree, "export", "word", form)
+                raise refusal(tree, "export", "word", form)
             middle = f"\t{_field(lemma)}\t" if version == 4 else "\t"
             lines.append(
                 f"{form}{middle}{_field(tag)}\t{_field(morph)}\t{_field(function)}\t{names[parent]}"

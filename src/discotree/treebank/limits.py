@@ -10,7 +10,7 @@ WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # what separates fields in 
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def refuse(tree: Tree, format: str, what: str, text: str) -> TreebankError:
+def refusal(tree: Tree, format: str, what: str, text: str) -> TreebankError:
     return TreebankError(f"sentence {tree.id}: the {what} {text!r} is one that {format} cannot hold")
 
 
@@ -19,7 +19,7 @@ def check(tree: Tree, format: str, what: str, texts: Sequence[str], forbidden: r
     if "" in texts or forbidden.search("".join(texts)):
         for text in texts:
             if not text or forbidden.search(text):
-                raise refuse(tree, format, what, text)
+                raise refusal(tree, format, what, text)
 
 
 def labels_of(tree: Tree) -> list[str]:

@@ -10,6 +10,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import sys
 import tarfile
 import uuid
@@ -28,6 +29,7 @@ COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 BYTE_ORDER_MARK = "\ufeff"
 PEEK = 16384  # bytes that a format is guessed from
+MOST_DIGITS = 4000  # that Python makes a number of
 
 
 class RunningNumber(str):
@@ -108,6 +110,15 @@ def _undecodable(encoding: str, error: UnicodeDecodeError, raw: bytes) -> str:
     return f"byte {raw[error.start]:#04x} is not {encoding}; name the file's encoding if it has another"
 
 
+def is_encoding(name: str) -> bool:
+    """Whether text can be written in it: Python also knows encodings that are none, such as rot13."""
+    try:
+        "".encode(name)
+    except (LookupError, UnicodeError):
+        return False
+    return True
+
+
 def base_name(name: str) -> str:
     """A file's name without folders and without the suffixes that say how it is packed."""
     base = PurePosixPath(name).name
@@ -184,7 +195,7 @@ def open_all(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[So
 def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
     try:
         return archive.open(name)
-    except (RuntimeError, NotImplementedError) as error:  # encrypted, or packed in an unknown way
+    except RuntimeError as error:  # encrypted, or packed in an unknown way
         raise zipfile.BadZipFile(str(error)) from None
 
 
@@ -219,18 +230,8 @@ def _stems(names: list[str]) -> list[str]:
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
     """Sort 2.xml before 10.xml."""
-    pieces: list[tuple[int, int, str]] = []
-    digits = text = ""
-    for char in name + "\0":
-        if char.isascii() and char.isdigit():
-            digits += char
-        else:
-            if digits:
-                pieces.append((0, int(digits[:4000]), digits))
-                digits = ""
-            text = char
-            pieces.append((1, 0, text))
-    return pieces
+    pieces = re.findall(r"[0-9]+|[^0-9]", name)
+    return [(0, int(piece[:MOST_DIGITS]), piece) if piece[0] in "0123456789" else (1, 0, piece) for piece in pieces]
 
 
 @contextmanager

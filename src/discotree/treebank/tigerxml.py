@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from discotree.errors import TreebankError, TreeError
 from discotree.transforms import add_root
 from discotree.tree import NONE, SecondaryEdge, Token, Tree
+from discotree.treebank.export import FIRST_NODE
 from discotree.treebank.limits import NOT_XML, check
 from discotree.treebank.source import RunningNumber, Source
 from discotree.treebank.xml import quoted, stream
 
 VIRTUAL_ROOT = "VROOT"
-FIRST_NODE = 500
 
 
 def read_tigerxml(source: Source) -> Iterator[Tree]:
