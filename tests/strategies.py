@@ -184,3 +184,13 @@ HOLDS: dict[str, Holds] = {
     ),
 }
 HOLDS["export3"] = replace(HOLDS["export"], lemmas=None)
+
+
+@st.composite
+def trees_with_edges(draw: st.DrawFn) -> Tree:
+    """Random trees with a secondary edge or two."""
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    tree = random_tree(rng, draw(st.integers(1, 12)))
+    end = len(tree) + sum(1 for _ in tree.nodes())
+    edges = [SecondaryEdge("MO", rng.randrange(end), rng.randrange(len(tree), end)) for _ in range(rng.randrange(3))]
+    return Tree(tree.tokens, tree.root, tree.id, tuple(edges))

@@ -1,12 +1,13 @@
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 from helpers import brackets_of, tree_of
 from hypothesis import given
-from strategies import HOLDS, random_tree, trees
+from strategies import HOLDS, random_tree, trees, trees_with_edges
 
-from discotree import SecondaryEdge, Token
+from discotree import Node, SecondaryEdge, Token, Tree
 from discotree.punctuation import (
     TAGS,
     is_punctuation,
@@ -15,6 +16,7 @@ from discotree.punctuation import (
     remove_punctuation,
     root_punctuation,
 )
+from discotree.treebank.discbracket import format_discbracket, parse_discbracket
 
 
 @pytest.mark.parametrize("tag", sorted(tag for tags in TAGS.values() for tag in tags))
@@ -131,6 +133,7 @@ def test_removing_takes_the_phrases_along_that_it_leaves_empty():
 def test_a_sentence_of_nothing_but_punctuation_stays_as_it_is():
     tree = tree_of("(ROOT (X ($. 0=.) ($. 1=.)))")
     assert remove_punctuation(tree) == tree
+    assert move_punctuation(tree) == tree
 
 
 def test_removing_leaves_the_words_and_their_phrases():
@@ -172,3 +175,83 @@ def test_secondary_edges_and_comments_come_along(function):
     assert ("X", "NP", "S") in named
     assert (("P", 2, "S") in named) == (function is not remove_punctuation)
     assert any(label == "Q" for label, *_ in named) == (function is move_punctuation)
+
+
+def with_marks(tree: Tree, every: int) -> Tree:
+    """The tree with every n-th word turned into a comma."""
+    tokens = [Token(",", "$,") if k % every == 0 else Token(t.form, "NN") for k, t in enumerate(tree.tokens)]
+    return Tree(tuple(tokens), tree.root, tree.id, tree.secondary)
+
+
+def moved(line: str) -> str:
+    return format_discbracket(move_punctuation(parse_discbracket(line)))
+
+
+def test_a_comma_on_the_root_goes_to_the_phrase_around_it() -> None:
+    assert (
+        moved("(ROOT (S (NN 0=a) (NP (NN 1=b) (NN 3=c))) ($, 2=,) ($. 4=.))")
+        == "(ROOT (S (NN 0=a) (NP (NN 1=b) ($, 2=,) (NN 3=c))) ($. 4=.))"
+    )
+
+
+def test_a_mark_between_phrases_goes_to_the_lowest_phrase_over_both() -> None:
+    assert (
+        moved("(ROOT (S (NP (NN 0=a) (NN 1=b)) (VP (VV 3=c) (NN 4=d))) ($, 2=,))")
+        == "(ROOT (S (NP (NN 0=a) (NN 1=b)) ($, 2=,) (VP (VV 3=c) (NN 4=d))))"
+    )
+
+
+def test_a_mark_that_does_no_harm_stays() -> None:
+    """Brackets that the treebank has inside their phrase are not torn out of it."""
+    line = "(ROOT (NP (NN 0=a) (PRN (-LRB- 1=-LRB-) (NN 2=b) (-RRB- 3=-RRB-)) (NN 4=c)))"
+    assert moved(line) == line
+
+
+def test_a_mark_behind_one_that_leaves_leaves_as_well() -> None:
+    """The second mark may only stay with the word before it while the first one is there, too."""
+    assert (
+        moved("(ROOT (S (NP (NN 0=a) ($, 2=,)) (NN 3=b)) ($[ 1=-))")
+        == "(ROOT (S (NP (NN 0=a)) ($[ 1=-) ($, 2=,) (NN 3=b)))"
+    )
+
+
+def test_a_phrase_of_marks_moves_as_one() -> None:
+    assert (
+        moved("(ROOT (S (NN 0=a) (NN 3=b)) (PRN ($[ 1=-) ($, 2=,)))")
+        == "(ROOT (S (NN 0=a) (PRN ($[ 1=-) ($, 2=,)) (NN 3=b)))"
+    )
+
+
+@given(trees_with_edges())
+def test_moving_leaves_the_gaps_that_removing_leaves(tree: Tree) -> None:
+    for every in (2, 3):
+        tree = with_marks(tree, every)
+        if all(map(is_punctuation, tree.tokens)):
+            continue
+        low, bare = move_punctuation(tree), remove_punctuation(tree)
+        assert remove_punctuation(low) == bare
+        marks = sum(1 << k for k, token in enumerate(tree.tokens) if is_punctuation(token))
+        left = Counter((node.label, node.block_degree) for node in low.nodes() if node.mask & ~marks)
+        assert left == Counter((node.label, node.block_degree) for node in bare.nodes())
+        assert move_punctuation(low) == low
+
+
+@given(trees_with_edges())
+def test_marks_on_the_root_are_children_of_the_root(tree: Tree) -> None:
+    tree = with_marks(tree, 2)
+    raised = root_punctuation(tree)
+    on_root = {child for child in raised.root.children if isinstance(child, int)}
+    assert on_root >= {k for k, token in enumerate(tree.tokens) if is_punctuation(token)}
+    assert remove_punctuation(raised) == remove_punctuation(tree) or all(map(is_punctuation, tree.tokens))
+
+
+def test_removal_renumbers_and_takes_empty_phrases_and_their_edges_along() -> None:
+    tokens = (Token(",", "$,"), Token("a", "NN"), Token("b", "NN"))
+    comma = Node("PRN", [0])
+    tree = Tree(
+        tokens, Node("ROOT", [comma, Node("S", [1, 2])]), "x", (SecondaryEdge("MO", 1, 4), SecondaryEdge("SB", 2, 5))
+    )
+    bare = remove_punctuation(tree)
+    assert format_discbracket(bare) == "(ROOT (S (NN 0=a) (NN 1=b)))"
+    assert bare.secondary == (SecondaryEdge("SB", 1, 3),)
+    assert bare.id == "x"
