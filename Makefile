@@ -22,7 +22,7 @@ check: $(READY)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable . --group dev
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable ".[train]" --group dev
 	touch $@
 
 clean:

