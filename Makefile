@@ -12,7 +12,7 @@ demo: $(READY)
 	$(BIN)/discotree stats tests/data/figure1.export
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,11 +1,13 @@
 """Fixtures that every test may use, and one Hypothesis profile for all: the same examples on every run."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # for torch: tests run side by side, and sums keep their order
 settings.register_profile("discotree", derandomize=True, deadline=None, max_examples=100, database=None)
 settings.load_profile("discotree")
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from strategies import HOLDS, ODD_LABELS, random_heads, random_tree, trees
 
 from discotree import Dependencies, EncodingError, HeadRules, Node, Token, Tree, read, to_dependencies, to_tree
+from discotree.dependencies import spines
 from discotree.tree import NONE, ROOT
 
 NEGRA = HeadRules.load("negra")
@@ -346,3 +347,64 @@ def test_any_heads_are_a_tree_or_an_encoding_error():
 def test_dependencies_that_make_no_sense_refuse_to_exist(make, message):
     with pytest.raises(EncodingError, match=re.escape(message)):
         make()
+
+
+# Spines
+
+
+def headed_nodes(tree, rules):
+    """For every word, the labels of the nodes that it heads, lowest first: by going down from every node."""
+    found = [[] for _ in tree.tokens]
+    for node in reversed(list(tree.nodes())):
+        child = node
+        while not isinstance(child, int):
+            child = child.children[rules.head_child(child, tree.tokens)]
+        found[child].append(node.label)
+    return found
+
+
+@pytest.mark.parametrize("name", ["negra", "none", "marked"])
+def test_spines_are_the_nodes_that_a_word_heads(name):
+    for tree in many_trees(1000):
+        encoded = to_dependencies(tree, RULES[name])
+        assert spines(encoded) == headed_nodes(tree, RULES[name])
+        assert [len(spine) for spine in spines(encoded)] == [len(roles) for roles in encoded.functions]
+
+
+def test_spines_without_unaries_have_no_unaries():
+    for tree in many_trees(500):
+        encoded = to_dependencies(tree, NEGRA, unaries="drop")
+        labels = Counter(label for spine in spines(encoded) for label in spine)
+        assert labels == Counter(node.label for node in unaryless(tree).nodes())
+        assert [len(spine) for spine in spines(encoded)] == [len(roles) for roles in encoded.functions]
+
+
+def test_spines_of_nonsense_are_the_nodes_that_the_tree_then_has():
+    rng = random.Random(500)
+    for _ in range(3000):
+        d = nonsense(rng, 12)
+        n = len(d.tokens)
+        d = replace(d, unaries=tuple(rng.choice(["", "", "NP", "A+B", d.root]) for _ in range(n)))
+        found = spines(d)
+        labels = Counter(label for spine in found for label in spine)
+        assert labels == Counter(node.label for node in to_tree(d).nodes())
+        assert found[d.heads.index(-1)][-1] == d.root
+        # A function for every node of the spines is a function for every node of the tree.
+        roles = tuple(tuple(f"{k}.{level}" for level in range(len(spine))) for k, spine in enumerate(found))
+        given = {node.function for node in to_tree(replace(d, functions=roles)).nodes()}
+        assert given == {role for spine in roles for role in spine}
+
+
+@pytest.mark.parametrize(
+    ("heads", "labels", "unaries", "expected"),
+    [
+        ((-1,), ("ROOT",), (), [["ROOT"]]),
+        ((-1,), ("ROOT",), ("A+B",), [["B", "A", "ROOT"]]),
+        ((1, -1), ("A+B#1", "ROOT"), (), [[], ["B", "A", "ROOT"]]),
+        ((1, -1, 1), ("S#2", "ROOT", "VP#1"), ("NP", "", ""), [["NP"], ["VP", "S", "ROOT"], []]),
+        ((-1, -1, 1), ("X", "X", "A#1"), (), [["ROOT"], ["A"], []]),
+        ((-1, 0), ("ROOT", "ROOT#1"), (), [["ROOT"], []]),
+    ],
+)
+def test_spines_in_words(heads, labels, unaries, expected):
+    assert spines(dependencies(heads, labels, unaries=unaries)) == expected

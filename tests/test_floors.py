@@ -11,11 +11,11 @@ import discotree
 
 PACKAGE = Path(discotree.__file__).parent
 FLOORS = {
-    1: ("errors", "tree"),
-    2: ("labels", "punctuation", "transforms", "heads", "dependencies"),
-    3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "draw"),
+    1: ("version", "errors", "tree"),
+    2: ("labels", "punctuation", "transforms", "schemes", "heads", "dependencies"),
+    3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "draw", "text"),
     4: ("config", "vocab", "vectors", "subwords", "batch", "encoder", "scores", "model", "arborescence", "decode"),
-    5: ("data", "checkpoint", "fit", "parser", "train"),
+    5: ("data", "checkpoint", "fit", "parser", "train", "tagger"),
     6: ("cli", "integrations", "__main__"),
 }
 FLOOR = {name: floor for floor, names in FLOORS.items() for name in names}

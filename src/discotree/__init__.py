@@ -15,8 +15,7 @@ from discotree.heads import HeadRules
 from discotree.score import Score
 from discotree.tree import Node, SecondaryEdge, Token, Tree
 from discotree.treebank import FORMATS, read, write
-
-__version__ = "0.1.0"
+from discotree.version import __version__
 
 __all__ = [
     "FORMATS",
@@ -34,6 +33,7 @@ __all__ = [
     "Tree",
     "TreeError",
     "TreebankError",
+    "__version__",
     "evaluate",
     "read",
     "to_dependencies",

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from discotree.dependencies import Dependencies
+from discotree.errors import ModelError
 from discotree.tree import Token
 from discotree.vocab import UNKNOWN, UNKNOWN_CHAR, Vocab, normalized, targets
 
@@ -85,7 +86,7 @@ class Forms:
             starts = np.zeros(len(self) + 1, np.int64)
             np.cumsum([len(pieces) for pieces in self._pieces], out=starts[1:])
             flat = np.fromiter((piece for pieces in self._pieces for piece in pieces), np.int64, starts[-1])
-            chars = np.zeros((len(self), max(map(len, self._chars), default=0)), np.int64)
+            chars = np.zeros((len(self), max(map(len, self._chars), default=1) or 1), np.int64)
             for row, ids in zip(chars, self._chars, strict=True):
                 row[: len(ids)] = ids
             self._arrays = (np.array(self._words, np.int64), chars, flat, starts)
@@ -104,6 +105,8 @@ class Corpus:
         known = forms.vocab.tags.ids
         self.tags = np.zeros(self.starts[-1], np.int64)
         if tags:
+            if [len(row) for row in tags] != self.lengths.tolist():
+                raise ModelError("expected tags for every sentence, as many as it has words")
             self.tags[:] = [known.get(tag, UNKNOWN) for row in tags for tag in row]
         self.gold: dict[str, Ints] = {}
 
@@ -128,7 +131,7 @@ class Corpus:
         forms = np.where(places, self.forms[flat], 0)
         words, chars, pieces, piece_starts = self.table.arrays()
         distinct, form = np.unique(forms, return_inverse=True)
-        widest = int((chars[distinct] != 0).sum(1).max(initial=0))
+        widest = int((chars[distinct] != 0).sum(1).max(initial=1))  # a convolution needs something to look at
 
         def padded(values: Ints, filler: int) -> Tensor:
             return torch.from_numpy(np.where(places, values[flat], filler))

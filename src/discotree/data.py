@@ -4,24 +4,26 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from discotree import config
 from discotree.dependencies import Dependencies, to_dependencies
 from discotree.errors import TreebankError
 from discotree.heads import HeadRules
+from discotree.schemes import SCHEMES
 from discotree.transforms import transform
 from discotree.tree import Tree
 from discotree.treebank import read
-from discotree.treebank.source import stop
+from discotree.treebank.source import ErrorHandler, stop
 from discotree.treebank.splits import read_ids, selected
 
 PARTS = ("train", "dev", "test")
 FOLDER = "DISCOTREE_DATA"
 
-Cache = dict[tuple[str, str, bool], tuple[list[Tree], int]]
+Cache = dict[tuple[str, str, bool], list[Tree | None]]  # None: a broken tree that was skipped
 
 
 @dataclass
@@ -44,9 +46,14 @@ def load(data: config.Data) -> dict[str, Part]:
     read_once: Cache = {}
     parts = {name: _part(data, getattr(data, name), read_once) for name in PARTS}
     if data.drop_repeats:
-        held_out = {tree.words for name in PARTS[1:] for tree in parts[name].trees}
-        parts["train"].trees = [tree for tree in parts["train"].trees if tree.words not in held_out]
-    rules = HeadRules.load(data.heads, marked_first=data.marked_heads)
+        seen: set[tuple[str, ...]] = set()
+        for part in (parts[name] for name in reversed(PARTS)):  # test keeps all of its sentences
+            part.trees = [tree for tree in part.trees if tree.words not in seen]
+            seen.update(tree.words for tree in part.trees)
+    rules_file = data.heads if data.heads in HeadRules.names() else resolved(data, data.heads)
+    rules = HeadRules.load(rules_file, marked_first=data.marked_heads)
+    if data.tags == "predicted" and not data.predicted_tags:
+        raise TreebankError("where are the predicted tags? `discotree tag` makes the file: data.predicted_tags")
     predicted = read_tags(resolved(data, data.predicted_tags)) if data.tags == "predicted" else {}
     for name, part in parts.items():
         if not part.trees and getattr(data, name):
@@ -62,27 +69,31 @@ def load(data: config.Data) -> dict[str, Part]:
 def _part(data: config.Data, sources: Sequence[config.Source], read_once: Cache) -> Part:
     part = Part()
     for source in sources:
-        all_trees, skipped = _read(data, source, read_once)
-        part.skipped += skipped
-        trees = _numbered(all_trees, source)
+        chosen = _numbered(_read(data, source, read_once), source)
+        trees: Iterable[Tree] = [tree for tree in chosen if tree is not None]
+        part.skipped += chosen.count(None)
         if source.split:
-            if not data.splits:
+            if not (source.splits or data.splits):
                 raise TreebankError(f"the split {source.split!r} needs a table: data.splits", source.file)
-            table = str(resolved(data, data.splits))
+            table = str(resolved(data, source.splits or data.splits))
             trees = selected(trees, read_ids(table, source.split), table)
+        scheme = SCHEMES.get(source.scheme)
+        if scheme is not None:
+            trees = map(scheme, trees)
         part.trees += [transform(tree, punctuation=data.punctuation) for tree in trees]
     return part
 
 
-def _read(data: config.Data, source: config.Source, read_once: Cache) -> tuple[list[Tree], int]:
-    """All trees of a source, and how many were skipped; parts that share a file do not read it again."""
+def _read(data: config.Data, source: config.Source, read_once: Cache) -> list[Tree | None]:
+    """All trees of a source, None in the place of broken ones; parts that share a file do not read it again."""
     key = (source.file, source.format, source.skip_broken)
     if key not in read_once:
-        errors: list[TreebankError] = []
-        handler = errors.append if source.skip_broken else stop
-        paths = files(data, source)
-        trees = [tree for path in paths for tree in read(path, source.format or None, on_error=handler)]
-        read_once[key] = trees, len(errors)
+        trees: list[Tree | None] = []
+        handler: ErrorHandler = (lambda _: trees.append(None)) if source.skip_broken else stop
+        for path in files(data, source):
+            for tree in read(path, source.format or None, on_error=handler):
+                trees.append(tree)  # noqa: PERF402 (one by one: a broken tree between two of them gets its place)
+        read_once[key] = trees
     return read_once[key]
 
 
@@ -100,19 +111,21 @@ def files(data: config.Data, source: config.Source) -> list[Path]:
 
 
 def resolved(data: config.Data, file: str) -> Path:
-    """A file of the recipe, seen from the folder of the treebanks."""
-    return Path(data.folder or os.environ.get(FOLDER, ""), file)
+    """A file of the recipe: in the folder of the treebanks, or else as seen from here."""
+    path = Path(data.folder or os.environ.get(FOLDER, ""), file)
+    return path if path.exists() or not Path(file).exists() else Path(file)
 
 
-def _numbered(trees: Sequence[Tree], source: config.Source) -> Iterator[Tree]:
+def _numbered(trees: list[Tree | None], source: config.Source) -> list[Tree | None]:
     """The trees at the places that the source names, counted from 1."""
     if not source.sentences:
-        yield from trees
-        return
+        return trees
     ranges = [_range(text.strip(), source) for text in source.sentences.split(",")]
-    for place, tree in enumerate(trees, 1):
-        if any(begin <= place <= end for begin, end in ranges):
-            yield tree
+    missing = [place for pair in ranges for place in pair if len(trees) < place < inf]
+    if missing:
+        # A range that leads nowhere means another version of the treebank, and so another split than one thinks.
+        raise TreebankError(f"sentence {missing[0]:,} is asked for, and there are {len(trees):,}", source.file)
+    return [tree for place, tree in enumerate(trees, 1) if any(begin <= place <= end for begin, end in ranges)]
 
 
 def _range(text: str, source: config.Source) -> tuple[int, float]:
@@ -120,22 +133,30 @@ def _range(text: str, source: config.Source) -> tuple[int, float]:
     if not found:
         raise TreebankError(f"{text!r} is no range of sentences such as 1-18602, 7 or 20-", source.file)
     begin = int(found[1])
-    if found[2] is None:
-        return begin, begin
-    return begin, int(found[3]) if found[3] else float("inf")
+    end = begin if found[2] is None else int(found[3]) if found[3] else inf
+    if not 1 <= begin <= end:
+        raise TreebankError(f"there are no sentences {text}: they are counted from 1", source.file)
+    return begin, end
 
 
 def checksums(data: config.Data) -> dict[str, str]:
     """SHA-256 of every file that the recipe reads, by its name in the recipe."""
-    names = [source.file for part in PARTS for source in getattr(data, part)]
-    names += [name for name in (data.splits, data.predicted_tags, data.vectors) if name]
-    return {name: _checksum(resolved(data, name), data, name) for name in dict.fromkeys(names)}
+    sources = [source for part in PARTS for source in getattr(data, part)]
+    names = [source.file for source in sources] + [source.splits for source in sources if source.splits]
+    if any(source.split and not source.splits for source in sources):
+        names.append(data.splits)
+    if data.tags == "predicted":
+        names.append(data.predicted_tags)
+    if data.heads not in HeadRules.names():
+        names.append(data.heads)
+    names += [data.vectors] if data.vectors else []
+    return {name: _checksum(data, name) for name in dict.fromkeys(names)}
 
 
-def _checksum(path: Path, data: config.Data, name: str) -> str:
-    paths = sorted(path.rglob("*")) if path.is_dir() else files(data, config.Source(name))
+def _checksum(data: config.Data, name: str) -> str:
     digest = hashlib.sha256()
-    for file in paths:
+    found = files(data, config.Source(name))
+    for file in [file for path in found for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]:
         if file.is_file():
             with file.open("rb") as stream:
                 while block := stream.read(1 << 20):
@@ -146,13 +167,20 @@ def _checksum(path: Path, data: config.Data, name: str) -> str:
 # Predicted tags: one sentence a line, its id, a tab, its tags with blanks between them
 
 
-def write_tags(rows: Sequence[tuple[str, Sequence[str]]]) -> str:
-    return "".join(f"{id}\t{' '.join(tags)}\n" for id, tags in rows)
+def write_tags(rows: Iterable[tuple[str, Sequence[str]]]) -> str:
+    lines = []
+    for id, tags in rows:
+        if re.search(r"[\t\r\n]", id) or not all(re.fullmatch(r"\S+", tag) for tag in tags):
+            raise TreebankError(
+                f"sentence {id!r}: a tag with white space in it, or an id with a tab, cannot be written"
+            )
+        lines.append(f"{id}\t{' '.join(tags)}\n")
+    return "".join(lines)
 
 
 def read_tags(path: Path) -> dict[str, list[str]]:
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise TreebankError(f"predicted tags cannot be read ({error}); `discotree tag` makes them", str(path)) from None
     rows: dict[str, list[str]] = {}
@@ -160,6 +188,8 @@ def read_tags(path: Path) -> dict[str, list[str]]:
         id, tab, tags = line.partition("\t")
         if not tab:
             raise TreebankError("expected an id, a tab and tags", str(path), number)
+        if id in rows:
+            raise TreebankError(f"the sentence {id!r} is there twice", str(path), number)
         rows[id] = tags.split(" ")
     return rows
 

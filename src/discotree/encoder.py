@@ -132,7 +132,7 @@ class Encoder(nn.Module):
         width = settings.word_size + settings.char_filters + (settings.tag_size if has_tags else 0)
         self.subwords: SubwordFeatures | None = None
         if subwords is not None:
-            self.subwords = SubwordFeatures(subwords, settings.subword_size, vocab.words.symbols)
+            self.subwords = SubwordFeatures(subwords)
             width += self.subwords.size
         self.root = nn.Parameter(torch.empty(width).uniform_(-math.sqrt(3 / width), math.sqrt(3 / width)))
         self.lstm = BiLSTM(

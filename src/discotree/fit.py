@@ -61,6 +61,14 @@ class World:
             for tensor, part in zip(tensors, torch.split(flat, [tensor.numel() for tensor in tensors]), strict=True):
                 tensor.copy_(part.view_as(tensor))
 
+    def agree(self, seconds: list[float], device: torch.device) -> list[float]:
+        """The mean over all processes: no two clocks are the same, but all must stop after the same epoch."""
+        if self.size == 1:
+            return seconds
+        together = torch.tensor(seconds, device=device)
+        self.add_up([together])
+        return [float(value) / self.size for value in together]
+
 
 @dataclass
 class State:
@@ -129,12 +137,13 @@ def fit(
         words = int(corpus.lengths.sum())
         mean = {f"loss/{name}": float(sum(part[name] for part in losses)) / words for name in losses[0]}
         state.learning_rate = trainer.learning_rate
+        trained, validated = world.agree([trained, time.perf_counter() - began - trained], device)
         state.history.append(
             {
                 "epoch": state.epoch,
                 "learning_rate": state.learning_rate,
                 "seconds": trained,
-                "validation_seconds": time.perf_counter() - began - trained,
+                "validation_seconds": validated,
                 "loss": sum(mean.values()),
                 **mean,
                 **{f"dev/{name}": value for name, value in figures.items()},

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from discotree import config
 from discotree.batch import Corpus, Forms, Ints, by_length
@@ -69,13 +70,24 @@ class Decisions:
 class Parser:
     """A network with its vocabulary: the whole way from words to trees."""
 
-    def __init__(self, settings: config.Config, vocab: Vocab, device: str | torch.device = "cpu") -> None:
+    def __init__(
+        self,
+        settings: config.Config,
+        vocab: Vocab,
+        device: str | torch.device = "cpu",
+        subwords: Subwords | None = None,
+    ) -> None:
+        """``subwords``: where they are in the memory already."""
         self.config = settings
         self.vocab = vocab
         self.device = torch.device(device)
-        self.subwords = Subwords() if settings.network.subwords else None
+        if settings.network.subwords and subwords is None:
+            subwords = Subwords.load(settings.network.subwords)
+        self.subwords = subwords
         self.has_tags = settings.data.tags != "none"
-        self.network = Network(settings.network, vocab, self.has_tags, self.subwords).to(self.device)
+        with torch.device("meta" if self.device.type == "meta" else "cpu"):  # the same numbers whatever the device
+            network = Network(settings.network, vocab, self.has_tags, self.subwords)
+        self.network = network.to(self.device)
         self.levels = torch.tensor(vocab.levels)
 
     def forms(self) -> Forms:
@@ -103,10 +115,13 @@ class Parser:
         ids: Sequence[str] = (),
     ) -> list[Tree]:
         """The trees of some sentences, in their order. ``tags`` are those that the network looks at, if it does."""
-        if self.has_tags and len(tags) != len(sentences):
+        if self.has_tags and sentences and not tags:
             raise ModelError("this model looks at tags and was given none")
+        for number, tokens in enumerate(sentences, 1):
+            if not tokens:
+                raise ModelError(f"sentence {number} has no words")
         trees: list[Tree | None] = [None] * len(sentences)
-        corpus = Corpus(sentences, self.forms(), tags)
+        corpus = Corpus(sentences, self.forms(), tags if self.has_tags else ())
         for numbers, scores in self.scores(corpus):
             for row, sentence in enumerate(Decisions.of(self.decode(scores, settings), scores)):
                 number = int(numbers[row])
@@ -156,7 +171,7 @@ class Parser:
         try:
             about = json.loads((folder / CONFIG).read_text("utf-8"))
             vocab_text = (folder / VOCAB).read_text("utf-8")
-        except (OSError, UnicodeDecodeError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{folder}: not a model: {error}") from None
         if not isinstance(about, dict) or not isinstance(about.get("format"), int):
             raise ModelError(f"{folder / CONFIG}: not the configuration of a discotree model")
@@ -165,24 +180,31 @@ class Parser:
                 f"{folder}: made by a newer discotree (format {about['format']}, this one knows {FORMAT}): upgrade it"
             )
         settings = config.updated(config.Config(), about.get("config"), str(folder / CONFIG))
-        parser = cls(settings, Vocab.from_json(vocab_text, str(folder / VOCAB)), device)
-        parser.load_weights(folder / WEIGHTS)
+        vocab = Vocab.from_json(vocab_text, str(folder / VOCAB))
+        try:
+            weights = load_file(folder / WEIGHTS)
+        except (OSError, SafetensorError, ValueError) as error:
+            path = folder / WEIGHTS
+            raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {error}") from None
+        try:
+            shape = cls(settings, vocab, "meta")  # without numbers: nonsense in a file must not fill the memory
+        except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, a small head without classes
+            raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r}") from None
+        shape.check(weights, str(folder / WEIGHTS))
+        parser = cls(settings, vocab, device, shape.subwords)
+        parser.network.load_state_dict(weights)
         return parser
 
-    def load_weights(self, path: Path) -> None:
-        try:
-            weights = load_file(path)
-        except (OSError, SafetensorError, ValueError) as error:
-            raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {error}") from None
+    def check(self, weights: dict[str, Tensor], where: str) -> None:
+        """Refuse weights that belong to another network."""
         wanted = self.network.state_dict()
         for name in sorted(wanted.keys() ^ weights.keys()):
             problem = "is missing" if name in wanted else "does not belong there"
-            raise ModelError(f"{path}: {name} {problem}: the weights belong to another network")
+            raise ModelError(f"{where}: {name} {problem}: the weights belong to another network")
         for name, value in wanted.items():
             if value.shape != weights[name].shape:
                 found, expected = tuple(weights[name].shape), tuple(value.shape)
-                raise ModelError(f"{path}: {name} has the shape {found}, and the vocabulary needs {expected}")
-        self.network.load_state_dict(weights)
+                raise ModelError(f"{where}: {name} has the shape {found}, its settings and vocabulary need {expected}")
 
 
 def _replace(new: Path, folder: Path) -> None:

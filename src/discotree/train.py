@@ -1,7 +1,7 @@
 """From a recipe to a model: read, build, train, evaluate, and write down all of it.
 
-    python -m discotree.train recipes/alpino.toml --out runs/alpino --seeds 5
-    torchrun --nproc-per-node 2 -m discotree.train recipes/alpino.toml --out runs/alpino
+    python -m discotree.train alpino --out runs/alpino --seeds 5
+    torchrun --nproc-per-node 2 -m discotree.train alpino --out runs/alpino
 
 The folder then holds the model (``model/``) and results.json: settings, checksums of the data, versions,
 the history of training and all scores.
@@ -11,17 +11,18 @@ import argparse
 import dataclasses
 import hashlib
 import json
+import os
 import platform
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import torch
 
-from discotree import __version__, config, data
+from discotree import config, data
 from discotree.batch import HEAD, LABEL, Corpus, Forms
 from discotree.data import Part
 from discotree.errors import DiscotreeError
@@ -30,8 +31,10 @@ from discotree.fit import Report, World, fit
 from discotree.model import small_heads
 from discotree.parser import Parser
 from discotree.score import Score
+from discotree.tree import Token
 from discotree.treebank.source import writable
 from discotree.vectors import Vectors, read_vectors, spellings
+from discotree.version import __version__
 from discotree.vocab import Vocab
 
 MODEL, RESULTS = "model", "results.json"
@@ -43,7 +46,7 @@ def train(
     """Train one model; gives what results.json then holds. ``compare``: score every way of decoding."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    device = torch.device(settings.training.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    device = chosen_device(settings.training)
     parts = data.load(settings.data)
     checksums = data.checksums(settings.data)
     settings, parser = build(settings, parts, device)
@@ -64,7 +67,11 @@ def train(
     results = {
         "name": settings.name,
         "config": dataclasses.asdict(settings),
-        "data": {"sha256": checksums, "sentences": {name: len(part) for name, part in parts.items()}},
+        "data": {
+            "sha256": checksums,
+            "sentences": {name: len(part) for name, part in parts.items()},
+            "skipped": {name: part.skipped for name, part in parts.items() if part.skipped},
+        },
         "versions": {"discotree": __version__, "torch": torch.__version__, "python": platform.python_version()},
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
         "parameters": sum(weight.numel() for weight in parser.network.parameters()),
@@ -84,12 +91,7 @@ def train(
 def build(settings: config.Config, parts: dict[str, Part], device: torch.device) -> tuple[config.Config, Parser]:
     """The vocabulary and a fresh network, its word vectors from a file where the recipe names one."""
     words = {token.form for part in parts.values() for tree in part.trees for token in tree.tokens}
-    vectors: Vectors | None = None
-    if settings.data.vectors:
-        wanted = {spelling for word in words for spelling in spellings(word)}
-        vectors = read_vectors(data.resolved(settings.data, settings.data.vectors), wanted.__contains__)
-        network = dataclasses.replace(settings.network, word_size=vectors.dimension)
-        settings = dataclasses.replace(settings, network=network)
+    settings, vectors = pretrained(settings, words)
     vocab = Vocab.build(
         parts["train"].encoded,
         list(small_heads(settings.network)),
@@ -100,12 +102,34 @@ def build(settings: config.Config, parts: dict[str, Part], device: torch.device)
     torch.manual_seed(settings.training.seed)
     parser = Parser(settings, vocab, device)
     if vectors is not None:
-        rows = {number: vectors.lookup(word) for word, number in vocab.words.ids.items()}
-        known = {number: row for number, row in rows.items() if row is not None}
-        with torch.no_grad():
-            values = torch.from_numpy(vectors.matrix[list(known.values())])
-            parser.network.encoder.words.weight[list(known)] = values.to(device)
+        put_vectors(vectors, vocab, parser.network.encoder.words)
     return settings, parser
+
+
+def chosen_device(training: config.Training) -> torch.device:
+    """The one that the recipe names, or a GPU if there is one; under torchrun, every process has a GPU of its own."""
+    name = training.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if name == "cuda" else name)
+
+
+def pretrained(settings: config.Config, words: Iterable[str]) -> tuple[config.Config, Vectors | None]:
+    """The vectors of these words where the recipe names a file, which then decides on the size of a word."""
+    if not settings.data.vectors:
+        return settings, None
+    wanted = {spelling for word in words for spelling in spellings(word)}
+    path = data.resolved(settings.data, settings.data.vectors)
+    vectors = read_vectors(path, wanted.__contains__, digits_to_zero=True)  # as the vocabulary has its words
+    network = dataclasses.replace(settings.network, word_size=vectors.dimension)
+    return dataclasses.replace(settings, network=network), vectors
+
+
+def put_vectors(vectors: Vectors, vocab: Vocab, table: torch.nn.Embedding) -> None:
+    """Begin with the pretrained vectors of the words that have one."""
+    rows = {number: vectors.lookup(word) for word, number in vocab.words.ids.items()}
+    known = {number: row for number, row in rows.items() if row is not None}
+    with torch.no_grad():
+        values = torch.from_numpy(vectors.matrix[list(known.values())])
+        table.weight[list(known)] = values.to(table.weight.device)
 
 
 def corpus_of(part: Part, forms: Forms) -> Corpus:
@@ -159,8 +183,9 @@ def scores_of(parser: Parser, part: Part, corpus: Corpus, compare: bool) -> dict
 
 def parsed_score(parser: Parser, part: Part, way: config.Decoding) -> tuple[Score, float]:
     """The score of the parser's trees, and the seconds that it took to make them."""
+    words = [[Token(token.form) for token in tree.tokens] for tree in part.trees]  # gold tags and functions stay here
     began = time.perf_counter()
-    trees = parser.parse([tree.tokens for tree in part.trees], part.tags, way, [tree.id for tree in part.trees])
+    trees = parser.parse(words, part.tags, way, [tree.id for tree in part.trees])
     seconds = time.perf_counter() - began
     return evaluate(part.trees, trees), seconds
 
@@ -168,15 +193,24 @@ def parsed_score(parser: Parser, part: Part, way: config.Decoding) -> tuple[Scor
 def train_seeds(
     settings: config.Config, folder: str | Path, seeds: int, report: Report = lambda *_: None, compare: bool = False
 ) -> dict[str, Any]:
-    """Train with several seeds, each in a folder of its own; results.json has their means and deviations."""
+    """Train with several seeds, each in a folder of its own; results.json has their means and deviations.
+
+    The figures that are reported say which seed they belong to.
+    """
     runs = {}
     for number in range(settings.training.seed, settings.training.seed + seeds):
         training = dataclasses.replace(settings.training, seed=number)
         seeded = dataclasses.replace(settings, training=training)
-        runs[f"seed-{number}"] = train(seeded, Path(folder, f"seed-{number}"), report, compare)
+        runs[f"seed-{number}"] = train(seeded, Path(folder, f"seed-{number}"), labelled(report, seed=number), compare)
     summary = {"name": settings.name, "seeds": list(runs), "scores": summarized(list(runs.values()))}
-    write_json(Path(folder, RESULTS), summary)
+    if World.join(chosen_device(settings.training)).rank == 0:
+        write_json(Path(folder, RESULTS), summary)
     return summary
+
+
+def labelled(report: Report, **which: float) -> Report:
+    """The same report, but its figures say which of several runs they belong to."""
+    return lambda event, figures: report(event, {**figures, **which})
 
 
 def summarized(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -207,21 +241,25 @@ def line(event: str, figures: dict[str, float]) -> None:
 def main() -> None:
     """Training without the command line's extras, for machines that have torch and little else."""
     parser = argparse.ArgumentParser(prog="python -m discotree.train", description="Train a model from a recipe.")
-    parser.add_argument("recipe")
+    parser.add_argument("recipe", help=f"a file, or one of {', '.join(config.recipe_names())}")
     parser.add_argument("--out", required=True, help="folder for the model and the results")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.NAME=VALUE")
+    parser.add_argument("--preset", default="", help=", ".join(config.PRESETS))
     parser.add_argument("--scenario", default="", help=", ".join(config.SCENARIOS))
     parser.add_argument("--seeds", type=int, default=0, help="train so many models with seeds in a row")
     parser.add_argument("--compare", action="store_true", help="score every way of decoding")
     arguments = parser.parse_args()
     try:
-        settings = config.Config.load(arguments.recipe, arguments.set, arguments.scenario)
+        settings = config.Config.load(arguments.recipe, arguments.set, arguments.scenario, arguments.preset)
+        speaks = World.join(chosen_device(settings.training)).rank == 0  # one for all processes
+        report: Report = line if speaks else lambda *_: None
         if arguments.seeds:
-            results = train_seeds(settings, arguments.out, arguments.seeds, line, arguments.compare)
+            results = train_seeds(settings, arguments.out, arguments.seeds, report, arguments.compare)
         else:
-            results = train(settings, arguments.out, line, arguments.compare)
+            results = train(settings, arguments.out, report, arguments.compare)
             results = {"scores": summarized([results])}
-        print(json.dumps(results["scores"], indent=1))
+        if speaks:
+            print(json.dumps(results["scores"], indent=1))
     except (DiscotreeError, OSError) as error:
         sys.exit(f"discotree: {error}")
 

@@ -137,7 +137,7 @@ class Vocab:
                 head_functions={str(pair): str(name) for pair, name in table["head_functions"].items()},
                 root=str(table["root"]),
             )
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ModelError) as error:
             raise ModelError(f"{where}: not a vocabulary: {error!r}") from None
 
 

@@ -9,6 +9,7 @@ import typer
 from discotree import __version__
 from discotree.cli.common import err
 from discotree.cli.evaluation import evaluate
+from discotree.cli.training import tag, train
 from discotree.cli.treebanks import convert, stats
 from discotree.errors import DiscotreeError
 
@@ -16,9 +17,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Discontinuous constituent trees: convert treebanks, count what is in them, compare them.",
+    help="Discontinuous constituent trees: convert treebanks, count what is in them, compare them, train parsers.",
 )
-for command in (convert, stats, evaluate):
+for command in (convert, stats, evaluate, train, tag):
     app.command()(command)
 
 

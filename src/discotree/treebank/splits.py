@@ -10,23 +10,24 @@ from discotree.tree import Tree
 def read_ids(path: str, split: str | None) -> set[str]:
     """The ids in a file, one a line, or in a tab-separated table with columns id and split."""
     try:
-        lines = [line for line in Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
+        numbered = enumerate(Path(path).read_text("utf-8-sig").splitlines(), 1)
     except (OSError, UnicodeDecodeError) as error:
         raise TreebankError(f"cannot be read: {error}", path) from None
+    lines = [(number, line) for number, line in numbered if line.strip()]
     if not lines:
         raise TreebankError("there are no ids in it", path)
-    header = lines[0].split("\t")
+    first, header = lines[0][0], lines[0][1].split("\t")
     if "id" not in header:
         if split:
-            raise TreebankError("a split was named, but the first line has no columns id and split", path, 1)
-        return {line.strip() for line in lines}
+            raise TreebankError("a split was named, but the first line has no columns id and split", path, first)
+        return {line.strip() for _, line in lines}
     if split and "split" not in header:
-        raise TreebankError("a split was named, but there is no column split", path, 1)
+        raise TreebankError("a split was named, but there is no column split", path, first)
     found = set()
-    for row_number, line in enumerate(lines[1:], 2):
+    for number, line in lines[1:]:
         row = dict(zip(header, line.split("\t"), strict=False))
         if "id" not in row:
-            raise TreebankError("the line has no id", path, row_number)
+            raise TreebankError("the line has no id", path, number)
         if split is None or row.get("split") == split:
             found.add(row["id"])
     if not found:

