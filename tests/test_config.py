@@ -259,7 +259,7 @@ def test_recipes_come_back_from_json(name):
             tags=st.sampled_from(["none", "gold", "predicted"]),
         ),
         network=st.builds(Network, lstm_size=st.integers(1, 2**40), unknown=st.floats(0, 0.99)),
-        training=st.builds(Training, seed=st.integers(), learning_rate=st.floats(allow_nan=False)),
+        training=st.builds(Training, seed=st.integers(0), learning_rate=st.floats(allow_nan=False)),
     )
 )
 def test_any_configuration_comes_back_from_json(config):
@@ -289,3 +289,11 @@ def test_any_json_is_a_configuration_or_a_model_error(table):
 def test_updating_leaves_the_given_one_as_it_is():
     assert updated(PAPER, {"training": {"seed": 9}}, "").training.seed == 9
     assert PAPER.training.seed == 1
+
+
+@pytest.mark.parametrize("setting", ["training.seed=-1", "training.epochs=-1", "training.batch_words=0"])
+def test_training_settings_that_make_no_sense_are_refused(setting, tmp_path):
+    recipe = tmp_path / "a.toml"
+    recipe.write_text("")
+    with pytest.raises(ModelError, match=r"expected at least [01], got"):
+        Config.load(recipe, [setting])

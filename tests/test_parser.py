@@ -476,3 +476,13 @@ def test_loading_a_vocabulary_of_odd_words(tmp_path):
     parser = parser_of([tree], TINY)
     parser.save(tmp_path / "model")
     assert Parser.load(tmp_path / "model").vocab == parser.vocab
+
+
+def test_a_folder_that_is_no_model_is_not_replaced(untrained, tmp_path):
+    folder = tmp_path / "thesis"
+    folder.mkdir()
+    (folder / "chapter1.txt").write_text("years of work")
+    with pytest.raises(ModelError, match="it is no model: nothing was written"):
+        untrained.save(folder)
+    assert (folder / "chapter1.txt").read_text() == "years of work"
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis"]

@@ -124,6 +124,11 @@ class Training:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU
     device: str = ""  # empty: a GPU if there is one
 
+    def __post_init__(self) -> None:
+        for name, least in (("seed", 0), ("epochs", 0), ("batch_words", 1)):
+            if getattr(self, name) < least:
+                raise ModelError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+
 
 @dataclass(frozen=True)
 class Decoding:

@@ -251,6 +251,8 @@ class Trainer:
     def back_to_best(self) -> None:
         """As the original does on a plateau: the best weights, and an optimiser that remembers nothing."""
         self.put(self.best)
+        for name, value in self.average.items():
+            value.copy_(self.best[name])
         learning_rate = self.learning_rate
         self.optimizer = self.new_optimizer()
         self.prepare(learning_rate)

@@ -36,13 +36,12 @@ class Decoder(nn.Module):
         self.recurrent_dropout = recurrent_dropout
         init_lstm(self.lstm)
 
-    def forward(self, vectors: Tensor, summary: Tensor, lengths: Tensor, dropout: float) -> Tensor:
+    def forward(self, vectors: Tensor, summary: Tensor, lengths: Tensor) -> Tensor:
         words = vectors[:, 1:]
         n = words.shape[1]
         inside = (torch.arange(n) < lengths[:, None]).to(words.device)[..., None]
         words = words * inside  # nothing stands beyond the end
         x = words + nn.functional.pad(words, (0, 0, 1, 0))[:, :n] + nn.functional.pad(words, (0, 0, 0, 1))[:, 1:]
-        x = drop_features(x, dropout, self.training)
         cell = self.start(summary)[None]  # (1, B, size)
         sizes = torch.full((n,), len(x))  # every step has all sentences: what comes after an end changes nothing
         data = x.transpose(0, 1).flatten(0, 1)
@@ -116,7 +115,7 @@ class Network(nn.Module):
         """Arc scores (B, N, N+1), label features (B, N, K) and (B, N+1, K), small heads (B, N, classes)."""
         settings = self.settings
         vectors, summary = self.encoder(batch)
-        states = self.decoder(vectors, summary, batch.lengths, 0.0)
+        states = self.decoder(vectors, summary, batch.lengths)
         states = drop_features(states, settings.lstm_dropout, self.training)
         dependents, heads = self._mlp(self.arc_dependent(states), self.arc_head(vectors))
         arcs = dependents @ self.arc_bilinear.to(heads.dtype) @ heads.transpose(1, 2)

@@ -209,13 +209,15 @@ class Parser:
 
 def _replace(new: Path, folder: Path) -> None:
     """Put a complete folder in its place; an older one goes away only then."""
-    if folder.exists():
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / CONFIG).exists():
+            raise ModelError(f"{folder}: there is something in it, and it is no model: nothing was written")
         old = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.old")
         os.rename(folder, old)
         os.rename(new, folder)
         shutil.rmtree(old, ignore_errors=True)
     else:
-        os.rename(new, folder)
+        os.rename(new, folder)  # over an empty folder, too
 
 
 def with_functions(tree: Dependencies, top: Sequence[str], head_functions: dict[str, str]) -> Dependencies:
