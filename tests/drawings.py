@@ -33,7 +33,10 @@ def runs(line):
 
 
 def bars_of(panel, ascii, tagged, first_word):
-    """The bars of a panel: label if it is there, children, and the names with which they come in and go out."""
+    """The bars of a panel: label if it is there, children, and the names with which they come in and go out.
+
+    Labels are known by the first word of their panel, their line and where they start.
+    """
     stem, downs, cut = STYLES[ascii]
     lines = [cells(line) for line in panel.split("\n")]
     height = len(lines) - 1 - tagged
@@ -58,7 +61,7 @@ def bars_of(panel, ascii, tagged, first_word):
         if row == height:
             return first_word + found[row].index((start, end, text))
         assert has_labels[row], f"a line leads to {text}"
-        return id(panel), row, start
+        return first_word, row, start
 
     for row in range(height):
         above = [run for run in found[row - 1] if run[2] != stem] if row and has_labels[row - 1] else []
@@ -68,7 +71,7 @@ def bars_of(panel, ascii, tagged, first_word):
                 continue  # passes
             assert len(labels) < 2, "two labels over one bar"
             yield {
-                "node": [((id(panel), row - 1, label[0]), label[2]) for label in labels],
+                "node": [((first_word, row - 1, label[0]), label[2]) for label in labels],
                 "children": [
                     follow(row + 1, place) for place in range(start, end) if lines[row][place] in downs or text == stem
                 ],
@@ -84,6 +87,7 @@ def read_drawing(text, ascii=False, tagged=True):
         entering = iter(leaving)
         leaving = []
         for bar in bars_of(panel, ascii, tagged, len(words)):
+            assert bar["node"] or bar["comes"] or bar["goes"], "a bar without a name"
             whole = bar
             if bar["comes"]:
                 whole = next(entering)
