@@ -13,7 +13,6 @@ import random
 import resource
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -77,7 +76,6 @@ def flops_per_word(parser: Parser, n: int) -> float:
 
 def fresh(preset: str, device: torch.device, trees: Sequence[Dependencies]) -> Parser:
     settings = config.PRESETS[preset]
-    settings = replace(settings, network=replace(settings.network, subwords=""))
     vocab = Vocab.build(trees, list(small_heads(settings.network)))
     torch.manual_seed(1)
     return Parser(settings, vocab, device)
@@ -150,7 +148,7 @@ def scoring(model: Parser, sentences: Sequence[Sequence[dt.Token]], words: int, 
     alone = seconds(score, model.device)
     both = seconds(lambda: [decode(scores) for scores in score()], model.device)  # type: ignore[arg-type]
     achieved = flops_per_word(model, length // count) * length / both / rate
-    share = python_share(score, model.device)
+    share = python_share(lambda: [decode(scores) for scores in score()], model.device)  # type: ignore[arg-type]
     name = f"  {words:,} words a batch"
     print(f"{name:26}{count / alone:>10,.0f}/s{count / both:>10,.0f}/s{achieved:>12.0%}{share:>10.0%}")
 

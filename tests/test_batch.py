@@ -211,14 +211,14 @@ def test_a_sentence_of_2000_words_trains_and_parses():
     losses = parser.network.loss(corpus.batch(long).to(CPU))
     sum(losses.values()).backward()
     assert all(torch.isfinite(weight.grad).all() for weight in parser.network.parameters())
-    (parsed,) = parser.parse([tree.tokens])
+    (parsed,) = parser.parse_tokens([tree.tokens])
     assert parsed.words == tree.words
 
 
 def test_words_without_characters_are_words():
     parser = parser_of()
     for sentence in ([Token("")], [Token(""), Token("er")]):
-        (tree,) = parser.parse([sentence])
+        (tree,) = parser.parse_tokens([sentence])
         assert tree.words == tuple(token.form for token in sentence)
 
 

@@ -14,7 +14,10 @@ FLOORS = {
     1: ("version", "errors", "tree"),
     2: ("labels", "punctuation", "transforms", "schemes", "heads", "dependencies"),
     3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "draw", "text"),
-    4: ("config", "vocab", "vectors", "subwords", "batch", "encoder", "scores", "model", "arborescence", "decode"),
+    4: (
+        *("config", "vocab", "vectors", "subwords", "batch", "encoder"),
+        *("scores", "model", "arborescence", "decode", "assembly"),
+    ),
     5: ("data", "checkpoint", "fit", "parser", "train", "tagger"),
     6: ("cli", "integrations", "__main__"),
 }

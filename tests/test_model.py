@@ -163,7 +163,7 @@ def test_a_batch_without_a_single_known_class_has_no_loss():
 
 def test_the_decoder_reads_each_word_with_its_neighbours():
     torch.manual_seed(0)
-    decoder = Decoder(4, 3, 0.0)
+    decoder = Decoder(4, 3, 0.0, 0.0)
     vectors, summary, lengths = torch.randn(2, 6, 4), torch.randn(2, 4), torch.tensor([5, 2])
     found = decoder(vectors, summary, lengths)
     assert found.shape == (2, 5, 3)
@@ -240,7 +240,7 @@ def test_twenty_sentences_are_learned_by_heart():
     gold = data.load(parser.config.data)["dev"].trees
     assert max(tree.gap_degree for tree in gold) == 2
     assert len(gold) == 20
-    parsed = parser.parse([[token._replace(tag="--", morph="--", function="--") for token in tree.tokens]
+    parsed = parser.parse_tokens([[token._replace(tag="--", morph="--", function="--") for token in tree.tokens]
                            for tree in gold], ids=[tree.id for tree in gold])  # fmt: skip
     assert evaluate(gold, parsed).f1 == 100.0
     for found, tree in zip(parsed, gold, strict=True):

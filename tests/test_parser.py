@@ -6,6 +6,7 @@ import math
 import pickle
 import random
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -14,13 +15,14 @@ from networks import CALM, TINY, TREES, corpus_for, overfitted, parser_of
 from safetensors.torch import load_file, save_file
 
 from discotree import Dependencies, Token, to_dependencies, to_tree
+from discotree.assembly import Decisions, assembled, confidences, with_functions
 from discotree.batch import Corpus
 from discotree.config import DEFAULT, Decoding
 from discotree.errors import ModelError
 from discotree.heads import HeadRules
 from discotree.model import SMALL_HEADS
-from discotree.parser import CONFIG, FORMAT, VOCAB, WEIGHTS, Decisions, Parser, confidences, with_functions
-from discotree.tree import NONE
+from discotree.parser import CONFIG, FORMAT, VOCAB, WEIGHTS, Parser
+from discotree.tree import NONE, Node, Tree
 from discotree.vocab import head_functions, top_functions
 
 WORDS = [[Token(token.form) for token in tree.tokens] for tree in TREES]
@@ -55,18 +57,18 @@ def untrained():
 def test_trees_come_in_the_order_of_the_sentences(parser):
     order = list(range(20))
     random.Random(0).shuffle(order)
-    trees = parser.parse([WORDS[k] for k in order], ids=[f"id{k}" for k in order])
+    trees = parser.parse_tokens([WORDS[k] for k in order], ids=[f"id{k}" for k in order])
     assert [tree.words for tree in trees] == [TREES[k].words for k in order]
     assert [tree.id for tree in trees] == [f"id{k}" for k in order]
-    assert [tree.root for tree in trees] == [parser.parse([WORDS[k]])[0].root for k in order]
+    assert [tree.root for tree in trees] == [parser.parse_tokens([WORDS[k]])[0].root for k in order]
     assert len({len(tree) for tree in trees}) > 4
 
 
 def test_a_sentence_is_parsed_the_same_alone_and_among_fifty(parser):
     sentences = [WORDS[k % 20] for k in range(50)]
-    together = parser.parse(sentences)
+    together = parser.parse_tokens(sentences)
     for tree, sentence in zip(together[:20], sentences, strict=False):
-        (alone,) = parser.parse([sentence])
+        (alone,) = parser.parse_tokens([sentence])
         assert alone == tree
         assert alone.confidence == pytest.approx(tree.confidence, rel=1e-3)
         assert alone.confidences == pytest.approx(tree.confidences, rel=1e-3)
@@ -90,41 +92,41 @@ def test_scores_do_not_depend_on_how_many_sentences_are_scored_together(parser):
 
 @pytest.mark.parametrize("settings", METHODS, ids=str)
 def test_every_way_of_decoding_gives_trees_over_the_words(untrained, settings):
-    for tree, words in zip(untrained.parse(WORDS, settings=settings), WORDS, strict=True):
+    for tree, words in zip(untrained.parse_tokens(WORDS, settings=settings), WORDS, strict=True):
         assert tree.words == tuple(token.form for token in words)
 
 
 def test_what_the_configuration_says_about_decoding_is_done(untrained):
-    ways = [untrained.parse(WORDS, settings=settings) for settings in METHODS]
+    ways = [untrained.parse_tokens(WORDS, settings=settings) for settings in METHODS]
     assert len({tuple(tree.root for tree in trees) for trees in ways}) > 1
     assert untrained.config.decoding == Decoding()
-    assert untrained.parse(WORDS) == ways[2]
+    assert untrained.parse_tokens(WORDS) == ways[2]
 
 
 @pytest.mark.parametrize("form", ["Hund", "Yeti", "☃", "x" * 1000, "", " ", "\0", "\ud800"])
 def test_one_word_is_a_sentence(parser, untrained, form):
     for which in (parser, untrained):
-        (tree,) = which.parse([[Token(form)]])
+        (tree,) = which.parse_tokens([[Token(form)]])
         assert tree.words == (form,)
         assert tree.root.label == "ROOT"
         assert 0 < tree.confidence <= 1
 
 
 def test_unknown_words_are_parsed(parser):
-    (tree,) = parser.parse([[Token(form) for form in ("Yetis", "haben", "☃☃", "gejagt", "!?")]])
+    (tree,) = parser.parse_tokens([[Token(form) for form in ("Yetis", "haben", "☃☃", "gejagt", "!?")]])
     assert len(tree) == 5
     assert all(token.tag in parser.vocab.outputs["tag"].ids for token in tree.tokens)
 
 
 def test_no_sentences_are_no_trees(parser):
-    assert parser.parse([]) == []
+    assert parser.parse_tokens([]) == []
 
 
 def test_a_sentence_without_words_is_named(parser):
     with pytest.raises(ModelError, match="sentence 2 has no words"):
-        parser.parse([WORDS[0], []])
+        parser.parse_tokens([WORDS[0], []])
     with pytest.raises(ModelError, match="sentence 1 has no words"):
-        parser.parse([[]])
+        parser.parse_tokens([[]])
 
 
 # Tags
@@ -134,32 +136,32 @@ def test_a_model_that_looks_at_tags_must_be_given_them():
     parser = parser_of(tags="gold")
     tags = [[token.tag for token in tree.tokens] for tree in TREES]
     with pytest.raises(ModelError, match="looks at tags and was given none"):
-        parser.parse(WORDS)
+        parser.parse_tokens(WORDS)
     for wrong in (tags[:-1], [tags[1], tags[0], *tags[2:]], [tags[0][:-1], *tags[1:]]):
         with pytest.raises(ModelError, match="expected tags for every sentence"):
-            parser.parse(WORDS, wrong)
-    assert parser.parse([]) == []
-    given = parser.parse(WORDS, tags)
-    others = parser.parse(WORDS, [["NN"] * len(row) for row in tags])
+            parser.parse_tokens(WORDS, wrong)
+    assert parser.parse_tokens([]) == []
+    given = parser.parse_tokens(WORDS, tags)
+    others = parser.parse_tokens(WORDS, [["NN"] * len(row) for row in tags])
     assert [tree.confidence for tree in given] != [tree.confidence for tree in others]
-    unheard = parser.parse(WORDS, [["unheard of"] * len(row) for row in tags])
+    unheard = parser.parse_tokens(WORDS, [["unheard of"] * len(row) for row in tags])
     assert len(unheard) == len(TREES)
 
 
 def test_a_model_that_does_not_look_at_tags_does_not_care_about_them(parser):
-    plain = parser.parse(WORDS[:3])
+    plain = parser.parse_tokens(WORDS[:3])
     for tags in ([["NN"] * len(words) for words in WORDS[:3]], [["too", "few"]]):
-        assert parser.parse(WORDS[:3], tags) == plain
+        assert parser.parse_tokens(WORDS[:3], tags) == plain
 
 
 def test_what_the_parser_does_not_say_about_words_stays_as_it_was():
     tokens = [Token("Der", "T", "der", "M", "F"), Token("Hund", "U", "hund", "N", "G")]
     silent = parser_of(network=dataclasses.replace(CALM, **dict.fromkeys([f"{h}_weight" for h in SMALL_HEADS], 0.0)))
-    (tree,) = silent.parse([tokens])
+    (tree,) = silent.parse_tokens([tokens])
     assert tree.tokens == tuple(tokens)
     assert {node.function for node in tree.nodes()} == {NONE}
     talkative = parser_of()
-    (tree,) = talkative.parse([tokens])
+    (tree,) = talkative.parse_tokens([tokens])
     assert [token.lemma for token in tree.tokens] == ["der", "hund"]
     assert {token.tag for token in tree.tokens} <= set(talkative.vocab.outputs["tag"].symbols)
     assert {token.morph for token in tree.tokens} <= {"Sg", "Pl"}
@@ -199,6 +201,13 @@ def by_definition(tree, said):
     """Of every node, from the words below it and the arcs between them alone."""
     result = []
     for node in tree.nodes():
+        if node is tree.root:  # of every child the one word whose head is not in it
+            tops = [
+                next(word for word in positions if said.heads[word] not in positions)
+                for positions in [{c} if isinstance(c, int) else set(c.positions) for c in node.children]
+            ]
+            result.append(math.prod(said.arcs[word] for word in tops))
+            continue
         while len(node.children) == 1 and not isinstance(node.children[0], int):
             (node,) = node.children
         if len(node.children) == 1:
@@ -223,12 +232,12 @@ def test_confidences_are_those_of_the_definition(request, which, settings):
     seen = 0
     for numbers, scores in parser.scores(corpus):
         for row, said in enumerate(Decisions.of(parser.decode(scores, settings), scores)):
-            tree = parser.tree(WORDS[numbers[row]], said)
+            tree = assembled(WORDS[numbers[row]], said, parser.vocab)
             assert tree.confidences == pytest.approx(by_definition(tree, said))
             assert tree.confidences == confidences(tree, said)
             assert all(0 < value <= 1 for value in tree.confidences)
             assert len(tree.confidences) == sum(1 for _ in tree.nodes())
-            # The whole: of all arcs and their labels, as the network scores them.
+            # The whole: of all arcs and their labels, as the network scores them, and of what is said of single words.
             n = len(tree)
             columns = torch.zeros(len(scores), scores.arcs.shape[1], dtype=torch.long)
             columns[row, :n] = torch.tensor(said.heads) + 1
@@ -236,14 +245,15 @@ def test_confidences_are_those_of_the_definition(request, which, settings):
                 labels = scores.labels(columns)[row]
             logs = [float(scores.arcs[row, k, said.heads[k] + 1]) + float(labels[k, said.labels[k]]) for k in range(n)]
             assert said.arcs == pytest.approx([math.exp(value) for value in logs], rel=1e-4)
-            assert tree.confidence == said.confidence == pytest.approx(math.exp(sum(logs)), rel=1e-3)
+            whole = math.exp(sum(logs)) * math.prod(said.unaries)
+            assert tree.confidence == said.confidence == pytest.approx(whole, rel=1e-3)
             assert 0 < tree.confidence <= 1
             seen += 1
     assert seen == 20
 
 
 def test_unaries_are_as_sure_as_the_head_that_said_so(parser):
-    (tree,) = parser.parse([WORDS[4]])  # Kinder spielen .
+    (tree,) = parser.parse_tokens([WORDS[4]])  # Kinder spielen .
     corpus = Corpus([WORDS[4]], parser.forms())
     ((_, scores),) = parser.scores(corpus)
     nodes = [node.label for node in tree.nodes()]
@@ -253,10 +263,9 @@ def test_unaries_are_as_sure_as_the_head_that_said_so(parser):
 
 
 def test_a_chain_over_a_phrase_is_as_sure_as_the_phrase(parser):
-    (tree,) = parser.parse([WORDS[5]])  # a CO over an S, and the root over that
+    (tree,) = parser.parse_tokens([WORDS[5]])  # a CO over an S, and the root over that
     assert [node.label for node in tree.nodes()] == ["ROOT", "CO", "S"]
-    assert len(set(tree.confidences)) == 1
-    assert tree.confidences[0] == pytest.approx(tree.confidence, rel=0.1)
+    assert tree.confidences[1] == tree.confidences[2]
 
 
 # The folder
@@ -281,8 +290,8 @@ def test_a_model_comes_back_with_the_same_trees(parser, tmp_path):
     again = Parser.load(tmp_path / "again")
     assert again.config == parser.config
     assert again.vocab == parser.vocab
-    trees = parser.parse(WORDS)
-    found = again.parse(WORDS)
+    trees = parser.parse_tokens(WORDS)
+    found = again.parse_tokens(WORDS)
     assert found == trees
     assert [tree.confidence for tree in found] == [tree.confidence for tree in trees]  # both are of half precision
 
@@ -337,7 +346,7 @@ def test_the_older_model_survives_when_saving_fails(folder, parser, monkeypatch)
         with pytest.raises(OSError, match="No space left"):
             parser_of(network=TINY).save(folder)
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
-    assert Parser.load(folder).parse(WORDS) == parser.parse(WORDS)
+    assert Parser.load(folder).parse_tokens(WORDS) == parser.parse_tokens(WORDS)
 
 
 def test_a_folder_that_is_no_model_is_refused(tmp_path):
@@ -390,7 +399,7 @@ def test_a_format_that_is_none_is_refused(folder, format):
         ("network", {"lstm_layers": 0}, "lstm_layers: expected at least 1"),
         ("network", {"char_window": -1}, "char_window: expected at least 1"),
         ("network", {"arc_size": 10**9}, "has the shape"),
-        ("network", {"label_size": 10**30}, "make no network"),
+        ("network", {"label_size": 10**30}, "label_size: expected at least 1"),
         ("network", {"lstm_layers": 2}, "the weights belong to another network"),
         ("network", {"tag_weight": 0.0}, "small.tag.bias does not belong there: the weights belong to another network"),
         ("network", {"subwords": "klingon"}, "'klingon' is none of"),
@@ -414,7 +423,7 @@ def test_settings_that_do_not_fit_are_named(folder, section, setting, complaint)
         (lambda table: table["words"].pop(), "encoder.words.weight has the shape"),
         (lambda table: table.update(chars=table["chars"][1:]), "encoder.chars.table.weight has the shape"),
         (lambda table: table["labels"].pop(), "label_bilinear has the shape"),
-        (lambda table: table.update(labels=[]), "label_bilinear has the shape"),
+        (lambda table: table.update(labels=[]), "no labels, no root or no classes"),
         (lambda table: table["outputs"]["tag"].pop(), "small.tag.weight has the shape"),
         (lambda table: table["outputs"].pop("tag"), "KeyError('tag')"),
         (lambda table: table["words"].append(table["words"][0]), "stands twice"),
@@ -465,7 +474,7 @@ def test_flipped_bytes_are_a_model_error_or_a_model_that_works(folder, name):
             assert complaint.startswith(str(folder))
         else:
             works += 1
-            assert [tree.words for tree in parser.parse(WORDS[:3])] == [tree.words for tree in TREES[:3]]
+            assert [tree.words for tree in parser.parse_tokens(WORDS[:3])] == [tree.words for tree in TREES[:3]]
     assert 0 < works < 60
 
 
@@ -486,3 +495,64 @@ def test_a_folder_that_is_no_model_is_not_replaced(untrained, tmp_path):
         untrained.save(folder)
     assert (folder / "chapter1.txt").read_text() == "years of work"
     assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
+
+
+# Whatever a sentence is given as
+
+
+def test_trees_stream_in_order_whatever_the_sentences_are_given_as(parser):
+    """Reading ahead is bounded by the window, and strings, words, tokens and trees are the same sentence."""
+    taken = []
+
+    def source():
+        for k, words in enumerate(WORDS):
+            taken.append(k)
+            forms = [token.form for token in words]
+            yield (forms, words, Tree(tuple(words), Node("ROOT", range(len(words))), f"id{k}"))[k % 3]
+
+    trees = parser.parse(source(), window=3)
+    assert next(trees).words == tuple(token.form for token in WORDS[0])
+    assert taken == [0, 1, 2]
+    rest = list(trees)
+    assert [tree.words for tree in rest] == [tuple(token.form for token in words) for words in WORDS[1:]]
+    assert rest[1].id == "id2"
+
+
+def test_a_string_is_cut_by_the_rules_of_the_language(untrained):
+    german = dataclasses.replace(untrained.config, language="de")
+    talking = Parser(german, untrained.vocab)
+    assert talking("Kinder spielen.").words == ("Kinder", "spielen", ".")
+    with pytest.raises(ModelError, match="no language"):
+        untrained("Kinder spielen.")
+
+
+def test_a_parser_may_be_called_from_several_threads(parser):
+    alone = list(parser.parse(WORDS))
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: list(parser.parse(WORDS)), range(8)):
+            assert found == alone
+
+
+def test_the_best_of_the_best_trees_is_the_tree(parser):
+    for words in WORDS[:6]:
+        best = parser.k_best(words, 4)
+        assert best[0] == parser(words)
+        assert best[0].confidence == pytest.approx(parser(words).confidence, rel=1e-4)
+        assert [tree.confidence for tree in best] == sorted((tree.confidence for tree in best), reverse=True)
+        assert all(tree.words == best[0].words for tree in best)
+    with pytest.raises(ModelError, match="no words"):
+        parser.k_best([], 2)
+
+
+@pytest.mark.parametrize("tags", ["none", "gold"])
+def test_functions_are_right_without_a_head_for_tags(tags):
+    """Tags that the network was given come back with the words; without any, the usual function of a head decides."""
+    network = dataclasses.replace(CALM, tag_weight=0.0)
+    parser = parser_of(network=network, tags=tags)
+    given = [[token.tag for token in tree.tokens] for tree in TREES] if tags == "gold" else []
+    gold = [to_dependencies(tree, HeadRules.load("negra")) for tree in TREES]
+    for tree, dependencies in zip(parser.parse_tokens(WORDS, given), gold, strict=True):
+        expected = [token.tag if given else NONE for token in dependencies.tokens]
+        assert [token.tag for token in tree.tokens] == expected
+    heads = {pair for pair in parser.vocab.head_functions if pair.endswith(f" {NONE}")}
+    assert heads

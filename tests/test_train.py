@@ -19,7 +19,7 @@ from networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, saved_tre
 import discotree
 from discotree import ModelError, data
 from discotree.checkpoint import FILE as CHECKPOINT
-from discotree.config import Config, Source, Training
+from discotree.config import Config, Decoding, Source, Training
 from discotree.parser import CONFIG, VOCAB, WEIGHTS, Parser
 from discotree.train import MODEL, RESULTS, attachment, chosen_device, line, main, summarized, train, train_seeds
 
@@ -340,3 +340,32 @@ def test_every_process_has_a_gpu_of_its_own(monkeypatch):
     assert chosen_device(Training(device="cpu")) == torch.device("cpu")
     monkeypatch.delenv("LOCAL_RANK")
     assert chosen_device(Training(device="cuda")) == torch.device("cuda:0")
+
+
+def test_another_way_of_decoding_is_no_other_run(run):
+    """Whoever chose a decoding that failed, or wants to see another, need not train again."""
+    settings, folder, _, _ = run
+    events = []
+    greedy = dataclasses.replace(settings, decoding=Decoding("greedy"))
+    train(greedy, folder / "out", lambda *event: events.append(event))
+    assert events == []
+
+
+def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(tmp_path):
+    settings = settings_of(tmp_path, epochs=3, learning_rate=1e30, clip=1e30)
+    with pytest.raises(ModelError, match=r"the loss is no number any more in epoch \d|holds what is no number"):
+        train(settings, tmp_path / "out")
+    assert not (tmp_path / "out" / MODEL).exists()
+
+
+def test_vectors_of_another_language_are_refused(tmp_path):
+    (tmp_path / "vectors.txt").write_text("".join(f"xx{k} 0.5 0.25 1.5\n" for k in range(10)))
+    settings = settings_of(tmp_path, epochs=1)
+    settings = dataclasses.replace(settings, data=dataclasses.replace(settings.data, vectors="vectors.txt"))
+    with pytest.raises(ModelError, match=r"vectors.txt: there is no word of the treebank"):
+        train(settings, tmp_path / "out")
+
+
+def test_a_device_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(ModelError, match=r"training.device: .*toaster"):
+        train(settings_of(tmp_path, device="toaster"), tmp_path / "out")

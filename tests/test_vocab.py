@@ -139,7 +139,9 @@ def test_head_functions_of_the_vocabulary_are_the_most_frequent_ones():
         for pair, function in by_definition(tree, RULES)[0]:
             pairs[pair][function] += 1
     expected = {pair: min(counts, key=lambda f: (-counts[f], f)) for pair, counts in pairs.items()}
-    assert Vocab.build(ENCODED, HEADS).head_functions == expected
+    found = Vocab.build(ENCODED, HEADS).head_functions
+    assert {pair: function for pair, function in found.items() if not pair.endswith(f" {NONE}")} == expected
+    assert found["VP --"] == "HD"  # where a word's tag is not known
     assert len(set(expected.values())) > 3
     assert Vocab.build(ENCODED, ["tag"]).head_functions == {}
 
@@ -157,10 +159,17 @@ def test_a_vocabulary_comes_back_from_json():
 odd = st.text(st.characters(), max_size=4) | st.sampled_from(
     ['"', "\\", "\0", "\ud83d", "\ude00", "\ud83d\ude00", "😀", "\u2028", "", " ", "é", "e\u0301", "</s>"]
 )
-symbols = st.lists(odd, max_size=5, unique=True)
+symbols = st.lists(odd, min_size=1, max_size=5, unique=True)
 
 
-@given(symbols, st.sets(st.characters(), max_size=5), symbols, symbols, st.dictionaries(odd, odd, max_size=3), odd)
+@given(
+    symbols,
+    st.sets(st.characters(), max_size=5),
+    symbols,
+    symbols,
+    st.dictionaries(odd, odd, max_size=3),
+    odd.filter(bool),
+)
 def test_odd_characters_come_back_from_json(words, chars, labels, tags, functions, root):
     vocab = Vocab(
         Alphabet(words, 1),

@@ -36,9 +36,21 @@ def load_checkpoint(path: Path, tensors: dict[str, Tensor], state: Any, identity
                 raise ModelError(f"{path}: a checkpoint of another network: remove it first")
             with torch.no_grad():
                 for name, value in tensors.items():
-                    value.copy_(file.get_tensor(name))
+                    found = file.get_tensor(name)
+                    if (found.shape, found.dtype) != (value.shape, value.dtype):
+                        raise ValueError(f"{name} is {tuple(found.shape)}, {found.dtype}")
+                    value.copy_(found)
             saved = json.loads(about["state"])
             for entry in fields(state):
-                setattr(state, entry.name, saved[entry.name])
+                kind = type(getattr(state, entry.name))
+                setattr(state, entry.name, _of_kind(kind, saved[entry.name], entry.name))
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ModelError(f"{path}: the checkpoint cannot be read, remove it to start anew: {error}") from None
+
+
+def _of_kind(kind: type, value: Any, name: str) -> Any:
+    if isinstance(value, int) and kind is float:
+        return float(value)
+    if type(value) is not kind:
+        raise ValueError(f"{name} is {value!r}")
+    return value

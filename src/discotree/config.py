@@ -7,6 +7,7 @@ A recipe is a TOML file with the sections below and, at its top, a preset to sta
 
 import dataclasses
 import json
+import math
 import sys
 import types
 import typing
@@ -28,6 +29,8 @@ T = TypeVar("T")
 RECIPES = Path(__file__).parent / "recipes"
 SUFFIX = ".toml"
 Method = Literal["greedy", "beam", "exact"]
+MOST = 1 << 40  # of anything
+MOST_LAYERS = 100
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,14 @@ class Network:
     label_smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if isinstance(value, int) and value < 1:
-                raise ModelError(f"{name}: expected at least 1, got {value}")
-            if isinstance(value, float) and not name.endswith("_weight") and not 0 <= value < 1:
-                raise ModelError(f"{name}: expected a share below 1, got {value}")
+        for entry in dataclasses.fields(self):
+            if entry.name.endswith("_weight"):
+                _within(self, entry.name, 0, math.inf)
+            elif entry.type is float:
+                _within(self, entry.name, 0, 1)
+            elif entry.type is int:
+                _within(self, entry.name, 1, MOST)
+        _within(self, "lstm_layers", 1, MOST_LAYERS)
 
 
 @dataclass(frozen=True)
@@ -125,9 +131,13 @@ class Training:
     device: str = ""  # empty: a GPU if there is one
 
     def __post_init__(self) -> None:
-        for name, least in (("seed", 0), ("epochs", 0), ("batch_words", 1)):
-            if getattr(self, name) < least:
-                raise ModelError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+        for name in ("beta1", "beta2", "average"):
+            _within(self, name, 0, 1)
+        for name in ("learning_rate", "epsilon", "weight_decay", "clip", "decay", "max_seconds"):
+            _within(self, name, 0, math.inf)
+        for name in ("seed", "epochs", "patience", "max_decays", "warmup", "checkpoint_epochs"):
+            _within(self, name, 0, math.inf)
+        _within(self, "batch_words", 1, math.inf)
 
 
 @dataclass(frozen=True)
@@ -137,6 +147,9 @@ class Decoding:
     method: Method = "exact"
     beam: int = 10
     consistent: bool = False  # one label per phrase, chosen by the sum over the arcs that form it
+
+    def __post_init__(self) -> None:
+        _within(self, "beam", 1, MOST)
 
 
 @dataclass(frozen=True)
@@ -148,6 +161,7 @@ class Config:
     network: Network = field(default_factory=Network)
     training: Training = field(default_factory=Training)
     decoding: Decoding = field(default_factory=Decoding)
+    language: str = ""  # whose rules cut raw text into words (text/conventions.py)
 
     @classmethod
     def load(cls, recipe: str | Path, settings: Sequence[str] = (), scenario: str = "", preset: str = "") -> "Config":
@@ -203,13 +217,21 @@ def recipe_path(recipe: str | Path) -> Path:
     return path
 
 
+def _within(settings: object, name: str, least: float, below: float) -> None:
+    """Refuse a number that no network can be made of or trained with, and what is no number at all."""
+    value = getattr(settings, name)
+    if not least <= value < below:
+        raise ModelError(f"{name}: expected at least {least}{f' and below {below:,}' * (below < MOST)}, got {value}")
+
+
 def _parsed(setting: str) -> dict[str, Any]:
     """``training.seed=7`` as a nested table; the value is TOML, or else a string."""
     name, equals, value = setting.partition("=")
     if not equals:
         raise ModelError(f"--set {setting}: expected section.name=value")
     try:
-        result: Any = tomllib.loads(f"value = {value}")["value"]
+        table = tomllib.loads(f"value = {value}")
+        result: Any = table["value"] if len(table) == 1 else value
     except tomllib.TOMLDecodeError:
         result = value
     for part in reversed(name.strip().split(".")):

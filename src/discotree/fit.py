@@ -23,6 +23,7 @@ from discotree import config
 from discotree.batch import Batch, Corpus, Ints, by_length
 from discotree.checkpoint import FILE as CHECKPOINT
 from discotree.checkpoint import load_checkpoint, save_checkpoint
+from discotree.errors import ModelError
 
 Report = Callable[[str, dict[str, float]], None]  # what happened ("step", "epoch"), and its figures
 
@@ -61,13 +62,18 @@ class World:
             for tensor, part in zip(tensors, torch.split(flat, [tensor.numel() for tensor in tensors]), strict=True):
                 tensor.copy_(part.view_as(tensor))
 
-    def agree(self, seconds: list[float], device: torch.device) -> list[float]:
-        """The mean over all processes: no two clocks are the same, but all must stop after the same epoch."""
+    def agree(self, figures: dict[str, float], device: torch.device) -> dict[str, float]:
+        """The mean over all processes: no two clocks are the same, and no two GPUs, but all must decide the same."""
         if self.size == 1:
-            return seconds
-        together = torch.tensor(seconds, device=device)
+            return figures
+        together = torch.tensor(list(figures.values()), dtype=torch.float64, device=device)
         self.add_up([together])
-        return [float(value) / self.size for value in together]
+        return {name: float(value) / self.size for name, value in zip(figures, together, strict=True)}
+
+    def wait(self) -> None:
+        """Until all processes have come this far."""
+        if self.size > 1:
+            dist.barrier()
 
 
 @dataclass
@@ -106,7 +112,7 @@ def fit(
     state, file = trainer.state, folder / CHECKPOINT if folder else None
     if file and file.exists():
         load_checkpoint(file, trainer.tensors(), state, identity)
-        trainer.prepare(state.learning_rate)
+        trainer.set_learning_rate(state.learning_rate)
     steps = sum(1 for _ in by_length(corpus.lengths, settings.batch_words))
     while not is_over(state, settings):
         state.epoch += 1
@@ -117,13 +123,13 @@ def fit(
         network.train()
         for sentences in by_length(corpus.lengths, settings.batch_words, order):
             if settings.schedule == "cosine":
-                trainer.prepare(cosine(settings, state.step, steps * settings.epochs))
+                trainer.set_learning_rate(cosine(settings, state.step, steps * settings.epochs))
             losses.append(trainer.step(corpus, sentences))
             state.step += 1
             report("step", {"step": state.step, "epoch": state.epoch, "steps": steps})
         trained = time.perf_counter() - began
         with trainer.averaged():
-            figures = validate()
+            figures = world.agree(validate(), device)
             better = figures[criterion] > state.best
             if better:
                 state.best, state.best_epoch, state.waited = figures[criterion], state.epoch, 0
@@ -133,17 +139,18 @@ def fit(
             if settings.schedule == "plateau" and state.waited >= settings.patience:
                 state.decays, state.waited = state.decays + 1, 0
                 trainer.back_to_best()
-                trainer.prepare(trainer.learning_rate * settings.decay)
+                trainer.set_learning_rate(trainer.learning_rate * settings.decay)
         words = int(corpus.lengths.sum())
         mean = {f"loss/{name}": float(sum(part[name] for part in losses)) / words for name in losses[0]}
         state.learning_rate = trainer.learning_rate
-        trained, validated = world.agree([trained, time.perf_counter() - began - trained], device)
+        if not math.isfinite(sum(mean.values())):
+            raise ModelError(f"the loss is no number any more in epoch {state.epoch}: {mean}")
+        took = {"seconds": trained, "validation_seconds": time.perf_counter() - began - trained}
         state.history.append(
             {
                 "epoch": state.epoch,
                 "learning_rate": state.learning_rate,
-                "seconds": trained,
-                "validation_seconds": validated,
+                **world.agree(took, device),
                 "loss": sum(mean.values()),
                 **mean,
                 **{f"dev/{name}": value for name, value in figures.items()},
@@ -178,7 +185,7 @@ class Trainer:
         bfloat16 = settings.precision == "bfloat16" or (settings.precision == "auto" and device.type == "cuda")
         self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=bfloat16)
 
-    def new_optimizer(self) -> torch.optim.Adam:
+    def new_optimizer(self) -> torch.optim.AdamW:
         settings = self.settings
         optimizer = torch.optim.AdamW(
             self.weights.values(),
@@ -200,7 +207,7 @@ class Trainer:
     def learning_rate(self) -> float:
         return float(self.optimizer.param_groups[0]["lr"])
 
-    def prepare(self, learning_rate: float) -> None:
+    def set_learning_rate(self, learning_rate: float) -> None:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
 
@@ -249,13 +256,13 @@ class Trainer:
             self.best[name].copy_(weight.detach())
 
     def back_to_best(self) -> None:
-        """As the original does on a plateau: the best weights, and an optimiser that remembers nothing."""
+        """As the original does on a plateau: the best weights, and an optimiser that remembers nothing else."""
         self.put(self.best)
         for name, value in self.average.items():
             value.copy_(self.best[name])
         learning_rate = self.learning_rate
         self.optimizer = self.new_optimizer()
-        self.prepare(learning_rate)
+        self.set_learning_rate(learning_rate)
 
     def tensors(self) -> dict[str, Tensor]:
         """All that a checkpoint must keep, by name; loading writes into these very tensors."""

@@ -29,8 +29,9 @@ def small_heads(settings: config.Network) -> dict[str, float]:
 class Decoder(nn.Module):
     """An LSTM over h(i-1) + h(i) + h(i+1): encoder vectors (B, N+1, H) → a state for every word (B, N, size)."""
 
-    def __init__(self, inputs: int, size: int, recurrent_dropout: float) -> None:
+    def __init__(self, inputs: int, size: int, dropout: float, recurrent_dropout: float) -> None:
         super().__init__()
+        self.dropout = dropout
         self.start = nn.Linear(inputs, size)
         self.lstm = nn.LSTM(inputs, size, batch_first=True)
         self.recurrent_dropout = recurrent_dropout
@@ -42,6 +43,7 @@ class Decoder(nn.Module):
         inside = (torch.arange(n) < lengths[:, None]).to(words.device)[..., None]
         words = words * inside  # nothing stands beyond the end
         x = words + nn.functional.pad(words, (0, 0, 1, 0))[:, :n] + nn.functional.pad(words, (0, 0, 0, 1))[:, 1:]
+        x = drop_features(x, self.dropout, self.training)
         cell = self.start(summary)[None]  # (1, B, size)
         sizes = torch.full((n,), len(x))  # every step has all sentences: what comes after an end changes nothing
         data = x.transpose(0, 1).flatten(0, 1)
@@ -59,7 +61,7 @@ class Network(nn.Module):
         self.settings = settings
         self.encoder = Encoder(settings, vocab, has_tags, subwords)
         size, state = self.encoder.size, settings.decoder_size
-        self.decoder = Decoder(size, state, settings.recurrent_dropout)
+        self.decoder = Decoder(size, state, settings.lstm_dropout, settings.recurrent_dropout)
         self.arc_dependent = nn.Linear(state, settings.arc_size)
         self.arc_head = nn.Linear(size, settings.arc_size)
         self.label_dependent = nn.Linear(state, settings.label_size)
@@ -72,7 +74,8 @@ class Network(nn.Module):
         nn.init.xavier_uniform_(self.arc_bilinear[:-1, :-1])
         bound = math.sqrt(6 / (settings.label_size * (settings.label_size + len(vocab.labels))))
         nn.init.uniform_(self.label_bilinear[:, :-1, :-1], -bound, bound)
-        self.weights = small_heads(settings)
+        # A head with one class, such as morphology in a treebank without it, has nothing to learn.
+        self.weights = {head: w for head, w in small_heads(settings).items() if len(vocab.outputs[head]) > 1}
         self.small = nn.ModuleDict({head: nn.Linear(size + state, len(vocab.outputs[head])) for head in self.weights})
 
     def forward(self, batch: Batch) -> Scores:

@@ -5,66 +5,35 @@ is ever run as code.
 """
 
 import json
-import math
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from discotree import config
+from discotree import config, text
+from discotree.assembly import Decisions, assembled, of_candidates
 from discotree.batch import Corpus, Forms, Ints, by_length
-from discotree.decode import Decoded, decode
-from discotree.dependencies import DUMMY_ROOT, Dependencies, spines, to_tree
+from discotree.decode import Decoded, decode, k_best
 from discotree.errors import ModelError
 from discotree.model import Network
 from discotree.scores import Scores
 from discotree.subwords import Subwords
-from discotree.tree import NONE, Token, Tree
+from discotree.tree import Token, Tree
 from discotree.vocab import Vocab
 
 FORMAT = 1  # of the folder; a reader refuses what is newer
 CONFIG, VOCAB, WEIGHTS = "config.json", "vocab.json", "weights.safetensors"
 BATCH_WORDS = 4000
+WINDOW = 1000  # sentences that are read ahead
 
-
-@dataclass(frozen=True)
-class Decisions:
-    """What was decided about the words of one sentence."""
-
-    heads: list[int]
-    labels: list[int]
-    arcs: list[float]  # the probability of each word's arc with its label
-    small: dict[str, list[int]]  # of each small head, a class for every word
-    unaries: list[float]  # the probability of what was said about the phrases over each single word
-    confidence: float
-
-    @classmethod
-    def of(cls, decoded: Decoded, scores: Scores) -> Iterator["Decisions"]:
-        """Those of every sentence of a batch."""
-        small, sure = {}, {}
-        for head, values in scores.small.items():
-            best = values.max(-1)
-            small[head], sure[head] = best.indices.tolist(), best.values.exp().tolist()
-        heads, labels = decoded.heads.tolist(), decoded.labels.tolist()
-        arcs = (decoded.arc_probability * decoded.label_probability).tolist()
-        whole = np.exp(decoded.log_probability).tolist()
-        for row, n in enumerate(scores.lengths.tolist()):
-            yield cls(
-                heads[row][:n],
-                labels[row][:n],
-                arcs[row][:n],
-                {head: rows[row][:n] for head, rows in small.items()},
-                sure["unary"][row][:n] if "unary" in sure else [1.0] * n,
-                whole[row],
-            )
+Sentence = str | Sequence[str] | Sequence[Token] | Tree
 
 
 class Parser:
@@ -107,7 +76,44 @@ class Parser:
         settings = settings or self.config.decoding
         return decode(scores, settings.method, settings.beam, self.levels if settings.consistent else None)
 
+    def __call__(self, sentence: Sentence) -> Tree:
+        """The tree of one sentence."""
+        (tree,) = self.parse([sentence])
+        return tree
+
     def parse(
+        self, sentences: Iterable[Sentence], settings: config.Decoding | None = None, window: int = WINDOW
+    ) -> Iterator[Tree]:
+        """The trees of sentences, in their order and as they come: so many are read ahead to make good batches."""
+        source = iter(sentences)
+        while some := list(islice(source, window)):
+            tokens = [self.tokens(sentence) for sentence in some]
+            tags = [[token.tag for token in row] for row in tokens] if self.has_tags else []
+            ids = [sentence.id if isinstance(sentence, Tree) else "" for sentence in some]
+            yield from self.parse_tokens(tokens, tags, settings, ids)
+
+    def tokens(self, sentence: Sentence) -> list[Token]:
+        """The tokens of a sentence: of a string by the rules of the model's language; of a tree, its own."""
+        if isinstance(sentence, Tree):
+            return list(sentence.tokens)
+        if isinstance(sentence, str):
+            if not self.config.language:
+                raise ModelError("this model has no language to cut a string by: give it a list of words")
+            return [Token(word.form) for line in text.sentences(sentence, self.config.language) for word in line]
+        return [Token(word) if isinstance(word, str) else word for word in sentence]
+
+    def k_best(self, sentence: Sentence, k: int) -> list[Tree]:
+        """The k most probable trees of a sentence, the best first, with their probabilities as confidence."""
+        tokens = self.tokens(sentence)
+        if not tokens:
+            raise ModelError("the sentence has no words")
+        tags = [[token.tag for token in tokens]] if self.has_tags else []
+        with torch.inference_mode():
+            ((_, scores),) = self.scores(Corpus([tokens], self.forms(), tags))
+            decisions = list(of_candidates(k_best(scores, k)[0], scores))
+        return [assembled(tokens, said, self.vocab) for said in decisions]
+
+    def parse_tokens(
         self,
         sentences: Sequence[Sequence[Token]],
         tags: Sequence[Sequence[str]] = (),
@@ -123,35 +129,17 @@ class Parser:
         trees: list[Tree | None] = [None] * len(sentences)
         corpus = Corpus(sentences, self.forms(), tags if self.has_tags else ())
         for numbers, scores in self.scores(corpus):
-            for row, sentence in enumerate(Decisions.of(self.decode(scores, settings), scores)):
+            for row, said in enumerate(Decisions.of(self.decode(scores, settings), scores)):
                 number = int(numbers[row])
-                trees[number] = self.tree(sentences[number], sentence, ids[number] if ids else "")
+                tokens = sentences[number]
+                if self.has_tags:  # what the network saw is what the words come back with
+                    tokens = [token._replace(tag=tag) for token, tag in zip(tokens, tags[number], strict=True)]
+                trees[number] = assembled(tokens, said, self.vocab, ids[number] if ids else "")
         return [tree for tree in trees if tree is not None]
-
-    def tree(self, tokens: Sequence[Token], said: Decisions, id: str = "") -> Tree:
-        """The tree of one sentence from what was decided about its words."""
-        names = {head: [self.vocab.outputs[head][k] for k in classes] for head, classes in said.small.items()}
-        tags, morphs = names.get("tag"), names.get("morph")
-        words = [
-            token._replace(tag=tags[k] if tags else token.tag, morph=morphs[k] if morphs else token.morph)
-            for k, token in enumerate(tokens)
-        ]
-        dependencies = Dependencies(
-            tuple(words),
-            tuple(said.heads),
-            tuple([self.vocab.labels[k] for k in said.labels]),
-            unaries=tuple(names.get("unary", ())),
-            root=self.vocab.root,
-            id=id,
-        )
-        if "function" in names:
-            dependencies = with_functions(dependencies, names["function"], self.vocab.head_functions)
-        tree = to_tree(dependencies)
-        return replace(tree, confidence=said.confidence, confidences=confidences(tree, said))
 
     def save(self, folder: str | Path) -> None:
         """Write the model; the folder appears when it is complete, and takes the place of an older one."""
-        folder = Path(folder)
+        folder = Path(folder).resolve()
         temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
         temporary.mkdir(parents=True)
         try:
@@ -159,6 +147,7 @@ class Parser:
             (temporary / CONFIG).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
             (temporary / VOCAB).write_text(self.vocab.to_json() + "\n", "utf-8")
             weights = {name: value.half().cpu().contiguous() for name, value in self.network.state_dict().items()}
+            self.check(weights, str(folder / WEIGHTS))
             save_file(weights, temporary / WEIGHTS)
             _replace(temporary, folder)
         finally:
@@ -195,8 +184,14 @@ class Parser:
         parser.network.load_state_dict(weights)
         return parser
 
+    def round_weights(self) -> None:
+        """Round the weights to the precision that they are saved in."""
+        with torch.no_grad():
+            for weight in self.network.parameters():
+                weight.copy_(weight.half())
+
     def check(self, weights: dict[str, Tensor], where: str) -> None:
-        """Refuse weights that belong to another network."""
+        """Refuse weights that belong to another network, or that are no numbers."""
         wanted = self.network.state_dict()
         for name in sorted(wanted.keys() ^ weights.keys()):
             problem = "is missing" if name in wanted else "does not belong there"
@@ -205,6 +200,8 @@ class Parser:
             if value.shape != weights[name].shape:
                 found, expected = tuple(weights[name].shape), tuple(value.shape)
                 raise ModelError(f"{where}: {name} has the shape {found}, its settings and vocabulary need {expected}")
+            if not weights[name].is_floating_point() or not weights[name].isfinite().all():
+                raise ModelError(f"{where}: {name} holds what is no number, or none that fits half precision")
 
 
 def _replace(new: Path, folder: Path) -> None:
@@ -218,42 +215,3 @@ def _replace(new: Path, folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
     else:
         os.rename(new, folder)  # over an empty folder, too
-
-
-def with_functions(tree: Dependencies, top: Sequence[str], head_functions: dict[str, str]) -> Dependencies:
-    """Give every node and word its function: the largest phrase of a word the one that was predicted for the
-    word, head children the one that training mostly showed there."""
-    functions: list[tuple[str, ...]] = []
-    words: list[Token] = []
-    for position, labels in enumerate(spines(tree)):
-        token = tree.tokens[position]
-        children = [token.tag, *labels]
-        found = [head_functions.get(f"{parent} {child}", NONE) for child, parent in zip(children, labels, strict=False)]
-        found.append(NONE if tree.heads[position] == DUMMY_ROOT else top[position])
-        words.append(token._replace(function=found[0]))
-        functions.append(tuple(found[1:]))
-    return Dependencies(tuple(words), tree.heads, tree.labels, tuple(functions), tree.unaries, tree.root, tree.id)
-
-
-def confidences(tree: Tree, said: Decisions) -> tuple[float, ...]:
-    """How sure the parser is of every node, in the order of ``tree.nodes()``.
-
-    Of a phrase: the product of the probabilities of the arcs, with their labels, that join its children to its
-    head. Of a phrase over a single word: that of the small head that said so. A chain of phrases over a phrase
-    is one label, so all of it is as sure as the lowest one.
-    """
-    nodes = list(tree.nodes())
-    sure: dict[int, float] = {}  # by id of the node
-    head_word: dict[int, int] = {}
-    for node in reversed(nodes):
-        words = [child if isinstance(child, int) else head_word[id(child)] for child in node.children]
-        if len(words) == 1:
-            (child,) = node.children
-            head_word[id(node)] = words[0]
-            sure[id(node)] = said.unaries[child] if isinstance(child, int) else sure[id(child)]
-            continue
-        inside = set(words)
-        head = next((word for word in words if said.heads[word] not in inside), words[0])
-        head_word[id(node)] = head
-        sure[id(node)] = math.prod(said.arcs[word] for word in words if word != head)
-    return tuple([sure[id(node)] for node in nodes])

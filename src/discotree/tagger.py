@@ -127,11 +127,13 @@ def tag(
     identity = hashlib.sha256(f"{settings.to_json()} {json.dumps(checksums)} {folds}".encode()).hexdigest()
     jobs = jackknifed(parts, folds)
     device = chosen_device(settings.training)
-    first = World.join(device).rank == 0
+    world = World.join(device)
+    first = world.rank == 0
     work = Path(f"{path}{WORK}")
     begin(work, identity, first)
     names = [work / f"{number}.tsv" for number in range(1, len(jobs) + 1)]
     missing = [name for name in names if not name.exists()]  # asked before any process writes
+    world.wait()
     vectors, subwords = None, None
     if missing:
         settings, vectors = pretrained(settings, words_of(parts))
@@ -153,6 +155,7 @@ def tag(
             labelled(report, fold=number, folds=len(jobs), epochs=epochs),
         )
         tags |= found
+        world.wait()  # until nobody needs the checkpoint any more
         if first:
             write(name, data.write_tags(found.items()))
             shutil.rmtree(checkpoints, ignore_errors=True)

@@ -25,7 +25,7 @@ import torch
 from discotree import config, data
 from discotree.batch import HEAD, LABEL, Corpus, Forms
 from discotree.data import Part
-from discotree.errors import DiscotreeError
+from discotree.errors import DiscotreeError, ModelError
 from discotree.evaluate import evaluate
 from discotree.fit import Report, World, fit
 from discotree.model import small_heads
@@ -52,7 +52,8 @@ def train(
     settings, parser = build(settings, parts, device)
     forms = parser.forms()
     corpora = {name: corpus_of(part, forms) for name, part in parts.items()}
-    identity = hashlib.sha256((settings.to_json() + json.dumps(checksums)).encode()).hexdigest()
+    learned = [dataclasses.asdict(part) for part in (settings.data, settings.network, settings.training)]
+    identity = hashlib.sha256(json.dumps([learned, checksums]).encode()).hexdigest()
     state = fit(
         parser.network,
         corpora["train"],
@@ -64,6 +65,9 @@ def train(
         identity,
         report,
     )
+    parser.round_weights()  # what is scored is what is saved
+    if World.join(device).rank == 0:
+        parser.save(folder / MODEL)
     results = {
         "name": settings.name,
         "config": dataclasses.asdict(settings),
@@ -83,7 +87,6 @@ def train(
         "history": state.history,
     }
     if World.join(device).rank == 0:
-        parser.save(folder / MODEL)
         write_json(folder / RESULTS, results)
     return results
 
@@ -109,7 +112,10 @@ def build(settings: config.Config, parts: dict[str, Part], device: torch.device)
 def chosen_device(training: config.Training) -> torch.device:
     """The one that the recipe names, or a GPU if there is one; under torchrun, every process has a GPU of its own."""
     name = training.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.device(f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if name == "cuda" else name)
+    try:
+        return torch.device(f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if name == "cuda" else name)
+    except RuntimeError as error:
+        raise ModelError(f"training.device: {error}") from None
 
 
 def pretrained(settings: config.Config, words: Iterable[str]) -> tuple[config.Config, Vectors | None]:
@@ -119,6 +125,8 @@ def pretrained(settings: config.Config, words: Iterable[str]) -> tuple[config.Co
     wanted = {spelling for word in words for spelling in spellings(word)}
     path = data.resolved(settings.data, settings.data.vectors)
     vectors = read_vectors(path, wanted.__contains__, digits_to_zero=True)  # as the vocabulary has its words
+    if not len(vectors):
+        raise ModelError(f"{path}: there is no word of the treebank among these vectors")
     network = dataclasses.replace(settings.network, word_size=vectors.dimension)
     return dataclasses.replace(settings, network=network), vectors
 
@@ -138,14 +146,14 @@ def corpus_of(part: Part, forms: Forms) -> Corpus:
     return corpus
 
 
-def attachment(parser: Parser, corpus: Corpus) -> dict[str, float]:
+def attachment(parser: Parser, corpus: Corpus, way: config.Decoding | None = None) -> dict[str, float]:
     """Labelled and unlabelled attachment score of the encoding, and how often the small heads are right.
 
-    Heads are decoded exactly whatever the recipe says: it is the cheapest, and the score does not depend on it.
+    While training, heads are decoded exactly whatever the recipe says: it is the cheapest way.
     """
     right = {"las": 0, "uas": 0, **dict.fromkeys(parser.vocab.outputs, 0)}
     for sentences, scores in parser.scores(corpus):
-        decoded = parser.decode(scores, config.Decoding())
+        decoded = parser.decode(scores, way or config.Decoding())
         gold = {name: values.numpy() for name, values in corpus.batch(sentences).gold.items()}
         inside = gold[HEAD] >= 0
         heads = inside & (decoded.heads + 1 == gold[HEAD])
@@ -162,7 +170,7 @@ def scores_of(parser: Parser, part: Part, corpus: Corpus, compare: bool) -> dict
     own = parser.config.decoding
     score, _ = parsed_score(parser, part, own)
     figures: dict[str, Any] = {
-        "attachment": attachment(parser, corpus),
+        "attachment": attachment(parser, corpus, own),
         "all": score.figures(),
         "discontinuous": score.discontinuous.figures(),
     }
@@ -185,7 +193,7 @@ def parsed_score(parser: Parser, part: Part, way: config.Decoding) -> tuple[Scor
     """The score of the parser's trees, and the seconds that it took to make them."""
     words = [[Token(token.form) for token in tree.tokens] for tree in part.trees]  # gold tags and functions stay here
     began = time.perf_counter()
-    trees = parser.parse(words, part.tags, way, [tree.id for tree in part.trees])
+    trees = parser.parse_tokens(words, part.tags, way, [tree.id for tree in part.trees])
     seconds = time.perf_counter() - began
     return evaluate(part.trees, trees), seconds
 

