@@ -13,6 +13,7 @@ from discotree import Node, Token, Tree
 from discotree.batch import Corpus
 from discotree.config import Config, Data, Training
 from discotree.encoder import BiLSTM, CharacterCNN, drop_features, drop_vectors, embedding
+from discotree.errors import ModelError
 from discotree.train import build
 from discotree.vocab import UNKNOWN
 
@@ -285,7 +286,6 @@ def test_numbers_share_the_vector_of_the_first_number_like_them(vectors):
     assert table == {"Hund": vector(1), "0000": vector(6), "00": vector(7)}
 
 
-def test_a_file_without_any_of_the_words_changes_nothing_but_the_size(vectors):
-    _, parser, table = built(vectors, [flat("Katze", "Maus")], [])
-    assert parser.network.encoder.words.weight.shape == (3, 3)
-    assert all(abs(number) <= 1 for row in table.values() for number in row)
+def test_a_file_without_any_of_the_words_is_refused(vectors):
+    with pytest.raises(ModelError, match="there is no word of the treebank among these vectors"):
+        built(vectors, [flat("Katze", "Maus")], [])
