@@ -8,7 +8,6 @@ keeps those in Latin script, reduces their vectors to the directions in which th
 """
 
 import argparse
-import json
 import unicodedata
 from pathlib import Path
 
@@ -69,12 +68,14 @@ def main() -> None:
     scale = (table.abs().amax(1) / 127).clamp_min(1e-8)
     rounded = (table / scale[:, None]).round().to(torch.int8)
     folder.mkdir(exist_ok=True)
-    save_file({"table": rounded, "scale": scale.half()}, folder / f"{NAME}.safetensors")
-    about = {
-        "pieces": ["", *(tokenizer._pieces[k] for k in kept)],
-        "scores": [0.0, *(round(tokenizer._scores[k], 5) for k in kept)],
+    text = "\n".join(["", *(tokenizer._pieces[k] for k in kept)]).encode()
+    tensors = {
+        "table": rounded,
+        "scale": scale.half(),
+        "scores": torch.tensor([0.0, *(tokenizer._scores[k] for k in kept)], dtype=torch.float32),
+        "pieces": torch.frombuffer(bytearray(text), dtype=torch.uint8),
     }
-    (folder / f"{NAME}.json").write_text(json.dumps(about, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
+    save_file(tensors, folder / f"{NAME}.safetensors")
     print(f"{len(kept):,} pieces of {SIZE} numbers")
 
 

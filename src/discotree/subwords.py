@@ -7,7 +7,6 @@ the pieces that are most probable together, as that encoder was trained.
 Shapes: B sentences, N words, P pieces of the longest sentence, V pieces in the table, D numbers of a vector.
 """
 
-import json
 import math
 import unicodedata
 from importlib import resources
@@ -42,14 +41,14 @@ class Subwords:
     @classmethod
     def load(cls, name: str) -> "Subwords":
         """A table that comes with discotree."""
-        folder = Path(str(resources.files("discotree") / "pieces"))
+        path = Path(str(resources.files("discotree") / "pieces" / f"{name}.safetensors"))
         try:
-            about = json.loads((folder / f"{name}.json").read_text("utf-8"))
-            tensors = load_file(folder / f"{name}.safetensors")
+            tensors = load_file(path)
+            pieces = bytes(tensors["pieces"].numpy()).decode("utf-8").split("\n")
             vectors = tensors["table"].float() * tensors["scale"].float()[:, None]
-            return cls(about["pieces"], [float(score) for score in about["scores"]], vectors)
-        except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-            raise ModelError(f"{folder / name}: the sub-word table cannot be read: {error}") from None
+            return cls(pieces, tensors["scores"].tolist(), vectors)
+        except (OSError, ValueError, KeyError, SafetensorError) as error:
+            raise ModelError(f"{path}: the sub-word table cannot be read: {error}") from None
 
     def __len__(self) -> int:
         return len(self.vectors)
