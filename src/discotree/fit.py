@@ -181,15 +181,16 @@ class Trainer:
         self.best = {name: value.detach().clone() for name, value in self.weights.items()}
         self.average = {name: value.clone() for name, value in self.best.items()} if settings.average else {}
         self.state = State(learning_rate=settings.learning_rate)
-        self.optimizer = self.new_optimizer()
+        self.optimizer = self.new_optimizer(settings.learning_rate)
         bfloat16 = settings.precision == "bfloat16" or (settings.precision == "auto" and device.type == "cuda")
         self.autocast = torch.autocast(device.type, torch.bfloat16, enabled=bfloat16)
 
-    def new_optimizer(self) -> torch.optim.AdamW:
+    def new_optimizer(self, learning_rate: float) -> torch.optim.AdamW:
+        """Adam, as in the paper, unless there is weight decay: that is then kept apart from the gradients."""
         settings = self.settings
         optimizer = torch.optim.AdamW(
             self.weights.values(),
-            self.state.learning_rate,
+            learning_rate,
             (settings.beta1, settings.beta2),
             settings.epsilon,
             settings.weight_decay,
@@ -260,9 +261,7 @@ class Trainer:
         self.put(self.best)
         for name, value in self.average.items():
             value.copy_(self.best[name])
-        learning_rate = self.learning_rate
-        self.optimizer = self.new_optimizer()
-        self.set_learning_rate(learning_rate)
+        self.optimizer = self.new_optimizer(self.learning_rate)
 
     def tensors(self) -> dict[str, Tensor]:
         """All that a checkpoint must keep, by name; loading writes into these very tensors."""
