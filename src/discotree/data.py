@@ -60,6 +60,11 @@ def load(data: config.Data) -> dict[str, Part]:
     return parts
 
 
+def words_of(parts: dict[str, Part]) -> set[str]:
+    """The words of all parts: those whose pretrained vectors are of use."""
+    return {token.form for part in parts.values() for tree in part.trees for token in tree.tokens}
+
+
 def read_parts(data: config.Data) -> dict[str, Part]:
     """The trees of train, dev and test."""
     read_once: Cache = {}

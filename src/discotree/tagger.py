@@ -136,7 +136,7 @@ def tag(
     world.wait()
     vectors, subwords = None, None
     if missing:
-        settings, vectors = pretrained(settings, words_of(parts))
+        settings, vectors = pretrained(settings, data.words_of(parts))
         subwords = Subwords.load(settings.network.subwords) if settings.network.subwords else None
     tags: dict[str, Sequence[str]] = {}
     for number, (name, job) in enumerate(zip(names, jobs, strict=True), 1):
@@ -225,10 +225,6 @@ def begin(work: Path, identity: str, first: bool) -> None:
 def write(path: Path, text: str) -> None:
     with writable(str(path)) as stream:
         stream.write(text.encode())
-
-
-def words_of(parts: dict[str, data.Part]) -> set[str]:
-    return {token.form for part in parts.values() for tree in part.trees for token in tree.tokens}
 
 
 def check_ids(parts: dict[str, data.Part]) -> None:

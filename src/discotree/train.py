@@ -93,7 +93,7 @@ def train(
 
 def build(settings: config.Config, parts: dict[str, Part], device: torch.device) -> tuple[config.Config, Parser]:
     """The vocabulary and a fresh network, its word vectors from a file where the recipe names one."""
-    words = {token.form for part in parts.values() for tree in part.trees for token in tree.tokens}
+    words = data.words_of(parts)
     settings, vectors = pretrained(settings, words)
     vocab = Vocab.build(
         parts["train"].encoded,
