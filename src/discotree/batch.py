@@ -43,6 +43,13 @@ class Batch:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def twice(self) -> "Batch":
+        """Every sentence two times: all of them, then all of them again."""
+        shared = ("chars", "gold")  # distinct words stay what they are
+        doubled = {name: torch.cat([value, value]) for name, value in vars(self).items() if name not in shared}
+        gold = {name: torch.cat([value, value]) for name, value in self.gold.items()}
+        return Batch(**doubled, chars=self.chars, gold=gold)
+
     def to(self, device: torch.device) -> "Batch":
         def move(tensor: Tensor) -> Tensor:
             if device.type == "cuda":

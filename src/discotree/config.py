@@ -31,6 +31,7 @@ SUFFIX = ".toml"
 Method = Literal["greedy", "beam", "exact"]
 MOST = 1 << 40  # of anything
 MOST_LAYERS = 100
+HALF = 16  # bits
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class Network:
     unary_weight: float = 0.0
     spine_weight: float = 0.0  # all phrases that a word heads, as one class: only helps the encoder to learn
     label_smoothing: float = 0.0
+    agreement_weight: float = 0.0  # of two passes with different dropout agreeing with each other (R-Drop); 0: one pass
 
     def __post_init__(self) -> None:
         for entry in dataclasses.fields(self):
@@ -127,6 +129,7 @@ class Training:
     average: float = 0.0  # decay of the moving average of the weights; 0: no average
     max_seconds: float = 0.0  # stop after the epoch that ends later than this; 0: no limit
     checkpoint_epochs: int = 1  # how often the state is written; 0: never
+    weight_bits: int = 16  # of a saved weight: 16 is half precision, 8 and less are steps of each row's largest
     precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU
     device: str = ""  # empty: a GPU if there is one
 
@@ -138,6 +141,8 @@ class Training:
         for name in ("seed", "epochs", "patience", "max_decays", "warmup", "checkpoint_epochs"):
             _within(self, name, 0, math.inf)
         _within(self, "batch_words", 1, math.inf)
+        if self.weight_bits != HALF and not 2 <= self.weight_bits <= 8:
+            raise ModelError(f"weight_bits: expected 16, or 2 to 8, got {self.weight_bits}")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,13 @@ def small_heads(settings: config.Network) -> dict[str, float]:
     return {head: weight for head, weight in weights.items() if weight > 0}
 
 
+def divergence(scores: Tensor) -> Tensor:
+    """How far the first half of the rows is from the second: Kullback and Leibler's divergence, both ways, summed."""
+    logs = scores.float().log_softmax(-1)
+    first, second = logs.masked_fill(logs.isneginf(), 0).chunk(2)  # columns beyond a sentence agree
+    return ((first.exp() - second.exp()) * (first - second)).sum()
+
+
 class Decoder(nn.Module):
     """An LSTM over h(i-1) + h(i) + h(i+1): encoder vectors (B, N+1, H) → a state for every word (B, N, size)."""
 
@@ -92,6 +99,9 @@ class Network(nn.Module):
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
         """The summed cross-entropy of every part of the batch; divide by the number of words."""
+        agreement = self.settings.agreement_weight if self.training else 0.0
+        if agreement:
+            batch = batch.twice()
         arcs, dependents, heads, small = self._run(batch)
         gold = batch.gold[HEAD]
         losses = {HEAD: self._entropy(arcs, gold)}
@@ -101,6 +111,9 @@ class Network(nn.Module):
         losses[LABEL] = self._entropy(labels, batch.gold[LABEL][real])
         for head, scores in small.items():
             losses[head] = self.weights[head] * self._entropy(scores, batch.gold[head])
+        if agreement:
+            losses = {name: loss / 2 for name, loss in losses.items()}
+            losses["agreement"] = agreement * (divergence(arcs[real]) + divergence(labels))
         return losses
 
     def _entropy(self, scores: Tensor, gold: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """Parser: words in, discontinuous trees out; and the folder that holds a model.
 
-A model is a folder of config.json, vocab.json and weights.safetensors (half precision), and nothing in it
-is ever run as code.
+A model is a folder of config.json, vocab.json and weights.safetensors, and nothing in it is run as code.
 """
 
 import json
@@ -27,6 +26,7 @@ from discotree.scores import Scores
 from discotree.subwords import Subwords
 from discotree.tree import Token, Tree
 from discotree.vocab import Vocab
+from discotree.weights import packed, unpacked
 
 FORMAT = 1  # of the folder; a reader refuses what is newer
 CONFIG, VOCAB, WEIGHTS = "config.json", "vocab.json", "weights.safetensors"
@@ -146,9 +146,9 @@ class Parser:
             about = {"format": FORMAT, "config": json.loads(self.config.to_json())}
             (temporary / CONFIG).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
             (temporary / VOCAB).write_text(self.vocab.to_json() + "\n", "utf-8")
-            weights = {name: value.half().cpu().contiguous() for name, value in self.network.state_dict().items()}
-            self.check(weights, str(folder / WEIGHTS))
-            save_file(weights, temporary / WEIGHTS)
+            tensors = packed(self.network.state_dict(), self.config.training.weight_bits)
+            self.check(unpacked(tensors, str(folder / WEIGHTS)), str(folder / WEIGHTS))
+            save_file(tensors, temporary / WEIGHTS)
             _replace(temporary, folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -171,10 +171,11 @@ class Parser:
         settings = config.updated(config.Config(), about.get("config"), str(folder / CONFIG))
         vocab = Vocab.from_json(vocab_text, str(folder / VOCAB))
         try:
-            weights = load_file(folder / WEIGHTS)
+            tensors = load_file(folder / WEIGHTS)
         except (OSError, SafetensorError, ValueError) as error:
             path = folder / WEIGHTS
             raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {error}") from None
+        weights = unpacked(tensors, str(folder / WEIGHTS))
         try:
             shape = cls(settings, vocab, "meta")  # without numbers: nonsense in a file must not fill the memory
         except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, a small head without classes
@@ -186,9 +187,8 @@ class Parser:
 
     def round_weights(self) -> None:
         """Round the weights to the precision that they are saved in."""
-        with torch.no_grad():
-            for weight in self.network.parameters():
-                weight.copy_(weight.half())
+        bits = self.config.training.weight_bits
+        self.network.load_state_dict(unpacked(packed(self.network.state_dict(), bits), "the network"))
 
     def check(self, weights: dict[str, Tensor], where: str) -> None:
         """Refuse weights that belong to another network, or that are no numbers."""
