@@ -306,6 +306,7 @@ DEFAULT = Config(
         unary_weight=0.2,
         spine_weight=0.2,
         label_smoothing=0.05,
+        agreement_weight=0.25,
     ),
     training=Training(schedule="cosine", epochs=60, beta2=0.99, average=0.999, batch_words=1280, learning_rate=0.003),
     decoding=Decoding(consistent=True),
