@@ -11,11 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
+from assembly import assembled, confidences, with_functions
 from networks import CALM, TINY, TREES, corpus_for, overfitted, parser_of
 from safetensors.torch import load_file, save_file
 
 from discotree import Dependencies, Token, to_dependencies, to_tree
-from discotree.assembly import Decisions, assembled, confidences, with_functions
+from discotree.assembly import Decisions
 from discotree.batch import Corpus
 from discotree.config import DEFAULT, Decoding
 from discotree.errors import ModelError
@@ -232,9 +233,10 @@ def test_confidences_are_those_of_the_definition(request, which, settings):
     seen = 0
     for numbers, scores in parser.scores(corpus):
         for row, said in enumerate(Decisions.of(parser.decode(scores, settings), scores)):
-            tree = assembled(WORDS[numbers[row]], said, parser.vocab)
+            tree = parser.assembler.tree(WORDS[numbers[row]], said)
+            assert tree == assembled(WORDS[numbers[row]], said, parser.vocab)
             assert tree.confidences == pytest.approx(by_definition(tree, said))
-            assert tree.confidences == confidences(tree, said)
+            assert tree.confidences == pytest.approx(confidences(tree, said))
             assert all(0 < value <= 1 for value in tree.confidences)
             assert len(tree.confidences) == sum(1 for _ in tree.nodes())
             # The whole: of all arcs and their labels, as the network scores them, and of what is said of single words.

@@ -1,16 +1,18 @@
 """Decisions about words → trees: the last arrow, with tags, functions and how sure the parser is of each node."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from discotree.decode import Candidate, Decoded
-from discotree.dependencies import DUMMY_ROOT, Dependencies, spines, to_tree
+from discotree.dependencies import DUMMY_ROOT
+from discotree.labels import split_chain, split_level
 from discotree.scores import Scores
-from discotree.tree import NONE, Token, Tree
+from discotree.tree import NONE, Node, Token, Tree
 from discotree.vocab import Vocab
 
 
@@ -64,66 +66,119 @@ def of_candidates(candidates: Sequence[Candidate], scores: Scores) -> Iterator[D
         yield from Decisions.of(decoded, scores)
 
 
-def assembled(tokens: Sequence[Token], said: Decisions, vocab: Vocab, id: str = "") -> Tree:
-    """The tree of one sentence from what was decided about its words."""
-    names = {head: [vocab.outputs[head][k] for k in classes] for head, classes in said.small.items()}
-    tags, morphs = names.get("tag"), names.get("morph")
-    words = [
-        token._replace(tag=tags[k] if tags else token.tag, morph=morphs[k] if morphs else token.morph)
-        for k, token in enumerate(tokens)
-    ]
-    dependencies = Dependencies(
-        tuple(words),
-        tuple(said.heads),
-        tuple([vocab.labels[k] for k in said.labels]),
-        unaries=tuple(names.get("unary", ())),
-        root=vocab.root,
-        id=id,
-    )
-    if "function" in names:
-        dependencies = with_functions(dependencies, names["function"], vocab.head_functions)
-    tree = to_tree(dependencies)
-    return replace(tree, confidence=said.confidence, confidences=confidences(tree, said))
+class Assembler:
+    """Makes the trees that a model's decisions mean.
 
-
-def with_functions(tree: Dependencies, top: Sequence[str], head_functions: dict[str, str]) -> Dependencies:
-    """Give every node and word its function: the largest phrase of a word the one that was predicted for the
-    word, head children the one that training mostly showed there."""
-    functions: list[tuple[str, ...]] = []
-    words: list[Token] = []
-    for position, labels in enumerate(spines(tree)):
-        token = tree.tokens[position]
-        children = [token.tag, *labels]
-        found = [head_functions.get(f"{parent} {child}", NONE) for child, parent in zip(children, labels, strict=False)]
-        found.append(NONE if tree.heads[position] == DUMMY_ROOT else top[position])
-        words.append(token._replace(function=found[0]))
-        functions.append(tuple(found[1:]))
-    return Dependencies(tuple(words), tree.heads, tree.labels, tuple(functions), tree.unaries, tree.root, tree.id)
-
-
-def confidences(tree: Tree, said: Decisions) -> tuple[float, ...]:
-    """How sure the parser is of every node, in the order of ``tree.nodes()``.
-
-    Of a phrase: the product of the probabilities of the arcs, with their labels, that join its children to its
-    head. Of a phrase over a single word: that of the small head that said so. A chain of phrases over a phrase
-    is one label, so all of it is as sure as the lowest one; the root, which is always there, is as sure as the arcs
-    that end at it. Arcs count with the labels that were decided for them, also where others outvoted them.
+    They are those of ``to_tree``, with a function for every node and how sure the parser is of it; made in one walk,
+    because a fast parser spends much of its time here.
     """
-    nodes = list(tree.nodes())
-    sure: dict[int, float] = {}  # by id of the node
-    head_word: dict[int, int] = {}
-    for node in reversed(nodes):
-        words = [child if isinstance(child, int) else head_word[id(child)] for child in node.children]
-        if node is tree.root:
-            sure[id(node)] = math.prod(said.arcs[word] for word in words)
-            continue
-        if len(words) == 1:
-            (child,) = node.children
-            head_word[id(node)] = words[0]
-            sure[id(node)] = said.unaries[child] if isinstance(child, int) else sure[id(child)]
-            continue
-        inside = set(words)
-        head = next((word for word in words if said.heads[word] not in inside), words[0])
-        head_word[id(node)] = head
-        sure[id(node)] = math.prod(said.arcs[word] for word in words if word != head)
-    return tuple([sure[id(node)] for node in nodes])
+
+    def __init__(self, vocab: Vocab) -> None:
+        self.root = vocab.root
+        self.levels = [split_level(label, vocab.root) for label in vocab.labels.symbols]
+        self.names = {head: alphabet.symbols for head, alphabet in vocab.outputs.items()}
+        self.unaries = [split_chain(chain, vocab.root) if chain else () for chain in self.names.get("unary", ())]
+        self.head_functions = vocab.head_functions
+
+    def tree(self, tokens: Sequence[Token], said: Decisions, name: str = "") -> Tree:
+        """The tree of one sentence.
+
+        The largest phrase of a word has the function that was predicted for the word; a head child has the one that
+        training mostly showed there.
+
+        How sure the parser is of a phrase is the product of the probabilities of the arcs, with their labels, that
+        join its children to its head; of a phrase over a single word, the probability of the unary. A chain of phrases
+        is one label, so all of it is as sure as the lowest one. The root, which is always there, is as sure as the
+        arcs that end at it. Arcs count with the labels that were decided for them, also where others outvoted them.
+        """
+        tags, morphs, functions = (self._said(said, head) for head in ("tag", "morph", "function"))
+        chains = [self.unaries[k] for k in said.small["unary"]] if "unary" in said.small else None
+        heads, root, usual = said.heads, self.root, self.head_functions
+        below, order = _downwards(heads)
+        words = list(tokens)
+        sure: dict[int, float] = {}  # by id of the node
+        finished: list[list[Node | int]] = [[]] * len(words)  # mostly one part; several where a root label dissolved
+        loose = [1.0] * len(words)  # of the arcs inside these parts that no node has counted yet
+        for position in reversed(order):
+            spine: list[tuple[str, Sequence[int], float]] = []  # from bottom to top: label, what joins there, how sure
+            if chains and chains[position]:
+                spine = [(label, (), said.unaries[position]) for label in reversed(chains[position])]
+            parts: list[Node | int] = [position]
+            product, joining = 1.0, []
+            for chain, group in self._phrases(below[position], said.labels):
+                joining += group
+                for dependent in group:
+                    product *= said.arcs[dependent] * loose[dependent]
+                if chain:
+                    spine.append((chain[-1], joining, product))
+                    spine += [(label, (), product) for label in chain[-2::-1]]
+                    product, joining = 1.0, []
+            token = words[position]
+            tag = tags[position] if tags else token.tag
+            above = [label for label, _, _ in spine]
+            top = NONE
+            if heads[position] != DUMMY_ROOT:
+                top = functions[position] if functions else NONE
+            elif position == order[0]:
+                above.append(root)
+            roles = [NONE] * (len(spine) + 1)
+            if functions is not None:
+                roles = [usual.get(f"{up} {down}", NONE) for up, down in zip(above, (tag, *above), strict=False)]
+                roles.append(top)
+            words[position] = Token(
+                token.form,
+                tag,
+                token.lemma,
+                morphs[position] if morphs else token.morph,
+                token.function if functions is None else roles[0],
+            )
+            for (label, group, value), role in zip(spine, roles[1:], strict=False):
+                for dependent in group:
+                    parts += finished[dependent]
+                node = Node(label, parts, role)
+                sure[id(node)] = value
+                parts = [node]
+            for dependent in joining:  # to a label that dissolved
+                parts += finished[dependent]
+            finished[position], loose[position] = parts, product
+        tops = below[DUMMY_ROOT]
+        whole = Node(root, [part for position in tops for part in finished[position]])
+        sure[id(whole)] = math.prod(said.arcs[position] * loose[position] for position in tops)
+        confidences = tuple([sure[id(node)] for node in whole.nodes()])
+        return Tree(tuple(words), whole, name, confidence=said.confidence, confidences=confidences)
+
+    def _said(self, said: Decisions, head: str) -> list[str] | None:
+        """What a small head says about every word, if it is there."""
+        classes = said.small.get(head)
+        if classes is None:
+            return None
+        names = self.names[head]
+        return [names[k] for k in classes]
+
+    def _phrases(self, dependents: list[int], labels: list[int]) -> list[tuple[tuple[str, ...], list[int]]]:
+        """The phrases of one spine, lowest first: their chain of labels and the dependents that join there."""
+        if len(dependents) == 1:
+            return [(self.levels[labels[dependents[0]]][0], dependents)]
+        groups: dict[int, list[int]] = {}
+        for dependent in dependents:
+            groups.setdefault(self.levels[labels[dependent]][1], []).append(dependent)
+        found = []
+        for level in sorted(groups):
+            group = groups[level]
+            names = [self.levels[labels[dependent]][0] for dependent in group]
+            chain = names[0]
+            if any(name != chain for name in names):
+                chain = Counter(names).most_common(1)[0][0]  # ties: the first seen, the leftmost
+            found.append((chain, group))
+        return found
+
+
+def _downwards(heads: list[int]) -> tuple[list[list[int]], list[int]]:
+    """The dependents of every word, the last list that of the dummy root; and all words, heads before dependents."""
+    below: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for position, head in enumerate(heads):
+        below[head].append(position)
+    order = list(below[DUMMY_ROOT])
+    for position in order:  # grows while we walk it
+        order += below[position]
+    return below, order

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from discotree import config, text
-from discotree.assembly import Decisions, assembled, of_candidates
+from discotree.assembly import Assembler, Decisions, of_candidates
 from discotree.batch import Corpus, Forms, Ints, by_length
 from discotree.decode import Decoded, decode, k_best
 from discotree.errors import ModelError
@@ -58,6 +58,7 @@ class Parser:
             network = Network(settings.network, vocab, self.has_tags, self.subwords)
         self.network = network.to(self.device)
         self.levels = torch.tensor(vocab.levels)
+        self.assembler = Assembler(vocab)
 
     def forms(self) -> Forms:
         """An empty table of words."""
@@ -111,7 +112,7 @@ class Parser:
         with torch.inference_mode():
             ((_, scores),) = self.scores(Corpus([tokens], self.forms(), tags))
             decisions = list(of_candidates(k_best(scores, k)[0], scores))
-        return [assembled(tokens, said, self.vocab) for said in decisions]
+        return [self.assembler.tree(tokens, said) for said in decisions]
 
     def parse_tokens(
         self,
@@ -134,7 +135,7 @@ class Parser:
                 tokens = sentences[number]
                 if self.has_tags:  # what the network saw is what the words come back with
                     tokens = [token._replace(tag=tag) for token, tag in zip(tokens, tags[number], strict=True)]
-                trees[number] = assembled(tokens, said, self.vocab, ids[number] if ids else "")
+                trees[number] = self.assembler.tree(tokens, said, ids[number] if ids else "")
         return [tree for tree in trees if tree is not None]
 
     def save(self, folder: str | Path) -> None:
