@@ -136,10 +136,10 @@ def test_a_sentence_without_words_is_named(parser):
 def test_a_model_that_looks_at_tags_must_be_given_them():
     parser = parser_of(tags="gold")
     tags = [[token.tag for token in tree.tokens] for tree in TREES]
-    with pytest.raises(ModelError, match="looks at tags and was given none"):
+    with pytest.raises(ModelError, match="looks at tags: 20 sentences were given 0 rows"):
         parser.parse_tokens(WORDS)
     for wrong in (tags[:-1], [tags[1], tags[0], *tags[2:]], [tags[0][:-1], *tags[1:]]):
-        with pytest.raises(ModelError, match="expected tags for every sentence"):
+        with pytest.raises(ModelError, match="looks at tags: 20 sentences were given 19 rows"):
             parser.parse_tokens(WORDS, wrong)
     assert parser.parse_tokens([]) == []
     given = parser.parse_tokens(WORDS, tags)

@@ -132,8 +132,8 @@ class Assembler:
                 morphs[position] if morphs else token.morph,
                 token.function if functions is None else roles[0],
             )
-            for (label, group, value), role in zip(spine, roles[1:], strict=False):
-                for dependent in group:
+            for (label, joined, value), role in zip(spine, roles[1:], strict=False):
+                for dependent in joined:
                     parts += finished[dependent]
                 node = Node(label, parts, role)
                 sure[id(node)] = value

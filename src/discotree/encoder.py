@@ -34,7 +34,7 @@ def drop_features(x: Tensor, p: float, training: bool) -> Tensor:
 
 def embedding(count: int, size: int, padding: int | None = None) -> nn.Embedding:
     """Uniform within ±sqrt(3 / size), as in the original."""
-    table = nn.Embedding(count, size, padding_idx=padding)
+    table = nn.Embedding(count, size, padding_idx=padding, _weight=torch.empty(count, size))
     nn.init.uniform_(table.weight, -math.sqrt(3 / size), math.sqrt(3 / size))
     if padding is not None:
         with torch.no_grad():
@@ -139,7 +139,8 @@ class Encoder(nn.Module):
             width, settings.lstm_size, settings.lstm_layers, settings.lstm_dropout, settings.recurrent_dropout
         )
         singletons = [word in vocab.singletons for word in vocab.words.symbols]
-        self.register_buffer("singleton", torch.tensor([False, *singletons]), persistent=False)
+        with torch.device("cpu"):
+            self.register_buffer("singleton", torch.tensor([False, *singletons]), persistent=False)
         self.singleton: Tensor
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:

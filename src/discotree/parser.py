@@ -3,7 +3,10 @@
 A model is a folder of config.json, vocab.json and weights.safetensors, and nothing in it is run as code.
 """
 
+import dataclasses
 import json
+import logging
+import math
 import os
 import shutil
 import uuid
@@ -31,7 +34,13 @@ from discotree.weights import packed, unpacked
 FORMAT = 1  # of the folder; a reader refuses what is newer
 CONFIG, VOCAB, WEIGHTS = "config.json", "vocab.json", "weights.safetensors"
 BATCH_WORDS = 4000
-WINDOW = 1000  # sentences that are read ahead
+BATCH_WORDS_GPU = 16_000
+BATCHES_AHEAD = 5  # that the sentences which are read ahead fill, about
+MEAN_WORDS = 20  # of a sentence
+MOST_WORDS = 1000  # of a sentence: a longer one is parsed in parts
+LAST_WORDS = frozenset(".?!;:…")  # where such a sentence is best cut
+
+notices = logging.getLogger("discotree")
 
 Sentence = str | Sequence[str] | Sequence[Token] | Tree
 
@@ -49,28 +58,41 @@ class Parser:
         """``subwords``: where they are in the memory already."""
         self.config = settings
         self.vocab = vocab
-        self.device = torch.device(device)
+        self.settle(device)
         if settings.network.subwords and subwords is None:
             subwords = Subwords.load(settings.network.subwords)
         self.subwords = subwords
         self.has_tags = settings.data.tags != "none"
         with torch.device("meta" if self.device.type == "meta" else "cpu"):  # the same numbers whatever the device
-            network = Network(settings.network, vocab, self.has_tags, self.subwords)
-        self.network = network.to(self.device)
+            self.network = Network(settings.network, vocab, self.has_tags, self.subwords)
+        if self.device.type != "meta":
+            self.network.to(self.device)
         self.levels = torch.tensor(vocab.levels)
         self.assembler = Assembler(vocab)
+
+    def settle(self, device: str | torch.device) -> None:
+        """Where the network is, and how much it takes at once there."""
+        self.device = torch.device(device)
+        self.batch_words = BATCH_WORDS_GPU if self.device.type == "cuda" else BATCH_WORDS
 
     def forms(self) -> Forms:
         """An empty table of words."""
         pieces: Callable[[str], Sequence[int]] | None = self.subwords.pieces if self.subwords else None
         return Forms(self.vocab, self.config.network.max_chars, pieces)
 
-    def scores(self, corpus: Corpus, batch_words: int = BATCH_WORDS) -> Iterator[tuple[Ints, Scores]]:
-        """The scores of all sentences, batch by batch, and which sentences they are."""
+    def scores(self, corpus: Corpus, batch_words: int = 0) -> Iterator[tuple[Ints, Scores]]:
+        """The scores of all sentences, batch by batch, and which sentences they are.
+
+        A GPU gets its next batch before the scores of the last one are used, so that it does not wait.
+        """
         self.network.eval()
-        with torch.inference_mode():
-            for sentences in by_length(corpus.lengths, batch_words):
-                yield sentences, self.network(corpus.batch(sentences).to(self.device))
+        waiting: list[tuple[Ints, Scores]] = []
+        for sentences in by_length(corpus.lengths, batch_words or self.batch_words):
+            with torch.inference_mode():
+                waiting.append((sentences, self.network(corpus.batch(sentences).to(self.device))))
+            if len(waiting) > (self.device.type == "cuda"):
+                yield waiting.pop(0)
+        yield from waiting
 
     def decode(self, scores: Scores, settings: config.Decoding | None = None) -> Decoded:
         """Heads and labels, the way the model's configuration says unless told otherwise."""
@@ -83,10 +105,11 @@ class Parser:
         return tree
 
     def parse(
-        self, sentences: Iterable[Sentence], settings: config.Decoding | None = None, window: int = WINDOW
+        self, sentences: Iterable[Sentence], settings: config.Decoding | None = None, window: int = 0
     ) -> Iterator[Tree]:
-        """The trees of sentences, in their order and as they come: so many are read ahead to make good batches."""
+        """The trees of sentences, in their order and as they come: ``window`` are read ahead to make good batches."""
         source = iter(sentences)
+        window = window or BATCHES_AHEAD * self.batch_words // MEAN_WORDS
         while some := list(islice(source, window)):
             tokens = [self.tokens(sentence) for sentence in some]
             tags = [[token.tag for token in row] for row in tokens] if self.has_tags else []
@@ -108,6 +131,8 @@ class Parser:
         tokens = self.tokens(sentence)
         if not tokens:
             raise ModelError("the sentence has no words")
+        if len(tokens) > MOST_WORDS:
+            raise ModelError(f"a sentence of {len(tokens)} words is too long for several trees: at most {MOST_WORDS}")
         tags = [[token.tag for token in tokens]] if self.has_tags else []
         with torch.inference_mode():
             ((_, scores),) = self.scores(Corpus([tokens], self.forms(), tags))
@@ -122,21 +147,44 @@ class Parser:
         ids: Sequence[str] = (),
     ) -> list[Tree]:
         """The trees of some sentences, in their order. ``tags`` are those that the network looks at, if it does."""
-        if self.has_tags and sentences and not tags:
-            raise ModelError("this model looks at tags and was given none")
+        if self.has_tags and len(tags) != len(sentences):
+            raise ModelError(
+                f"this model looks at tags: {len(sentences)} sentences were given {len(tags)} rows of them"
+            )
         for number, tokens in enumerate(sentences, 1):
             if not tokens:
                 raise ModelError(f"sentence {number} has no words")
+        parts: list[Sequence[Token]] = []
+        owners: list[int] = []  # which sentence each part belongs to
+        for number, tokens in enumerate(sentences):
+            if self.has_tags:  # what the network saw is what the words come back with
+                if len(tags[number]) != len(tokens):
+                    raise ModelError(f"sentence {number + 1} has {len(tokens)} words but {len(tags[number])} tags")
+                tokens = [token._replace(tag=tag) for token, tag in zip(tokens, tags[number], strict=True)]
+            cut = _parts(tokens)
+            parts += cut
+            owners += [number] * len(cut)
+        trees: list[list[Tree]] = [[] for _ in sentences]
+        for owner, tree in zip(
+            owners, self._trees(parts, settings, [ids[k] if ids else "" for k in owners]), strict=True
+        ):
+            trees[owner].append(tree)
+        return [_joined(found) for found in trees]
+
+    def _trees(
+        self, sentences: Sequence[Sequence[Token]], settings: config.Decoding | None, ids: Sequence[str]
+    ) -> list[Tree]:
         trees: list[Tree | None] = [None] * len(sentences)
-        corpus = Corpus(sentences, self.forms(), tags if self.has_tags else ())
-        for numbers, scores in self.scores(corpus):
-            for row, said in enumerate(Decisions.of(self.decode(scores, settings), scores)):
-                number = int(numbers[row])
-                tokens = sentences[number]
-                if self.has_tags:  # what the network saw is what the words come back with
-                    tokens = [token._replace(tag=tag) for token, tag in zip(tokens, tags[number], strict=True)]
-                trees[number] = self.assembler.tree(tokens, said, ids[number] if ids else "")
+        tags = [[token.tag for token in tokens] for tokens in sentences] if self.has_tags else ()
+        for numbers, scores in self.scores(Corpus(sentences, self.forms(), tags)):
+            for number, said in zip(numbers.tolist(), self._decisions(scores, settings), strict=True):
+                trees[number] = self.assembler.tree(sentences[number], said, ids[number])
         return [tree for tree in trees if tree is not None]
+
+    def _decisions(self, scores: Scores, settings: config.Decoding | None) -> Iterator[Decisions]:
+        with torch.inference_mode():
+            decoded = self.decode(scores, settings)
+        return Decisions.of(decoded, scores)
 
     def save(self, folder: str | Path) -> None:
         """Write the model; the folder appears when it is complete, and takes the place of an older one."""
@@ -150,6 +198,7 @@ class Parser:
             tensors = packed(self.network.state_dict(), self.config.training.weight_bits)
             self.check(unpacked(tensors, str(folder / WEIGHTS)), str(folder / WEIGHTS))
             save_file(tensors, temporary / WEIGHTS)
+            os.chmod(temporary / WEIGHTS, (temporary / VOCAB).stat().st_mode)  # it would be for the owner alone
             _replace(temporary, folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -178,12 +227,13 @@ class Parser:
             raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {error}") from None
         weights = unpacked(tensors, str(folder / WEIGHTS))
         try:
-            shape = cls(settings, vocab, "meta")  # without numbers: nonsense in a file must not fill the memory
+            parser = cls(settings, vocab, "meta")  # without numbers: nonsense in a file must not fill the memory
         except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, a small head without classes
             raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r}") from None
-        shape.check(weights, str(folder / WEIGHTS))
-        parser = cls(settings, vocab, device, shape.subwords)
-        parser.network.load_state_dict(weights)
+        parser.check(weights, str(folder / WEIGHTS))
+        parser.network.load_state_dict({name: value.float() for name, value in weights.items()}, assign=True)
+        parser.network.to(device)
+        parser.settle(device)
         return parser
 
     def round_weights(self) -> None:
@@ -203,6 +253,46 @@ class Parser:
                 raise ModelError(f"{where}: {name} has the shape {found}, its settings and vocabulary need {expected}")
             if not weights[name].is_floating_point() or not weights[name].isfinite().all():
                 raise ModelError(f"{where}: {name} holds what is no number, or none that fits half precision")
+
+
+def _parts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """A sentence in parts that are not too long, cut where a sentence might have ended if there is such a place."""
+    if len(tokens) <= MOST_WORDS:
+        return [tokens]
+    parts = []
+    begin = 0
+    while begin < len(tokens):
+        end = begin + MOST_WORDS
+        if end < len(tokens):
+            places = range(end, end - MOST_WORDS // 2, -1)
+            end = next((place for place in places if tokens[place - 1].form in LAST_WORDS), end)
+        parts.append(tokens[begin:end])
+        begin = end
+    notices.warning("a sentence of %d words is parsed in %d parts, each by itself", len(tokens), len(parts))
+    return parts
+
+
+def _joined(trees: list[Tree]) -> Tree:
+    """The trees of the parts of one sentence side by side under one root."""
+    if len(trees) == 1:
+        return trees[0]
+    tokens: list[Token] = []
+    token_parents: list[int] = []
+    nodes: list[tuple[str, str, int]] = []
+    for tree in trees:
+        above, below = tree.parents()
+        token_parents += [parent + len(nodes) if parent >= 0 else parent for parent in above]
+        first = len(nodes)
+        nodes += [(label, role, parent + first if parent >= 0 else parent) for label, role, parent in below]
+        tokens += tree.tokens
+    root = trees[0].root
+    whole = Tree.from_parents(tokens, token_parents, nodes, root=(root.label, root.function), id=trees[0].id)
+    inner = [value for tree in trees for value in tree.confidences[1:]]
+    return dataclasses.replace(
+        whole,
+        confidence=math.prod(tree.confidence or 0.0 for tree in trees),
+        confidences=(math.prod(tree.confidences[0] for tree in trees), *inner),
+    )
 
 
 def _replace(new: Path, folder: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-CHUNK = 1 << 25  # numbers in the largest intermediate result
+CHUNK = 1 << 23  # numbers in the largest intermediate result
 
 
 @dataclass(frozen=True)
