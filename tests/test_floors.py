@@ -11,19 +11,28 @@ import discotree
 
 PACKAGE = Path(discotree.__file__).parent
 FLOORS = {
-    1: ("version", "errors", "tree"),
+    1: ("version", "errors", "node", "tree"),
     2: ("labels", "punctuation", "transforms", "schemes", "heads", "dependencies"),
     3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "draw", "text"),
     4: (
         *("config", "vocab", "vectors", "subwords", "batch", "encoder"),
-        *("scores", "model", "arborescence", "decode", "assembly"),
+        *("scores", "model", "arborescence", "decode", "assembly", "weights"),
     ),
-    5: ("data", "checkpoint", "fit", "parser", "train", "tagger"),
+    5: ("data", "checkpoint", "fit", "parser", "train", "tagger", "bundled"),
     6: ("cli", "integrations", "__main__"),
 }
 FLOOR = {name: floor for floor, names in FLOORS.items() for name in names}
 LIGHT = 3  # the highest floor that works in a bare Python
 HEAVY = ("numpy", "torch")
+
+# What a tree reaches up for when somebody asks it to, and never before.
+CONVENIENCES = {
+    "discotree.dependencies.Dependencies",
+    "discotree.dependencies.to_dependencies",
+    "discotree.draw.svg.draw_svg",
+    "discotree.draw.text.draw_text",
+    "discotree.heads.HeadRules",
+}
 
 SOURCES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
 
@@ -62,11 +71,31 @@ def climbs(path, floor, root=PACKAGE):
             yield f"{where}: floors 1 to {LIGHT} do without {top}"
 
 
+BESIDE = """
+import types
+discotree = sys.modules["discotree"] = types.ModuleType("discotree")  # without what the package itself imports
+discotree.__path__ = [{path!r}]
+"""
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_import_climbs(path):
     assert room(path) in FLOOR, f"{path.name} has no floor: give it one in {Path(__file__).name}"
     if FLOOR[room(path)] < max(FLOORS):  # the top floor is the rim: it uses the public names
-        assert list(climbs(path, FLOOR[room(path)])) == []
+        allowed = CONVENIENCES if path == PACKAGE / "tree.py" else set()
+        assert [climb for climb in climbs(path, FLOOR[room(path)]) if not any(name in climb for name in allowed)] == []
+
+
+def test_a_tree_reaches_up_for_exactly_these_conveniences():
+    climbing = list(climbs(PACKAGE / "tree.py", FLOOR["tree"]))
+    assert {name for _, name in imports(PACKAGE / "tree.py") if any(f" {name}:" in c for c in climbing)} == CONVENIENCES
+
+
+def test_importing_a_tree_climbs_nowhere():
+    code = "import sys\n" + BESIDE.format(path=str(PACKAGE)) + "import discotree.tree\nprint(*sorted(sys.modules))"
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    ours = {name.split(".")[1] for name in result.stdout.split() if name.startswith("discotree.")}
+    assert ours == {"tree", "node", "errors"}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +133,7 @@ import sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {heavy}:
-            raise ImportError(f"{{name}} is not there")
+            raise ModuleNotFoundError(f"{{name}} is not there", name=name)
 
 sys.meta_path.insert(0, Refuse())
 for name in {heavy}:
@@ -125,6 +154,17 @@ for format in discotree.FORMATS:
     assert [t.words for t in discotree.read({out!r}, format)] == [t.words for t in trees]
 rules = discotree.HeadRules.load("negra")
 assert all(discotree.to_tree(discotree.to_dependencies(tree, rules)) == tree for tree in trees)
+for use, hint in (
+    (lambda: discotree.Parser, "pip install 'discotree[parser]'"),
+    (lambda: discotree.load({folder!r}), "pip install 'discotree[parser]'"),
+    (lambda: discotree.load({out!r}), "neither a folder nor"),
+):
+    try:
+        use()
+    except (ImportError, discotree.ModelError) as error:
+        assert hint in str(error), error
+    else:
+        raise SystemExit("nothing was said")
 assert not {{"numpy", "torch"}} & set(sys.modules)
 print("fine")
 """
@@ -133,6 +173,7 @@ print("fine")
 def test_the_lower_floors_work_in_a_bare_python(data, tmp_path):
     modules = sorted({room(path) for path in SOURCES if FLOOR.get(room(path), LIGHT) <= LIGHT})
     assert "treebank" in modules
-    code = BARE.format(heavy=HEAVY, modules=modules, path=str(data / "figure1.export"), out=str(tmp_path / "out"))
+    files = {"path": str(data / "figure1.export"), "out": str(tmp_path / "out"), "folder": str(tmp_path)}
+    code = BARE.format(heavy=HEAVY, modules=modules, **files)
     result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (0, "fine\n"), result.stderr

@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 import pickle
 import random
 import sys
@@ -9,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import HOLDS, random_tree, trees
 
-from discotree import DiscotreeError, Node, SecondaryEdge, Token, Tree, TreeError
-from discotree.tree import NONE, ROOT
+from discotree import DiscotreeError, HeadRules, Node, SecondaryEdge, Token, Tree, TreeError, to_dependencies, to_tree
+from discotree.draw.svg import draw_svg
+from discotree.draw.text import draw_text
+from discotree.tree import NONE, ROOT, Constituent
 
 AB = (Token("a"), Token("b"))
 
@@ -271,3 +274,33 @@ def test_pickles_and_copies_are_equal_in_every_respect(tree):
         assert hash(twin) == hash(tree)
         assert (twin.secondary, twin.comment) == (tree.secondary, tree.comment)
         assert all(type(token) is Token for token in twin.tokens)
+
+
+# What a tree can do with the help of the floors above
+
+
+def test_a_tree_draws_itself() -> None:
+    tree = tree_of("(ROOT (S (NP (PPER 0=Es) (NN 2=nichts)) (VVFIN 1=kam)))")
+    assert tree.draw() == draw_text(tree)
+    assert tree.draw(ascii=True, width=10, functions=True) == draw_text(tree, ascii=True, width=10, functions=True)
+    assert "\x1b[" in tree.draw(color=True)
+    assert tree._repr_svg_() == draw_svg(tree)
+
+
+def test_a_tree_encodes_itself() -> None:
+    tree = tree_of("(ROOT (S (NP (PPER 0=Es) (NN 2=nichts)) (VVFIN 1=kam)))")
+    rules = HeadRules.load("negra")
+    assert tree.dependencies("negra") == tree.dependencies(rules) == to_dependencies(tree, rules)
+    assert to_tree(tree.dependencies()) == tree
+    tokens = (tree.tokens[0], tree.tokens[1]._replace(function="HD"))
+    marked = Tree(tokens, Node("ROOT", [Node("S", [0, 1])]))
+    assert marked.dependencies().heads == (1, -1)
+
+
+def test_constituents_are_the_nodes_with_their_confidences() -> None:
+    tree = tree_of("(ROOT (S (NP (PPER 0=Es) (NN 2=nichts)) (VVFIN 1=kam)))")
+    assert tree.constituents()[2] == Constituent("NP", NONE, (0, 2), None)
+    sure = dataclasses.replace(tree, confidences=(1.0, 0.5, 0.25))
+    assert [row.confidence for row in sure.constituents()] == [1.0, 0.5, 0.25]
+    other = dataclasses.replace(sure, root=sure.root.children[0])
+    assert [row.confidence for row in other.constituents()] == [None, None]

@@ -1,5 +1,11 @@
-"""discotree: discontinuous constituent trees, from treebank to parser."""
+"""discotree: discontinuous constituent trees, from treebank to parser.
 
+Importing it imports neither torch nor numpy: ``load`` does so when it is called, ``Parser`` when it is asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from discotree.bundled import load
 from discotree.dependencies import Dependencies, to_dependencies, to_tree
 from discotree.errors import (
     DiscotreeError,
@@ -35,8 +41,26 @@ __all__ = [
     "TreebankError",
     "__version__",
     "evaluate",
+    "load",
     "read",
     "to_dependencies",
     "to_tree",
     "write",
 ]
+
+if TYPE_CHECKING:
+    from discotree.parser import Parser as Parser
+else:
+
+    def __getattr__(name: str) -> object:
+        """Parser, the one name that needs torch; a star import does without it."""
+        if name != "Parser":
+            raise AttributeError(f"module 'discotree' has no attribute {name!r}")
+        try:
+            from discotree.parser import Parser
+        except ModuleNotFoundError as error:
+            raise ImportError(f"{error.name} is missing: pip install 'discotree[parser]'", name=error.name) from None
+        return Parser
+
+    def __dir__() -> list[str]:
+        return sorted([*globals(), "Parser"])

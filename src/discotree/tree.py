@@ -1,36 +1,25 @@
-"""Token, Node and Tree: immutable, hashable and checked when they are made.
+"""Tree: a sentence with its constituents, immutable, hashable and checked when it is made.
 
-Positions are 0-based. A node's children are other nodes or, for words, their positions; they stand in
-the order of their first token whatever order they were given in, so two trees with the same branches are
-equal. A node knows its words as a bit set (``mask``), which makes yields, gaps and containment cheap.
-
-Nothing here recurses: a chain of thousands of nodes is as good as any other tree.
+Drawing and encoding a tree are the business of the floors above; ``draw`` and ``dependencies`` only reach up for them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
 from discotree.errors import TreeError
+from discotree.node import NONE, Node, Token, lowest_bit
 
-NONE = "--"
-"""What the field writes for "nothing here": no lemma, no function."""
+if TYPE_CHECKING:
+    from discotree.dependencies import Dependencies
+    from discotree.heads import HeadRules
+
+__all__ = ["NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree"]
 
 ROOT = "ROOT"
 """The label that every reader gives to the virtual root on top of a sentence."""
 
 ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})  # what treebanks and parsers call it
-
-
-class Token(NamedTuple):
-    """A word with what the treebank says about it."""
-
-    form: str
-    tag: str = NONE
-    lemma: str = NONE
-    morph: str = NONE
-    function: str = NONE
 
 
 class SecondaryEdge(NamedTuple):
@@ -45,173 +34,13 @@ class SecondaryEdge(NamedTuple):
     parent: int
 
 
-class Node:
-    """A labelled constituent over nodes and token positions."""
-
-    __slots__ = ("children", "first", "function", "label", "mask")
+class Constituent(NamedTuple):
+    """A node by itself: what it is, where its words are, and how sure a parser is of it (None: nobody said)."""
 
     label: str
-    children: tuple["Node | int", ...]
     function: str
-    mask: int  # bit i is set when the node covers token i
-    first: int  # the position of its first token
-
-    def __init__(self, label: str, children: "Iterable[Node | int]", function: str = NONE) -> None:
-        children = tuple(children)
-        if not label or not children:
-            raise TreeError(f"node {label!r} has no {'children' if label else 'label'}")
-        mask = 0
-        last = -1
-        in_order = True
-        for child in children:
-            if child.__class__ is int:
-                first: int = child
-                if first < 0:
-                    raise TreeError(f"node {label!r}: {child} is not a token position")
-                bits = 1 << first
-            elif child.__class__ is Node:
-                first = child.first
-                bits = child.mask
-            else:
-                raise TreeError(f"node {label!r}: a child must be a Node or an int, not {child!r}")
-            if mask & bits:
-                raise TreeError(f"node {label!r} covers token {_lowest(mask & bits)} twice")
-            mask |= bits
-            if first < last:
-                in_order = False
-            last = first
-        if not in_order:
-            children = tuple(sorted(children, key=_first))
-        _set_label(self, label)
-        _set_children(self, children)
-        _set_function(self, function)
-        _set_mask(self, mask)
-        _set_first(self, _first(children[0]))
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise AttributeError("a Node cannot be changed")
-
-    __setattr__ = __delattr__ = _refuse
-
-    def nodes(self) -> "Iterator[Node]":
-        """This node and all below it: parents before children, children from left to right."""
-        stack = [self]
-        while stack:
-            node = stack.pop()
-            yield node
-            for child in reversed(node.children):
-                if child.__class__ is Node:
-                    stack.append(child)  # noqa: PERF401 - twice as fast as extend with a condition
-
-    @property
-    def positions(self) -> tuple[int, ...]:
-        """The yield: the positions of all tokens below, ascending."""
-        return tuple(position for start, end in self.blocks for position in range(start, end))
-
-    @property
-    def blocks(self) -> tuple[tuple[int, int], ...]:
-        """The maximal unbroken stretches of the yield, as (start, end) with the end excluded."""
-        blocks = []
-        mask, start = self.mask, 0
-        while mask:
-            skipped = _lowest(mask)
-            start += skipped
-            mask >>= skipped
-            length = _lowest(~mask)
-            blocks.append((start, start + length))
-            start += length
-            mask >>= length
-        return tuple(blocks)
-
-    @property
-    def gaps(self) -> tuple[tuple[int, int], ...]:
-        """What lies between the blocks, as (start, end) with the end excluded."""
-        blocks = self.blocks
-        return tuple((left[1], right[0]) for left, right in pairwise(blocks))
-
-    @property
-    def block_degree(self) -> int:
-        return (self.mask & ~(self.mask << 1)).bit_count()
-
-    @property
-    def gap_degree(self) -> int:
-        return self.block_degree - 1
-
-    @property
-    def is_discontinuous(self) -> bool:
-        return (self.mask >> self.first) & ((self.mask >> self.first) + 1) != 0
-
-    def __eq__(self, other: object) -> bool:
-        if other.__class__ is not Node:
-            return NotImplemented
-        stack: list[tuple[Node, Node]] = [(self, other)]
-        while stack:
-            mine, theirs = stack.pop()
-            if mine is theirs:
-                continue
-            if (
-                mine.mask != theirs.mask
-                or mine.label != theirs.label
-                or mine.function != theirs.function
-                or len(mine.children) != len(theirs.children)
-            ):
-                return False
-            for a, b in zip(mine.children, theirs.children, strict=True):
-                if a.__class__ is not b.__class__:
-                    return False
-                if a.__class__ is Node:
-                    stack.append((a, b))  # type: ignore[arg-type]
-                elif a != b:
-                    return False
-        return True
-
-    def __hash__(self) -> int:
-        return hash((self.label, self.function, self.mask, len(self.children)))
-
-    def __repr__(self) -> str:
-        """The node as brackets over positions: (NP 0 (NP 2 3))."""
-        pieces: list[str] = []
-        stack: list[Node | int | str] = [self]
-        while stack:
-            item = stack.pop()
-            if isinstance(item, Node):
-                pieces.append(f" ({item.label}")
-                stack.append(")")
-                stack.extend(reversed(item.children))
-            else:
-                pieces.append(item if isinstance(item, str) else f" {item}")
-        return "".join(pieces)[1:]
-
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Pickle as a flat list, children before parents: deep trees would exhaust pickle's recursion."""
-        flat = [
-            (node.label, node.function, tuple(c if isinstance(c, int) else None for c in node.children))
-            for node in self.nodes()
-        ]
-        return _from_flat, (flat,)
-
-
-_set_label = Node.__dict__["label"].__set__
-_set_children = Node.__dict__["children"].__set__
-_set_function = Node.__dict__["function"].__set__
-_set_mask = Node.__dict__["mask"].__set__
-_set_first = Node.__dict__["first"].__set__
-
-
-def _lowest(mask: int) -> int:
-    return (mask & -mask).bit_length() - 1
-
-
-def _first(child: Node | int) -> int:
-    return child if isinstance(child, int) else child.first
-
-
-def _from_flat(flat: list[tuple[str, str, tuple[int | None, ...]]]) -> Node:
-    """Rebuild a node from its pre-order list, where None stands for the next node below."""
-    done: list[Node] = []
-    for label, function, children in reversed(flat):
-        done.append(Node(label, [done.pop() if c is None else c for c in children], function))
-    return done[0]
+    positions: tuple[int, ...]
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +66,8 @@ class Tree:
         wanted = (1 << len(self.tokens)) - 1
         if self.root.mask != wanted:
             if beyond := self.root.mask & ~wanted:
-                raise TreeError(f"the root covers token {_lowest(beyond)}, but there are {len(self.tokens)}")
-            missing = _lowest(wanted & ~self.root.mask)
+                raise TreeError(f"the root covers token {lowest_bit(beyond)}, but there are {len(self.tokens)}")
+            missing = lowest_bit(wanted & ~self.root.mask)
             raise TreeError(f"the root does not cover token {missing} ({self.tokens[missing].form!r})")
         if self.secondary:
             end = len(self.tokens) + sum(1 for _ in self.root.nodes())
@@ -331,6 +160,41 @@ class Tree:
     @property
     def is_discontinuous(self) -> bool:
         return any(node.is_discontinuous for node in self.nodes())
+
+    def constituents(self) -> list[Constituent]:
+        """All nodes as plain rows, in the order of ``nodes()``; without confidences that were meant for other nodes."""
+        nodes = list(self.nodes())
+        sure = self.confidences if len(self.confidences) == len(nodes) else [None] * len(nodes)
+        return [
+            Constituent(node.label, node.function, node.positions, confidence)
+            for node, confidence in zip(nodes, sure, strict=True)
+        ]
+
+    def dependencies(self, heads: "HeadRules | str | None" = None) -> "Dependencies":
+        """The tree as augmented dependencies.
+
+        ``heads`` are head rules or their name; without any, children that are marked as heads (HD) are heads.
+        """
+        from discotree.dependencies import to_dependencies
+        from discotree.heads import HeadRules
+
+        if heads is None:
+            heads = HeadRules({}, marked_first=True)
+        return to_dependencies(self, HeadRules.load(heads) if isinstance(heads, str) else heads)
+
+    def draw(
+        self, *, ascii: bool = False, color: bool = False, width: int | None = None, functions: bool = False
+    ) -> str:
+        """The tree in letters and lines; ``draw_text`` says what the options do."""
+        from discotree.draw.text import draw_text
+
+        return draw_text(self, ascii=ascii, color=color, width=width, functions=functions)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        from discotree.draw.svg import draw_svg
+
+        return draw_svg(self)
 
     def __len__(self) -> int:
         return len(self.tokens)

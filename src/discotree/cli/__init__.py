@@ -1,4 +1,7 @@
-"""The command line. Exit codes: 0 done, 1 something is wrong with the data, 2 something is wrong with the command."""
+"""The command line.
+
+Exit codes: 0 done, 1 something is wrong with the data, 2 something is wrong with the command, 130 interrupted.
+"""
 
 import os
 import sys
@@ -7,8 +10,11 @@ from typing import Annotated
 import typer
 
 from discotree import __version__
-from discotree.cli.common import err
+from discotree.cli.common import err, show_warnings
+from discotree.cli.draw import draw
 from discotree.cli.evaluation import evaluate
+from discotree.cli.models import models
+from discotree.cli.parse import parse
 from discotree.cli.training import tag, train
 from discotree.cli.treebanks import convert, stats
 from discotree.errors import DiscotreeError
@@ -17,9 +23,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Discontinuous constituent trees: convert treebanks, count what is in them, compare them, train parsers.",
+    help="Discontinuous constituent trees: parse text, train parsers; convert, count and compare treebanks.",
 )
-for command in (convert, stats, evaluate, train, tag):
+for command in (parse, models, convert, stats, evaluate, draw, train, tag):
     app.command()(command)
 
 
@@ -32,6 +38,7 @@ def options(version: Annotated[bool, typer.Option("--version", help="Say the ver
 
 def main() -> None:
     """Run the command line: errors that are meant for the user come without a traceback."""
+    show_warnings()
     try:
         app()
     except BrokenPipeError:

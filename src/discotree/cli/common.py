@@ -1,5 +1,6 @@
 """What the commands share: options, reading with or without skipping, the progress bar."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -83,26 +84,54 @@ def number(value: float | None, digits: int = 1) -> str:
 
 
 class _Rate(ProgressColumn):
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self.unit = unit
+
     def render(self, task: Task) -> Text:
-        return Text(f"{task.completed:,.0f} trees, {task.speed or 0:,.0f}/s")
+        return Text(f"{task.completed:,.0f} {self.unit}, {task.speed or 0:,.0f}/s")
 
 
 class Bar:
     """A progress bar on a terminal, and none in a pipe."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "trees", shown: bool = True) -> None:
+        self.shown = shown and err.is_terminal
         self.bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), _Rate(), TimeElapsedColumn(), console=err, transient=True
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            _Rate(unit),
+            TimeElapsedColumn(),
+            console=err,
+            transient=True,
         )
 
     def __enter__(self) -> "Bar":
-        if err.is_terminal:
+        if self.shown:
             self.bar.start()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if err.is_terminal:
+        if self.shown:
             self.bar.stop()
 
     def __call__(self, trees: Iterable[Tree], description: str) -> Iterable[Tree]:
-        return self.bar.track(trees, description=description) if err.is_terminal else trees
+        return self.bar.track(trees, description=description) if self.shown else trees
+
+    def advance(self, count: int) -> None:
+        """For work that is not done one by one."""
+        if self.shown:
+            task = self.bar.task_ids[0] if self.bar.task_ids else self.bar.add_task("", total=None)
+            self.bar.advance(task, count)
+
+
+class _Warnings(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        err.print(f"discotree: {record.getMessage()}", style="yellow", markup=False, soft_wrap=True)
+
+
+def show_warnings() -> None:
+    """Say on standard error what the library warns of."""
+    logger = logging.getLogger("discotree")
+    if not any(isinstance(handler, _Warnings) for handler in logger.handlers):
+        logger.addHandler(_Warnings(logging.WARNING))

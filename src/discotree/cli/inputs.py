@@ -1,0 +1,212 @@
+"""What `discotree parse` reads: text, lines, tokens or a treebank, as one stream of sentences with their addresses.
+
+A sentence that cannot be used comes as the error that it is, in its place, so that the others are not lost.
+"""
+
+import codecs
+import io
+import os
+import re
+import select
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import BinaryIO, Literal, cast
+
+from discotree.errors import TreebankError
+from discotree.text import Word, sentences, tokenised
+from discotree.text.streams import BLOCK, lines_of
+from discotree.tree import Token
+from discotree.treebank import FORMATS, guess_format, read
+from discotree.treebank.source import BYTE_ORDER_MARK, STANDARD_STREAM, base_name, is_archive, open_compressed, readable
+
+TEXT, LINES, TOKENS = "text", "lines", "tokens"
+INPUTS = (TEXT, LINES, TOKENS, *FORMATS)
+Errors = Literal["strict", "replace"]
+
+BLANKS = " \t\r\n"  # what never belongs to a token; of other blanks it depends on the kind of input
+_UNDECODABLE = re.compile("[\udc80-\udcff]")  # how Python keeps bytes that are no characters
+_FILE_NAME = re.compile(r"\S*(/\S+|\.\w{1,10})")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Words to parse. ``places`` are (start, end) in the text, where there was one; ``where`` is what errors name."""
+
+    id: str
+    tokens: list[Token]
+    where: str
+    places: tuple[tuple[int, int], ...] = ()
+
+
+Sentences = Iterator[Sentence | TreebankError]
+
+
+@dataclass(frozen=True)
+class Input:
+    """Where sentences come from. ``text`` is the argument itself, where it names no file."""
+
+    name: str
+    kind: str | None  # one of INPUTS; None: a treebank that says by itself what it is
+    text: bytes | None = None
+
+    @classmethod
+    def of(cls, source: str | None, kind: str | None) -> "Input":
+        """The input that an argument means: a file if there is one, standard input for ``-``, or else text itself."""
+        if source is None or source == STANDARD_STREAM:
+            return cls(STANDARD_STREAM, kind or TEXT)
+        if not os.path.exists(source):
+            return cls("<text>", kind or TEXT, os.fsencode(source))
+        if kind is None:
+            kind = guess_format(source)
+            many = os.path.isdir(source) or is_archive(source)
+            if kind is None and not many and not base_name(source).lower().endswith(".xml"):
+                kind = TEXT
+        return cls(source, kind)
+
+    @property
+    def is_treebank(self) -> bool:
+        return self.kind is None or self.kind in FORMATS
+
+    @property
+    def looks_like_a_file(self) -> bool:
+        """Whether the text may have been meant as the name of a file, which is not there."""
+        return self.text is not None and _FILE_NAME.fullmatch(os.fsdecode(self.text)) is not None
+
+    def sentences(
+        self,
+        language: str,
+        encoding: str | None = None,
+        errors: Errors = "strict",
+        tags: bool = False,
+        before_waiting: Callable[[], None] | None = None,
+    ) -> Sentences:
+        """All sentences, as a stream.
+
+        ``tags``: keep those of a treebank. ``before_waiting`` is called when standard input has nothing to offer.
+        """
+        if self.is_treebank:
+            return _of_treebank(self.name, self.kind, encoding, tags)
+        return self._of_text(language, encoding or "utf-8", errors, before_waiting)
+
+    def _of_text(
+        self, language: str, encoding: str, errors: Errors, before_waiting: Callable[[], None] | None
+    ) -> Sentences:
+        with ExitStack() as stack, readable(self.name):
+            if self.text is not None:
+                stream: BinaryIO = io.BytesIO(self.text)
+            elif self.name == STANDARD_STREAM:
+                stream = standard_input(before_waiting)
+            else:
+                raw = stack.enter_context(open(self.name, "rb"))
+                stream = stack.enter_context(open_compressed(raw, self.name))
+            name = "<stdin>" if self.name == STANDARD_STREAM else self.name
+            yield from _of_pieces(_Pieces(stream, name, encoding, errors), self.kind, language)
+
+
+class _Pieces:
+    """The text of a stream, line by line; very long lines in pieces. Knows on which line a place is.
+
+    Bytes that make no sense come as lone surrogates, which no real text has, unless they are to be replaced. A byte
+    order mark at the beginning does not belong to the text.
+    """
+
+    def __init__(self, stream: BinaryIO, name: str, encoding: str, errors: Errors) -> None:
+        self.stream = stream
+        self.name = name
+        self.encoding = encoding
+        self.decoder = codecs.getincrementaldecoder(encoding)("surrogateescape" if errors == "strict" else errors)
+        self.starts: deque[tuple[int, int]] = deque()  # of the lines that are not blank: place and number
+
+    def __iter__(self) -> Iterator[str]:
+        place, line = 0, 1
+        is_first = is_start = True
+        while True:
+            raw = self.stream.readline(BLOCK)
+            try:
+                text = self.decoder.decode(raw, final=not raw)
+            except UnicodeDecodeError as error:  # of encodings that have no place for single bytes
+                raise TreebankError(f"this is not {self.encoding}: {error.reason}", self.name, line) from None
+            if is_first and text:
+                text = text.removeprefix(BYTE_ORDER_MARK)
+                is_first = False
+            is_blank = not text.strip(BLANKS)
+            if is_start and not is_blank:
+                self.starts.append((place, line))
+            yield text
+            if not raw:
+                return
+            place += len(text)
+            line += text.count("\n")
+            is_start = text.endswith("\n") or (is_start and is_blank)
+
+    def line(self, place: int) -> int:
+        """The line of a place; asked for in ascending order only."""
+        while len(self.starts) > 1 and self.starts[1][0] <= place:
+            self.starts.popleft()
+        return self.starts[0][1]
+
+
+def _of_pieces(pieces: _Pieces, kind: str | None, language: str) -> Sentences:
+    found: Iterable[list[Word]]
+    if kind == TOKENS:
+        found = tokenised(lines_of(pieces))
+    else:
+        found = sentences(pieces, language, lines=kind == LINES)
+    number = 0
+    for words in found:
+        if not words:
+            continue
+        number += 1
+        line = pieces.line(words[0].start)
+        damaged = next((word for word in words if not word.form.isascii() and _UNDECODABLE.search(word.form)), None)
+        if damaged is None:
+            places = tuple([(word.start, word.end) for word in words])
+            yield Sentence(str(number), [Token(word.form) for word in words], f"{pieces.name}:{line}", places)
+        else:
+            byte = ord(_UNDECODABLE.findall(damaged.form)[0]) & 0xFF
+            message = f"sentence {number}: byte {byte:#04x} is not {pieces.encoding}; --errors replace takes it as �"
+            yield TreebankError(message, pieces.name, pieces.line(damaged.start))
+
+
+def _of_treebank(path: str, format: str | None, encoding: str | None, tags: bool) -> Sentences:
+    """The words of a treebank's sentences; nothing else of it is looked at."""
+    errors: list[TreebankError] = []
+    name = "<stdin>" if path == STANDARD_STREAM else path
+    for tree in read(path, format, encoding=encoding, on_error=errors.append):
+        yield from errors
+        errors.clear()
+        tokens = [Token(token.form, token.tag) if tags else Token(token.form) for token in tree.tokens]
+        yield Sentence(str(tree.id), tokens, f"{name}: sentence {tree.id}")
+    yield from errors
+
+
+class _Patient(io.RawIOBase):
+    """A stream that says when it has to wait for somebody to write more."""
+
+    def __init__(self, descriptor: int, before_waiting: Callable[[], None]) -> None:
+        self.descriptor = descriptor
+        self.before_waiting = before_waiting
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not select.select([self.descriptor], [], [], 0)[0]:
+            self.before_waiting()
+        data = os.read(self.descriptor, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def standard_input(before_waiting: Callable[[], None] | None) -> BinaryIO:
+    """Standard input. Windows cannot tell whether a pipe has something to offer, nor can what is no real file."""
+    try:
+        descriptor = sys.stdin.fileno()
+    except OSError:
+        before_waiting = None
+    if before_waiting is None or sys.platform == "win32":
+        return cast(BinaryIO, sys.stdin.buffer)
+    return cast(BinaryIO, io.BufferedReader(_Patient(descriptor, before_waiting), BLOCK))

@@ -1,0 +1,119 @@
+"""How `discotree parse` writes trees: as drawings, as JSON lines, or in any treebank format, one sentence at a time.
+
+A file is a beginning, sentences, and an end. The text of a sentence depends on nothing but the sentence and its number,
+so that a run can stop after any of them and another one go on.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from discotree.cli.inputs import Sentence
+from discotree.errors import TreebankError
+from discotree.heads import HeadRules
+from discotree.tree import Tree
+from discotree.treebank import FORMATS, guess_format
+from discotree.treebank.conllu import write_conllu
+from discotree.treebank.discbracket import format_discbracket
+from discotree.treebank.source import base_name
+
+DRAW, JSON, PLAIN = "draw", "json", "discbracket"
+OUTPUTS = (DRAW, JSON, *FORMATS)
+JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
+NUMBERED = ("discbracket", "penn")  # formats that leave an id out where it is just the number of the tree
+DIGITS = 6  # of a probability
+_LINE_END = re.compile("[\x85\u2028\u2029]")  # what some take for one, beside those that JSON escapes
+
+
+def output_for(name: str) -> str:
+    """The output that a file's name asks for."""
+    return JSON if base_name(name).lower().endswith(JSON_SUFFIXES) else guess_format(name) or PLAIN
+
+
+@dataclass(frozen=True)
+class Output:
+    """``sentence`` gives the text of a sentence with its trees, the first of which has this number in the file."""
+
+    sentence: Callable[[Sentence, Sequence[Tree], int], str]
+    begin: str = ""
+    end: str = ""
+
+
+def drawings(several: bool, color: bool = False, width: int | None = None) -> Output:
+    """Drawings with an empty line after each; of several trees for a sentence each has a heading."""
+
+    def draw(_: Sentence, trees: Sequence[Tree], __: int) -> str:
+        return "".join(
+            f"{_heading(tree) if several else ''}{tree.draw(color=color, width=width)}\n\n" for tree in trees
+        )
+
+    return Output(draw)
+
+
+def _heading(tree: Tree) -> str:
+    return f"{tree.id}  probability {tree.confidence:.4g}\n" if tree.confidence is not None else f"{tree.id}\n"
+
+
+def json_lines(several: bool) -> Output:
+    """One object a line."""
+
+    def line(sentence: Sentence, trees: Sequence[Tree], _: int) -> str:
+        record: dict[str, Any] = {"id": sentence.id, "tokens": list(_tokens(sentence))}
+        record |= {"trees": [_analysis(tree) for tree in trees]} if several else _analysis(trees[0])
+        return _LINE_END.sub(_escaped, json.dumps(record, ensure_ascii=False)) + "\n"
+
+    return Output(line)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _tokens(sentence: Sentence) -> Iterator[dict[str, Any]]:
+    places = sentence.places or [()] * len(sentence.tokens)
+    for token, place in zip(sentence.tokens, places, strict=True):
+        yield {"form": token.form} | dict(zip(("start", "end"), place, strict=False))
+
+
+def _analysis(tree: Tree) -> dict[str, Any]:
+    return {
+        "confidence": _rounded(tree.confidence),
+        "tags": [token.tag for token in tree.tokens],
+        "morph": [token.morph for token in tree.tokens],
+        "functions": [token.function for token in tree.tokens],
+        "constituents": [row._replace(confidence=_rounded(row.confidence))._asdict() for row in tree.constituents()],
+        "discbracket": format_discbracket(tree),
+    }
+
+
+def _rounded(probability: float | None) -> float | None:
+    return None if probability is None else float(f"{probability:.{DIGITS}g}")
+
+
+def treebank(format: str, heads: HeadRules | None = None) -> Output:
+    """A treebank format. ``heads`` are for CoNLL-U."""
+    write: Callable[[Iterable[Tree]], Iterator[str]] = FORMATS[format].write
+    if format == "conllu" and heads is not None:
+        rules = heads
+
+        def write(trees: Iterable[Tree]) -> Iterator[str]:
+            return write_conllu(trees, rules)
+
+    begin, end = [*write([]), "", ""][:2]
+
+    def text(_: Sentence, trees: Sequence[Tree], number: int) -> str:
+        try:
+            alone = ["".join(write([_numbered(tree, format, number + k)])) for k, tree in enumerate(trees)]
+        except TreebankError:
+            list(write(trees))  # is refused as well, under its own id
+            raise
+        return "".join(one.removeprefix(begin).removesuffix(end) for one in alone)
+
+    return Output(text, begin, end)
+
+
+def _numbered(tree: Tree, format: str, number: int) -> Tree:
+    """The tree as the first one of a file: a writer that has just begun counts from one."""
+    return replace(tree, id="1" if tree.id == str(number) else tree.id or str(number)) if format in NUMBERED else tree
