@@ -5,18 +5,17 @@ above, ┴ is where that node sits on its bar, and a plain │ is somebody else'
 it. In ASCII, + leads to a child and | crosses. A line that ends at a label belongs to it, and no other line does.
 """
 
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from discotree.draw.layout import PITCH, Bar, Grid, layout
+from discotree.draw.letters import BLANK, HIDDEN, clean, terminal_width
 from discotree.draw.spacing import Column, centred, packed, rooms
 from discotree.tree import NONE, Tree
 
 COLOR, RESET = "\x1b[35m", "\x1b[0m"
 STEP = 2  # from one thing in a line to the next: one cell stays free between them
-JOINERS = "\u200c\u200d"  # they have no width, but shape the letters beside them
 
 
 class _Signs(NamedTuple):
@@ -28,7 +27,7 @@ class _Signs(NamedTuple):
     hidden: str  # stands for a character that would disturb the lines
 
 
-BOX = _Signs("   ─ ┌┐┬ └┘┴│├┤┼", "─", "│", "…", "␣", "�")
+BOX = _Signs("   ─ ┌┐┬ └┘┴│├┤┼", "─", "│", "…", BLANK, HIDDEN)
 ASCII = _Signs("   - +++ ---|+++", "-", "|", "..", "_", "?")
 
 
@@ -65,12 +64,12 @@ class _Sheet:
 def _sheet(grid: Grid, signs: _Signs, color: bool, functions: bool) -> _Sheet:
     tokens, nodes, size = grid.tree.tokens, [*grid.tree.nodes()], len(grid.tree.tokens)
     names = [(token.tag, token.function) for token in tokens] + [(node.label, node.function) for node in nodes]
-    texts = [_clean(f"{a}-{b}" if functions and b != NONE else a, signs) for a, b in names]
+    texts = [clean(f"{a}-{b}" if functions and b != NONE else a, signs.blank, signs.hidden) for a, b in names]
     if all(text == NONE for text in texts[:size]):
         texts[:size] = [""] * size
-    forms = [_clean(token.form, signs) for token in tokens]
-    widths = [_width(text) for text in texts]
-    widths[:size] = [max(widths[word], _width(form)) for word, form in enumerate(forms)]
+    forms = [clean(token.form, signs.blank, signs.hidden) for token in tokens]
+    widths = [terminal_width(text) for text in texts]
+    widths[:size] = [max(widths[word], terminal_width(form)) for word, form in enumerate(forms)]
     drops: list[list[int]] = [[] for _ in texts]
     for parent, child in grid.edges:
         drops[parent].append(grid.cells[child].column)
@@ -114,7 +113,7 @@ def _cut(sheet: _Sheet, width: int | None) -> list[_Panel]:
     panels: list[_Panel] = []
     while rest:
         start = rest[0][0]
-        margin = max([_width(_incoming(sheet, bar)) for bar in bars if bar.start < start <= bar.end], default=0)
+        margin = max([terminal_width(_incoming(sheet, bar)) for bar in bars if bar.start < start <= bar.end], default=0)
         places: dict[int, int] = {}
         edge = margin
         edges: dict[int, int] = {}  # where the panel would end if it stopped there
@@ -147,7 +146,7 @@ def _outgoing(sheet: _Sheet, bar: Bar, start: int, stop: int) -> str:
 
 def _overhang(sheet: _Sheet, start: int, stop: int) -> int:
     leaving = [bar for bar in sheet.grid.bars if bar.start < stop <= bar.end]
-    return max([_width(_outgoing(sheet, bar, start, stop)) for bar in leaving], default=0)
+    return max([terminal_width(_outgoing(sheet, bar, start, stop)) for bar in leaving], default=0)
 
 
 def _lines(sheet: _Sheet, panel: _Panel) -> Iterator[str]:
@@ -179,7 +178,7 @@ def _lines(sheet: _Sheet, panel: _Panel) -> Iterator[str]:
 
 def _write(line: list[str], place: int, text: str, painted: str) -> None:
     """Write a text with its middle at this place: all of it into its first cell, nothing into the others."""
-    width = _width(text)
+    width = terminal_width(text)
     start = place - (width - 1) // 2
     line[start : start + width] = [painted, *[""] * (width - 1)]
 
@@ -201,42 +200,6 @@ def _draw(sheet: _Sheet, panel: _Panel, bar: Bar, line: list[str], stems: list[s
             stems[places[column]] = sheet.painted(signs.stem, node)
     if comes:
         name = _incoming(sheet, bar)
-        line[left - _width(name) : left] = [sheet.painted(name, node), *[""] * (_width(name) - 1)]
+        line[left - terminal_width(name) : left] = [sheet.painted(name, node), *[""] * (terminal_width(name) - 1)]
     if goes:
         line.append(sheet.painted(_outgoing(sheet, bar, panel.start, panel.stop), node))
-
-
-def _clean(text: str, signs: _Signs) -> str:
-    """The text as far as it can be shown in a line."""
-    if text.isascii() and text.isprintable() and not text.isspace():
-        return text or signs.blank
-    text = "".join([_shown(sign, signs) for sign in text])
-    if text.isspace():
-        return signs.blank
-    return text if _width(text[0]) else f"◌{text}"  # an accent needs a letter
-
-
-def _shown(sign: str, signs: _Signs) -> str:
-    if sign.isspace():
-        return " "
-    disturbs = unicodedata.category(sign) in ("Cc", "Cf", "Cs") and sign not in JOINERS
-    return signs.hidden if disturbs else sign
-
-
-def _width(text: str) -> int:
-    """How many cells a terminal uses for a text: none for accents, two for signs of East Asian scripts and emoji."""
-    if text.isascii():
-        return len(text)
-    width = 0
-    before = ""
-    for sign in text:
-        if sign == "\ufe0f" and before and unicodedata.east_asian_width(before) not in "WF":
-            width += 1  # asks for the sign before as an emoji
-        elif unicodedata.category(sign) in ("Mn", "Me", "Cf") or "\u1160" <= sign <= "\u11ff":
-            pass
-        elif unicodedata.east_asian_width(sign) not in "WF":
-            width += 1
-        elif before != "\u200d" and not (before and "\U0001f3fb" <= sign <= "\U0001f3ff"):
-            width += 2  # neither joined to the emoji before nor the colour of its skin
-        before = sign
-    return width
