@@ -27,8 +27,9 @@ from discotree.cli import main
 from discotree.cli.common import Bar, show_warnings
 from discotree.cli.inputs import INPUTS, Sentence, _Pieces
 from discotree.cli.journal import Counts, File, Stream
-from discotree.cli.outputs import OUTPUTS, treebank
+from discotree.cli.outputs import OUTPUTS
 from discotree.cli.parse import _Run
+from discotree.cli.windows import Job, Worker
 from discotree.errors import DiscotreeError
 
 HEAVY = ("torch", "numpy")
@@ -374,16 +375,20 @@ def test_warnings_of_the_library_are_seen(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == "discotree: a sentence of 9999 words\n"
 
 
-def test_a_sentence_that_the_parser_cannot_bear_does_not_take_the_others_along(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def analyse(sentences: Sequence[Sentence]) -> list[list[dt.Tree]]:
+class Fragile(Worker):
+    """One that cannot bear giants."""
+
+    def analyse(self, sentences: Sequence[Sentence]) -> list[list[dt.Tree]]:
         if any(sentence.tokens[0].form == "Riese" for sentence in sentences):
             raise RuntimeError("out of memory\nand much more")
-        return [[dt.Tree(tuple(one.tokens), dt.Node("ROOT", [0]), one.id)] for one in sentences]
+        return super().analyse(sentences)
 
+
+def test_a_sentence_that_the_parser_cannot_bear_does_not_take_the_others_along(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     stream = io.BytesIO()
-    run = _Run(Stream(stream, ""), treebank("discbracket"), analyse, 4)
+    run = _Run(Stream(stream, ""), Fragile(Job(str(model), "cpu", None, 0, "discbracket")), 1, 4)
     words = [*"abcde", "Riese", *"fgh", "Riese"]
     run(iter([Sentence(str(k), [dt.Token(word)], f"file:{k}") for k, word in enumerate(words, 1)]), Bar())
     assert run.sink.counts == Counts(10, 8, 2)
@@ -676,6 +681,40 @@ def test_ctrl_c_keeps_what_is_done_and_a_second_writer_is_refused(
     assert said.decode().startswith("discotree: interrupted; 8 sentences are in ")
     assert b"Traceback" not in said
     assert [tree.words for tree in dt.read(tmp_path / "out.export.part", "export")] == [t.words for t in TREES[:8]]
+
+
+def test_several_processes_write_what_one_writes(cli: Cli, tmp_path: Path) -> None:
+    """Also where sentences fail, after which the numbers of the others are not what they seemed to be."""
+    lines = [line.encode() for line in LINES * 4]
+    for damaged in (3, 40, 41):
+        lines[damaged] += b"\xff"
+    (tmp_path / "in.txt").write_bytes(b"\n".join(lines))
+    alone = cli("in.txt", "--input", "tokens", "--output", "discbracket")
+    together = cli("in.txt", "--input", "tokens", "--output", "discbracket", "--workers", "2")
+    assert alone.code == together.code == 1
+    assert together.trees == alone.trees
+    assert len(alone.trees) == 77
+    assert together.err == alone.err
+
+
+def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
+    start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
+) -> None:
+    process = start("--input", "tokens", "-o", "out.txt", "--output", "discbracket", "--workers", "2")
+    feed(process, MANY[:40])
+    wait_for(tmp_path / "out.txt.progress", 2)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for child in children[-2:]:  # the first one keeps track of shared memory
+        os.kill(int(child), signal.SIGKILL)
+    feed(process, MANY[40:])
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"a worker process has died" in said
+    assert b"Traceback" not in said
+    options = ["-", "--input", "tokens", "--output", "discbracket"]
+    done = cli(*options, "-o", "out.txt", "--resume", stdin="\n".join(MANY))
+    assert done.code == 0
+    assert (tmp_path / "out.txt").read_bytes() == cli(*options, stdin="\n".join(MANY)).out
 
 
 def test_a_conversation_through_pipes(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:

@@ -139,7 +139,7 @@ def test_a_model_that_looks_at_tags_must_be_given_them():
     with pytest.raises(ModelError, match="looks at tags: 20 sentences were given 0 rows"):
         parser.parse_tokens(WORDS)
     for wrong in (tags[:-1], [tags[1], tags[0], *tags[2:]], [tags[0][:-1], *tags[1:]]):
-        with pytest.raises(ModelError, match="looks at tags: 20 sentences were given 19 rows"):
+        with pytest.raises(ModelError, match="20 sentences were given 19 rows|words but [0-9]+ tags"):
             parser.parse_tokens(WORDS, wrong)
     assert parser.parse_tokens([]) == []
     given = parser.parse_tokens(WORDS, tags)

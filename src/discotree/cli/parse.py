@@ -5,9 +5,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
@@ -16,14 +15,13 @@ import typer
 
 from discotree import bundled
 from discotree.cli.common import Bar, Encoding, err
-from discotree.cli.inputs import INPUTS, LINES, TEXT, Errors, Input, Sentence, Sentences
+from discotree.cli.inputs import INPUTS, LINES, TEXT, Errors, Input, Sentences
 from discotree.cli.journal import Counts, File, Sink, Stream
-from discotree.cli.outputs import DRAW, JSON, OUTPUTS, PLAIN, Output, drawings, json_lines, output_for, treebank
+from discotree.cli.outputs import DRAW, OUTPUTS, PLAIN, Output, output_for
 from discotree.cli.training import INTERRUPTED
-from discotree.config import Data, Method
-from discotree.errors import DiscotreeError, HeadRuleError, ModelError, TreebankError
-from discotree.heads import HeadRules
-from discotree.tree import Tree
+from discotree.cli.windows import Failure, Job, Outcomes, Window, Worker, side_by_side
+from discotree.config import Method
+from discotree.errors import DiscotreeError, ModelError, TreebankError
 from discotree.treebank.source import STANDARD_STREAM, is_archive
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ WINDOW = 1000  # sentences that are parsed together, at most
 K_WINDOW = 16  # the same where each is parsed by itself
 SHOWN = 20  # errors that are said one by one
 LONGEST_REASON = 200  # characters; some quote a whole sentence
-CANNOT = (DiscotreeError, RuntimeError, ValueError, MemoryError)  # what one sentence may do to the parser
 
 
 def known_input(name: str | None) -> str | None:
@@ -71,6 +68,7 @@ def parse(
     errors: Annotated[Errors, typer.Option(help="Leave out what cannot be decoded, or replace it (�).")] = "strict",
     resume: Annotated[bool, typer.Option("--resume", help="With -o: go on where an interrupted run was.")] = False,
     tags: Annotated[bool, typer.Option("--tags", help="Let the model look at the tags of a treebank.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that parse side by side, each with the model.")] = 1,
 ) -> None:
     """Parse text, or the sentences of a treebank.
 
@@ -93,17 +91,20 @@ def parse(
     on_terminal = target == STANDARD_STREAM and sys.stdout.isatty()
     if output is None:
         output = DRAW if on_terminal else PLAIN if target == STANDARD_STREAM else output_for(target)
-    job: dict[str, object] = {"input": given.name, "kind of input": given.kind, "output": output, "--k": k}
-    job |= {"--decode": decode, "--errors": errors, "--encoding": encoding, "--tags": tags}
+    folder = bundled.find(model)
+    colors = on_terminal and "NO_COLOR" not in os.environ
+    width = shutil.get_terminal_size().columns if on_terminal else None
+    job = Job(str(folder), device, decode, k, output, colors, width)
+    asked: dict[str, object] = {"input": given.name, "kind of input": given.kind, "output": output, "--k": k}
+    asked |= {"--decode": decode, "--errors": errors, "--encoding": encoding, "--tags": tags}
     with _interruptible():
-        folder = bundled.find(model)
-        parser = bundled.load(str(folder), device)
-        _check(parser, given, tags)
-        form = _output(output, parser.config.data, k > 0, on_terminal)
-        sink = _sink(target, form, job, folder, resume)
-        run = _Run(sink, form, _analyser(parser, decode, k), K_WINDOW if k else WINDOW)
-        hurry = None if sink.is_file else run.flush  # a file's windows depend on its sentences, not on the time
-        run(given.sentences(parser.config.language, encoding, errors, tags, hurry), Bar("sentences", not on_terminal))
+        worker = Worker(job)
+        _check(worker.parser, given, tags)
+        sink = _sink(target, worker.form, asked, folder, resume)
+        run = _Run(sink, worker, workers, K_WINDOW if k else WINDOW)
+        hurry = None if sink.is_file or workers > 1 else run.flush  # a file's windows depend on its sentences alone
+        language = worker.parser.config.language
+        run(given.sentences(language, encoding, errors, tags, hurry), Bar("sentences", not on_terminal))
     if target != STANDARD_STREAM:
         err.print(f"{sink.counts.written:,} sentences written to {target}", style="dim", markup=False, soft_wrap=True)
     if sink.counts.failed:
@@ -130,19 +131,6 @@ def _check(parser: "Parser", given: Input, tags: bool) -> None:
         raise ModelError("this model looks at no tags: leave out --tags")
 
 
-def _output(name: str, data: Data, several: bool, on_terminal: bool) -> Output:
-    if name == DRAW:
-        width = shutil.get_terminal_size().columns if on_terminal else None
-        return drawings(several, on_terminal and "NO_COLOR" not in os.environ, width)
-    if name == JSON:
-        return json_lines(several)
-    try:
-        heads = HeadRules.load(data.heads, marked_first=data.marked_heads)
-    except HeadRuleError:  # a file that stayed where the model was trained
-        return treebank(name)
-    return treebank(name, heads)
-
-
 def _sink(target: str, form: Output, job: dict[str, object], folder: Path, resume: bool) -> Sink:
     if target == STANDARD_STREAM:
         return Stream(cast(BinaryIO, sys.stdout.buffer), form.begin)
@@ -156,25 +144,6 @@ def _sink(target: str, form: Output, job: dict[str, object], folder: Path, resum
     return File(target, form.begin, job | {"model": model.hexdigest()}, resume)
 
 
-Analyser = Callable[[Sequence[Sentence]], list[list[Tree]]]
-
-
-def _analyser(parser: "Parser", decode: Method | None, k: int) -> Analyser:
-    """Sentences → the trees of each, with the ids of the sentences."""
-    settings = replace(parser.config.decoding, method=decode) if decode else parser.config.decoding
-
-    def analyse(sentences: Sequence[Sentence]) -> list[list[Tree]]:
-        if k:
-            return [
-                [replace(tree, id=f"{one.id}.{rank}") for rank, tree in enumerate(parser.k_best(one.tokens, k), 1)]
-                for one in sentences
-            ]
-        trees = parser.parse([one.tokens for one in sentences], settings)
-        return [[replace(tree, id=one.id)] for one, tree in zip(sentences, trees, strict=True)]
-
-    return analyse
-
-
 class _Run:
     """One pass over the sentences, window by window.
 
@@ -183,12 +152,12 @@ class _Run:
     digit: the numbers that a network computes depend a little on what is computed together.
     """
 
-    def __init__(self, sink: Sink, form: Output, analyse: Analyser, most: int) -> None:
+    def __init__(self, sink: Sink, worker: Worker, workers: int, most: int) -> None:
         self.sink = sink
-        self.form = form
-        self.analyse = analyse
+        self.worker = worker
+        self.workers = workers
         self.most = most
-        self.window: list[Sentence | TreebankError] = []
+        self.window: Window = []
         self.said = 0  # errors
         self.bar = Bar()
 
@@ -196,68 +165,73 @@ class _Run:
         self.bar = bar
         try:
             with bar:
-                for sentence in islice(sentences, self.sink.counts.done, None):
-                    self.window.append(sentence)
-                    if len(self.window) >= min(max(self.sink.counts.done, 1), self.most):
-                        self.flush()
-                self.flush()
+                rest = islice(sentences, self.sink.counts.done, None)
+                if self.workers > 1:
+                    for window, number, outcomes in side_by_side(self.worker.job, self.workers, self.windows(rest)):
+                        is_right = number == self.sink.counts.written + 1  # if all sentences before could be parsed
+                        self.put(outcomes if is_right else self.work(window))
+                else:
+                    for sentence in rest:
+                        self.window.append(sentence)
+                        if len(self.window) >= self.size(self.sink.counts.done):
+                            self.flush()
+                    self.flush()
             with _uninterrupted():
-                self.sink.finish(self.form.end)
+                self.sink.finish(self.worker.form.end)
         except BrokenPipeError:
             raise
         except (KeyboardInterrupt, DiscotreeError, OSError) as error:
             with _uninterrupted():
-                said = self.sink.stop(self.form.end)
+                said = self.sink.stop(self.worker.form.end)
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped"
             err.print(f"discotree: {reason}; {said}", style="red", markup=False, soft_wrap=True)
             raise
 
+    def size(self, done: int) -> int:
+        """Of a window, when so many sentences are done."""
+        return min(max(done, 1), self.most)
+
+    def windows(self, sentences: Sentences) -> Iterator[tuple[Window, int]]:
+        """All windows, each with the number of its first sentence if those before can be parsed."""
+        done, written, _ = self.sink.counts
+        window: Window = []
+        for sentence in sentences:
+            window.append(sentence)
+            if len(window) >= self.size(done):
+                yield window, written + 1
+                done += len(window)
+                written += sum(not isinstance(item, TreebankError) for item in window)
+                window = []
+        if window:
+            yield window, written + 1
+
     def flush(self) -> None:
         """Parse and write the sentences that have been read."""
-        if not self.window:
-            return
-        texts = []
+        if self.window:
+            self.put(self.work(self.window))
+            self.window = []
+
+    def work(self, window: Window) -> Outcomes:
+        return self.worker(window, self.sink.counts.written + 1)
+
+    def put(self, outcomes: Outcomes) -> None:
+        """Write what became of a window."""
         done, written, failed = self.sink.counts
-        outcomes = iter(self.parsed([item for item in self.window if isinstance(item, Sentence)]))
-        for item in self.window:
-            done += 1
-            try:
-                if isinstance(item, TreebankError):
-                    raise item
-                texts.append(self.text(item, next(outcomes), written + 1))
-                written += 1
-            except CANNOT as error:
-                failed += 1
-                self.say(error, item.where if isinstance(item, Sentence) else "")
+        texts = [outcome for outcome in outcomes if isinstance(outcome, str)]
+        for outcome in outcomes:
+            if isinstance(outcome, Failure):
+                self.say(outcome.reason)
+        counts = Counts(done + len(outcomes), written + len(texts), failed + len(outcomes) - len(texts))
         with _uninterrupted():
-            self.sink.write("".join(texts), Counts(done, written, failed))
-        self.bar.advance(len(self.window))
-        self.window.clear()
+            self.sink.write("".join(texts), counts)
+        self.bar.advance(len(outcomes))
 
-    def parsed(self, sentences: Sequence[Sentence]) -> list[list[Tree] | Exception]:
-        """The trees of every sentence, or why there are none: if some cannot be parsed, the others still can."""
-        try:
-            return [*self.analyse(sentences)]
-        except CANNOT as error:
-            if len(sentences) == 1:
-                return [error]
-            return [self.parsed([sentence])[0] for sentence in sentences]
-
-    def text(self, sentence: Sentence, outcome: list[Tree] | Exception, number: int) -> str:
-        if isinstance(outcome, Exception):
-            raise outcome
-        text = self.form.sentence(sentence, outcome, number)
-        text.encode()  # or what cannot be encoded would take the others with it
-        return text
-
-    def say(self, error: Exception, where: str) -> None:
+    def say(self, reason: str) -> None:
         self.said += 1
         if self.said <= SHOWN:
-            reason = str(error).partition("\n")[0] or type(error).__name__
             if len(reason) > LONGEST_REASON:
                 reason = f"{reason[: LONGEST_REASON // 2]} … {reason[-LONGEST_REASON // 2 :]}"
-            message = f"{where}: {reason}" if where else reason
-            err.print(f"discotree: {message}", style="red", markup=False, soft_wrap=True)
+            err.print(f"discotree: {reason}", style="red", markup=False, soft_wrap=True)
         if self.said == SHOWN:
             err.print("discotree: further errors are only counted", style="red")
 

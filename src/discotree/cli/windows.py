@@ -1,0 +1,169 @@
+"""The work of `discotree parse` on some sentences, in this process or in several.
+
+A window of sentences becomes a text for each, or the reason why there is none. Windows are worked on side by side and
+come back in their order.
+"""
+
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from multiprocessing import get_context, parent_process
+
+from discotree import bundled
+from discotree.cli.inputs import Sentence
+from discotree.cli.outputs import DRAW, JSON, Output, drawings, json_lines, treebank
+from discotree.config import Config, Method
+from discotree.errors import DiscotreeError, HeadRuleError, TreebankError
+from discotree.heads import HeadRules
+from discotree.tree import Tree
+
+CANNOT = (DiscotreeError, RuntimeError, ValueError, MemoryError)  # what one sentence may do to the parser
+AHEAD = 2  # windows that wait for every process
+
+Window = list[Sentence | TreebankError]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is nothing to write for a sentence, with its address."""
+
+    reason: str
+
+
+Outcomes = list[str | Failure]
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that has to be known to work on a window."""
+
+    model: str  # its folder
+    device: str
+    decode: Method | None
+    k: int
+    output: str
+    color: bool = False
+    width: int | None = None  # of the terminal
+
+    def form(self, settings: Config) -> Output:
+        """How trees are written."""
+        if self.output == DRAW:
+            return drawings(self.k > 0, self.color, self.width)
+        if self.output == JSON:
+            return json_lines(self.k > 0)
+        try:
+            heads = HeadRules.load(settings.data.heads, marked_first=settings.data.marked_heads)
+        except HeadRuleError:  # a file that stayed where the model was trained
+            return treebank(self.output)
+        return treebank(self.output, heads)
+
+
+class Worker:
+    """A parser with a way of writing its trees."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.parser = bundled.load(job.model, job.device)
+        self.form = job.form(self.parser.config)
+        decoding = self.parser.config.decoding
+        self.decoding = replace(decoding, method=job.decode) if job.decode else decoding
+
+    def __call__(self, window: Window, number: int) -> Outcomes:
+        """What to write for every sentence; ``number``: the place in the file of the first one."""
+        outcomes: Outcomes = []
+        parsed = iter(self.parsed([item for item in window if isinstance(item, Sentence)]))
+        for item in window:
+            try:
+                if isinstance(item, TreebankError):
+                    raise item
+                text = self.text(item, next(parsed), number)
+                number += 1
+                outcomes.append(text)
+            except CANNOT as error:
+                reason = str(error).partition("\n")[0] or type(error).__name__
+                outcomes.append(Failure(f"{item.where}: {reason}" if isinstance(item, Sentence) else reason))
+        return outcomes
+
+    def parsed(self, sentences: Sequence[Sentence]) -> list[list[Tree] | Exception]:
+        """The trees of every sentence, or why there are none: if some cannot be parsed, the others still can."""
+        try:
+            return [*self.analyse(sentences)]
+        except CANNOT as error:
+            if len(sentences) == 1:
+                return [error]
+            return [self.parsed([sentence])[0] for sentence in sentences]
+
+    def analyse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
+        """The trees of each sentence, with the id of the sentence."""
+        if self.job.k:
+            return [
+                [replace(tree, id=f"{one.id}.{rank}") for rank, tree in enumerate(self.best(one), 1)]
+                for one in sentences
+            ]
+        tokens = [one.tokens for one in sentences]
+        tags = [[token.tag for token in row] for row in tokens] if self.parser.has_tags else []
+        trees = self.parser.parse_tokens(tokens, tags, self.decoding, [one.id for one in sentences])
+        return [[tree] for tree in trees]
+
+    def best(self, sentence: Sentence) -> list[Tree]:
+        return self.parser.k_best(sentence.tokens, self.job.k)
+
+    def text(self, sentence: Sentence, outcome: list[Tree] | Exception, number: int) -> str:
+        if isinstance(outcome, Exception):
+            raise outcome
+        text = self.form.sentence(sentence, outcome, number)
+        text.encode()  # or what cannot be encoded would take the others with it
+        return text
+
+
+def side_by_side(
+    job: Job, workers: int, windows: Iterable[tuple[Window, int]]
+) -> Iterator[tuple[Window, int, Outcomes]]:
+    """Work on windows, each with the number of its first sentence, in so many processes."""
+    waiting: deque[tuple[Window, int, Future[Outcomes]]] = deque()
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, (job, threads)) as pool:
+        try:
+            for window, number in windows:
+                waiting.append((window, number, pool.submit(_work, window, number)))
+                while len(waiting) > AHEAD * workers or (waiting and waiting[0][2].done()):
+                    yield _outcome(*waiting.popleft())
+            while waiting:
+                yield _outcome(*waiting.popleft())
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _outcome(window: Window, number: int, future: "Future[Outcomes]") -> tuple[Window, int, Outcomes]:
+    try:
+        return window, number, future.result()
+    except BrokenProcessPool:
+        raise DiscotreeError("a worker process has died: too many for the memory, or no device for all?") from None
+
+
+_worker: Worker
+
+
+def _begin(job: Job, threads: int) -> None:
+    """What a new process does first. It leaves Ctrl-C to the one that started it, and ends when that one ends."""
+    global _worker
+    import torch
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
+    torch.set_num_threads(threads)
+    _worker = Worker(job)
+
+
+def _end_with(parent: object) -> None:
+    parent.join()  # type: ignore[attr-defined]
+    os._exit(1)
+
+
+def _work(window: Window, number: int) -> Outcomes:
+    return _worker(window, number)
