@@ -63,15 +63,15 @@ def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
     return 2 * size**3 / seconds(lambda: a @ a, device)
 
 
-def flops_per_word(parser: Parser, n: int) -> float:
-    """Of scoring a sentence of n words: the LSTMs, the layers around them, arcs, and labels of every arc."""
+def flops_per_word(parser: Parser, n: int, labels: bool = True) -> float:
+    """Of scoring a sentence of n words: the LSTMs, the layers around them, arcs, and labels of all arcs in decoding."""
     network, s = parser.network, parser.config.network
     sizes = [weight.numel() for name, weight in network.named_parameters() if "weight" in name and "table" not in name]
     words = network.encoder.words.weight.numel()
     layers = sum(sizes) - words - (network.encoder.tags.weight.numel() if network.encoder.tags is not None else 0)
     arcs = (s.arc_size + 1) * (s.arc_size + 1 + n + 1)
-    labels = len(parser.vocab.labels) * (s.label_size + 1) * (s.label_size + 1 + n + 1)
-    return 2.0 * (layers + arcs + labels)
+    named = len(parser.vocab.labels) * (s.label_size + 1) * (s.label_size + 1 + n + 1) if labels else 0
+    return 2.0 * (layers + arcs + named)
 
 
 def fresh(preset: str, device: torch.device, trees: Sequence[Dependencies]) -> Parser:

@@ -8,6 +8,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from discotree import config
 from discotree.batch import HEAD, IGNORED, LABEL, Batch
@@ -51,11 +52,10 @@ class Decoder(nn.Module):
         words = words * inside  # nothing stands beyond the end
         x = words + nn.functional.pad(words, (0, 0, 1, 0))[:, :n] + nn.functional.pad(words, (0, 0, 0, 1))[:, 1:]
         x = drop_features(x, self.dropout, self.training)
-        cell = self.start(summary)[None]  # (1, B, size)
-        sizes = torch.full((n,), len(x))  # every step has all sentences: what comes after an end changes nothing
-        data = x.transpose(0, 1).flatten(0, 1)
-        output, _ = run_lstm(self.lstm, data, sizes, self.recurrent_dropout, (cell.tanh(), cell))
-        return output.view(n, len(x), -1).transpose(0, 1)
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        cell = self.start(summary)[packed.sorted_indices][None]  # (1, B, size)
+        output, _ = run_lstm(self.lstm, packed.data, packed.batch_sizes, self.recurrent_dropout, (cell.tanh(), cell))
+        return pad_packed_sequence(packed._replace(data=output), batch_first=True)[0]
 
 
 class Network(nn.Module):

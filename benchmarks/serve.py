@@ -1,0 +1,132 @@
+"""How many requests a server answers, how long they take, and whether it grows.
+
+    python benchmarks/serve.py MODEL [--seconds 10] [--requests 10000] [--clients 1,16,128] [--device cpu]
+
+Starts `discotree serve` in a process of its own, on loopback, with and without parsing together what comes at the same
+time. Every client is a connection that sends a sentence, waits for its tree as JSON, and sends the next. The sentences
+are those below, 4 to 22 words. The resident memory is that of the server process, once it has answered a hundred
+requests, and after so many more.
+"""
+
+import argparse
+import http.client
+import itertools
+import json
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+SENTENCES = [
+    "Dat is zo .",
+    "Zij heeft het boek gelezen .",
+    "Wie denk je dat de prijs wint ?",
+    "Gisteren heeft hij haar niet willen zien .",
+    "De man die daar woont , komt uit Amsterdam .",
+    "Het is niet duidelijk wat de regering daar volgend jaar aan wil doen .",
+    "Volgens de minister zal de nieuwe wet , die in maart wordt behandeld , nog dit jaar worden ingevoerd .",
+]
+WARM = 100  # requests before anything is measured
+MEMORY_CLIENTS = 16
+
+
+class Measured(NamedTuple):
+    rate: float  # requests a second
+    median: float  # milliseconds
+    slowest: float  # the 99th percentile
+    refused: int
+
+
+@contextmanager
+def server(model: str, device: str, batching: bool) -> Iterator[tuple[str, int]]:
+    """Address and process id of a server."""
+    flag = "--batching" if batching else "--no-batching"
+    command = [sys.executable, "-m", "discotree", "serve", "--model", model, "--port", "0", flag]
+    process = subprocess.Popen(
+        [*command, "--device", device], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert process.stdout is not None
+        address = urlsplit(process.stdout.readline().strip()).netloc
+        if not address:
+            raise SystemExit("the server did not start: try discotree serve yourself")
+        yield address, process.pid
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+
+def load(address: str, clients: int, seconds: float = float("inf"), requests: float = float("inf")) -> Measured:
+    """Let clients ask for some time, or so many times."""
+    numbers = itertools.count()
+    took: list[float] = []
+    refused: list[int] = []
+    start = time.perf_counter()
+
+    def client() -> None:
+        connection = http.client.HTTPConnection(address, timeout=120)
+        while (number := next(numbers)) < requests and time.perf_counter() - start < seconds:
+            body = json.dumps({"tokens": SENTENCES[number % len(SENTENCES)].split()})
+            begin = time.perf_counter()
+            connection.request("POST", "/api/parse", body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            response.read()
+            if response.status == http.client.OK:
+                took.append(time.perf_counter() - begin)
+            else:
+                refused.append(response.status)
+        connection.close()
+
+    threads = [threading.Thread(target=client) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    percentiles = statistics.quantiles(took, n=100, method="inclusive") if len(took) > 1 else [0.0] * 99
+    elapsed = time.perf_counter() - start
+    return Measured(len(took) / elapsed, 1000 * percentiles[49], 1000 * percentiles[98], len(refused))
+
+
+def resident(process: int) -> float:
+    """MiB of memory."""
+    (line,) = [line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--seconds", type=float, default=10, help="for every line of the table")
+    parser.add_argument("--requests", type=int, default=10_000, help="between the two looks at the memory; 0: none")
+    parser.add_argument("--clients", default="1,16,128")
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args()
+    alone: dict[int, Measured] = {}
+    print(f"{'':12}{'clients':>8}{'requests/s':>12}{'median ms':>11}{'99 % ms':>10}{'refused':>9}{'× alone':>9}")
+    for batching in (False, True):
+        with server(options.model, options.device, batching) as (address, process):
+            load(address, 4, requests=WARM)
+            for clients in map(int, options.clients.split(",")):
+                found = load(address, clients, options.seconds)
+                first = alone.setdefault(clients, found)
+                print(
+                    f"{'together' if batching else 'one by one':12}{clients:8}{found.rate:12.1f}{found.median:11.0f}"
+                    f"{found.slowest:10.0f}{found.refused:9}{found.rate / first.rate:9.2f}",
+                    flush=True,
+                )
+            if batching and options.requests:
+                before = resident(process)
+                found = load(address, MEMORY_CLIENTS, requests=options.requests)
+                after = resident(process)
+                print(f"memory: {before:.0f} MiB, after {options.requests:,} more requests {after:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
