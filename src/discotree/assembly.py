@@ -100,6 +100,15 @@ class Assembler:
         finished: list[list[Node | int]] = [[]] * len(words)  # mostly one part; several where a root label dissolved
         loose = [1.0] * len(words)  # of the arcs inside these parts that no node has counted yet
         for position in reversed(order):
+            token = words[position]
+            tag = tags[position] if tags else token.tag
+            morph = morphs[position] if morphs else token.morph
+            is_root = heads[position] == DUMMY_ROOT
+            if not below[position] and not (chains and chains[position]) and not is_root:  # most words
+                finished[position] = [position]
+                role = functions[position] if functions else token.function
+                words[position] = Token(token.form, tag, token.lemma, morph, role)
+                continue
             spine: list[tuple[str, Sequence[int], float]] = []  # from bottom to top: label, what joins there, how sure
             if chains and chains[position]:
                 spine = [(label, (), said.unaries[position]) for label in reversed(chains[position])]
@@ -113,25 +122,15 @@ class Assembler:
                     spine.append((chain[-1], joining, product))
                     spine += [(label, (), product) for label in chain[-2::-1]]
                     product, joining = 1.0, []
-            token = words[position]
-            tag = tags[position] if tags else token.tag
             above = [label for label, _, _ in spine]
-            top = NONE
-            if heads[position] != DUMMY_ROOT:
-                top = functions[position] if functions else NONE
-            elif position == order[0]:
+            if position == order[0]:
                 above.append(root)
             roles = [NONE] * (len(spine) + 1)
             if functions is not None:
                 roles = [usual.get(f"{up} {down}", NONE) for up, down in zip(above, (tag, *above), strict=False)]
-                roles.append(top)
-            words[position] = Token(
-                token.form,
-                tag,
-                token.lemma,
-                morphs[position] if morphs else token.morph,
-                token.function if functions is None else roles[0],
-            )
+                roles.append(NONE if is_root else functions[position])
+            role = token.function if functions is None else roles[0]
+            words[position] = Token(token.form, tag, token.lemma, morph, role)
             for (label, joined, value), role in zip(spine, roles[1:], strict=False):
                 for dependent in joined:
                     parts += finished[dependent]

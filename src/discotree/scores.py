@@ -55,8 +55,9 @@ class Scores:
         step = max(1, CHUNK // max(1, b * count * max(columns, self.heads.shape[2])))
         for row in range(0, n, step):
             features = torch.einsum("bnk,lkm->bnlm", self.dependents[:, row : row + step], self.bilinear)
-            scores = torch.einsum("bnlm,bhm->bnhl", features, self.heads).float().log_softmax(-1)
-            best[:, row : row + step], which[:, row : row + step] = scores.topk(k, -1)
+            scores = torch.einsum("bnlm,bhm->bnhl", features, self.heads).float()
+            values, which[:, row : row + step] = scores.topk(k, -1) if k > 1 else scores.max(-1, keepdim=True)
+            best[:, row : row + step] = values - scores.logsumexp(-1, keepdim=True)
         return best, which
 
 
