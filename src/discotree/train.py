@@ -151,7 +151,7 @@ def attachment(parser: Parser, corpus: Corpus, way: config.Decoding | None = Non
 
     While training, heads are decoded exactly whatever the recipe says: it is the cheapest way.
     """
-    right = {"las": 0, "uas": 0, **dict.fromkeys(parser.vocab.outputs, 0)}
+    right = {"las": 0, "uas": 0, **dict.fromkeys(parser.network.small, 0)}
     for sentences, scores in parser.scores(corpus):
         decoded = parser.decode(scores, way or config.Decoding())
         gold = {name: values.numpy() for name, values in corpus.batch(sentences).gold.items()}
