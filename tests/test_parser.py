@@ -139,7 +139,7 @@ def test_a_model_that_looks_at_tags_must_be_given_them():
     with pytest.raises(ModelError, match="looks at tags: 20 sentences were given 0 rows"):
         parser.parse_tokens(WORDS)
     for wrong in (tags[:-1], [tags[1], tags[0], *tags[2:]], [tags[0][:-1], *tags[1:]]):
-        with pytest.raises(ModelError, match="20 sentences were given 19 rows|words but [0-9]+ tags"):
+        with pytest.raises(ModelError, match=r"20 sentences were given 19 rows|words but [0-9]+ tags"):
             parser.parse_tokens(WORDS, wrong)
     assert parser.parse_tokens([]) == []
     given = parser.parse_tokens(WORDS, tags)
@@ -147,6 +147,21 @@ def test_a_model_that_looks_at_tags_must_be_given_them():
     assert [tree.confidence for tree in given] != [tree.confidence for tree in others]
     unheard = parser.parse_tokens(WORDS, [["unheard of"] * len(row) for row in tags])
     assert len(unheard) == len(TREES)
+
+
+def test_tags_that_were_looked_at_come_back():
+    parser = parser_of(tags="gold")
+    assert "tag" in parser.vocab.outputs
+    tags = [["given"] * len(words) for words in WORDS[:3]]
+    for tree in parser.parse_tokens(WORDS[:3], tags):
+        assert {token.tag for token in tree.tokens} == {"given"}
+
+
+def test_the_best_trees_differ(parser):
+    for words in (WORDS[0][:1], WORDS[0], WORDS[1][:2]):
+        trees = parser.k_best(words, 6)
+        assert len(set(trees)) == len(trees)
+        assert [tree.confidence for tree in trees] == sorted((tree.confidence for tree in trees), reverse=True)
 
 
 def test_a_model_that_does_not_look_at_tags_does_not_care_about_them(parser):

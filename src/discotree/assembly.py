@@ -73,7 +73,9 @@ class Assembler:
     because a fast parser spends much of its time here.
     """
 
-    def __init__(self, vocab: Vocab) -> None:
+    def __init__(self, vocab: Vocab, keeps_tags: bool = False) -> None:
+        """``keeps_tags``: those that the words come with stay, whatever is predicted."""
+        self.keeps_tags = keeps_tags
         self.root = vocab.root
         self.levels = [split_level(label, vocab.root) for label in vocab.labels.symbols]
         self.names = {head: alphabet.symbols for head, alphabet in vocab.outputs.items()}
@@ -92,6 +94,8 @@ class Assembler:
         arcs that end at it. Arcs count with the labels that were decided for them, also where others outvoted them.
         """
         tags, morphs, functions = (self._said(said, head) for head in ("tag", "morph", "function"))
+        if self.keeps_tags:
+            tags = None
         chains = [self.unaries[k] for k in said.small["unary"]] if "unary" in said.small else None
         heads, root, usual = said.heads, self.root, self.head_functions
         below, order = _downwards(heads)

@@ -40,6 +40,8 @@ MEAN_WORDS = 20  # of a sentence
 MOST_WORDS = 1000  # of a sentence: a longer one is parsed in parts
 LAST_WORDS = frozenset(".?!;:…")  # where such a sentence is best cut
 
+MOST_CANDIDATES = 16  # labelled dependencies that are looked at for every tree of k_best
+
 notices = logging.getLogger("discotree")
 
 Sentence = str | Sequence[str] | Sequence[Token] | Tree
@@ -68,7 +70,7 @@ class Parser:
         if self.device.type != "meta":
             self.network.to(self.device)
         self.levels = torch.tensor(vocab.levels)
-        self.assembler = Assembler(vocab)
+        self.assembler = Assembler(vocab, keeps_tags=self.has_tags)
 
     def settle(self, device: str | torch.device) -> None:
         """Where the network is, and how much it takes at once there."""
@@ -127,17 +129,25 @@ class Parser:
         return [Token(word) if isinstance(word, str) else word for word in sentence]
 
     def k_best(self, sentence: Sentence, k: int) -> list[Tree]:
-        """The k most probable trees of a sentence, the best first, with their probabilities as confidence."""
+        """The k most probable trees of a sentence, the best first, with their probabilities as confidence.
+
+        Different labels may mean the same tree: then it has the probability of the best of them.
+        """
         tokens = self.tokens(sentence)
         if not tokens:
             raise ModelError("the sentence has no words")
         if len(tokens) > MOST_WORDS:
             raise ModelError(f"a sentence of {len(tokens)} words is too long for several trees: at most {MOST_WORDS}")
         tags = [[token.tag for token in tokens]] if self.has_tags else []
-        with torch.inference_mode():
-            ((_, scores),) = self.scores(Corpus([tokens], self.forms(), tags))
-            decisions = list(of_candidates(k_best(scores, k)[0], scores))
-        return [self.assembler.tree(tokens, said) for said in decisions]
+        ((_, scores),) = self.scores(Corpus([tokens], self.forms(), tags))
+        wanted = k
+        while True:
+            with torch.inference_mode():
+                decisions = list(of_candidates(k_best(scores, wanted)[0], scores))
+            trees = dict.fromkeys(self.assembler.tree(tokens, said) for said in decisions)
+            if len(trees) >= k or len(decisions) < wanted or wanted >= MOST_CANDIDATES * k:
+                return list(trees)[:k]
+            wanted *= 2
 
     def parse_tokens(
         self,
