@@ -6,10 +6,14 @@ READY := $(VENV)/.ready
 
 .PHONY: demo test check clean
 
+GOLD := src/discotree/samples/dutch.discbracket
+
 demo: $(READY)
-	$(BIN)/discotree convert tests/data/figure1.export - --to discbracket
-	$(BIN)/discotree convert tests/data/figure1.export - --to conllu --heads negra
-	$(BIN)/discotree stats tests/data/figure1.export
+	$(BIN)/discotree parse "Ik heb het hem niet kunnen zeggen." --model nl --output draw
+	$(BIN)/discotree parse "Darüber hat er nie ein Wort verloren." --model de --output draw
+	$(BIN)/discotree parse "The mice that we analyzed were fed a normal diet." --model en --output draw
+	$(BIN)/discotree models
+	$(BIN)/discotree parse $(GOLD) --model nl --output discbracket | $(BIN)/discotree evaluate $(GOLD) -
 
 test: check
 	$(BIN)/pytest --numprocesses auto
@@ -22,7 +26,7 @@ check: $(READY)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable ".[train]" --group dev
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable ".[train,web]" --group dev
 	touch $@
 
 clean:

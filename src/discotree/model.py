@@ -47,10 +47,9 @@ class Decoder(nn.Module):
 
     def forward(self, vectors: Tensor, summary: Tensor, lengths: Tensor) -> Tensor:
         words = vectors[:, 1:]
-        n = words.shape[1]
-        inside = (torch.arange(n) < lengths[:, None]).to(words.device)[..., None]
-        words = words * inside  # nothing stands beyond the end
-        x = words + nn.functional.pad(words, (0, 0, 1, 0))[:, :n] + nn.functional.pad(words, (0, 0, 0, 1))[:, 1:]
+        x = words.clone()
+        x[:, 1:] += words[:, :-1]
+        x[:, :-1] += words[:, 1:]  # beyond the end of a sentence there are zeros
         x = drop_features(x, self.dropout, self.training)
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         cell = self.start(summary)[packed.sorted_indices][None]  # (1, B, size)
