@@ -34,7 +34,7 @@ SENTENCES = [
     "Volgens de minister zal de nieuwe wet , die in maart wordt behandeld , nog dit jaar worden ingevoerd .",
 ]
 WARM = 100  # requests before anything is measured
-MEMORY_CLIENTS = 16
+MEMORY_CLIENTS = 64
 
 
 class Measured(NamedTuple):

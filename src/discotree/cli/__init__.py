@@ -15,6 +15,7 @@ from discotree.cli.draw import draw
 from discotree.cli.evaluation import evaluate
 from discotree.cli.models import models
 from discotree.cli.parse import parse
+from discotree.cli.serve import serve
 from discotree.cli.training import tag, train
 from discotree.cli.treebanks import convert, stats
 from discotree.errors import DiscotreeError
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Discontinuous constituent trees: parse text, train parsers; convert, count and compare treebanks.",
 )
-for command in (parse, models, convert, stats, evaluate, draw, train, tag):
+for command in (parse, models, convert, stats, evaluate, draw, serve, train, tag):
     app.command()(command)
 
 

@@ -1,0 +1,61 @@
+"""Trees as what a client asked for: records, pictures, documents, treebank files."""
+
+from collections.abc import Sequence
+
+from discotree.draw import draw_arcs, draw_comparison, draw_comparison_text, draw_svg, draw_text
+from discotree.draw.latex import latex_document
+from discotree.heads import HeadRules
+from discotree.integrations.web.limits import Refused
+from discotree.integrations.web.schemas import DrawRequest
+from discotree.tree import Tree
+from discotree.treebank import FORMATS
+from discotree.treebank.conllu import write_conllu
+
+MEDIA = {
+    "json": "application/json",
+    "svg": "image/svg+xml",
+    "arcs": "image/svg+xml",
+    "latex": "application/x-tex",
+    "tigerxml": "application/xml",
+    "alpino": "application/xml",
+}
+PLAIN_TEXT = "text/plain; charset=utf-8"
+
+
+def media_type(output: str) -> str:
+    return MEDIA.get(output, PLAIN_TEXT)
+
+
+def written(trees: Sequence[Tree], output: str, rules: HeadRules) -> str:
+    """Trees in a treebank format, or as one drawing or document."""
+    if output in ("svg", "arcs"):
+        if len(trees) != 1:
+            raise Refused(422, f"a picture holds one tree, and there are {len(trees)}: ask for json and draw each")
+        return draw_svg(trees[0]) if output == "svg" else draw_arcs(trees[0].dependencies(rules))
+    if output == "latex":
+        return latex_document(trees)
+    if output == "text":
+        return "".join([f"{tree.id}\n{draw_text(tree)}\n\n" for tree in trees])
+    if output == "conllu":
+        return "".join(write_conllu(trees, rules))
+    return "".join(FORMATS[output].write(trees))
+
+
+def drawn(tree: Tree, against: Tree | None, request: DrawRequest, rules: HeadRules) -> str:
+    """One tree, or the difference of two, the way the request wants it."""
+    output, functions, theme, style = request.output, request.functions, request.theme, request.style
+    if against is not None:
+        if output == "svg":
+            return draw_comparison(tree, against, functions=functions, theme=theme, style=style)
+        if output == "text":
+            return draw_comparison_text(tree, against, functions=functions)
+        raise Refused(422, f"two trees cannot be compared as {output}, only as svg or text")
+    if output == "svg":
+        return draw_svg(tree, functions=functions, theme=theme, style=style)
+    if output == "arcs":
+        return draw_arcs(tree.dependencies(rules), theme=theme, style=style)
+    if output == "latex":
+        return latex_document([tree], functions=functions)
+    if output == "text":
+        return draw_text(tree, functions=functions) + "\n"
+    return written([tree], output, rules)

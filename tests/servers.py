@@ -1,0 +1,29 @@
+"""A real server in a thread of this process, and a client for it."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from discotree.integrations.web.server import listen
+
+
+@contextmanager
+def serving(app: FastAPI) -> Iterator[httpx.Client]:
+    """Serve on a free port while the block runs."""
+    with listen("127.0.0.1", 0) as bound:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
+        thread = threading.Thread(target=server.run, args=([bound],))
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.01)
+            with httpx.Client(base_url=f"http://127.0.0.1:{bound.getsockname()[1]}", timeout=30) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()
