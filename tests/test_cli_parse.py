@@ -379,7 +379,7 @@ class Fragile(Worker):
     """One that cannot bear giants."""
 
     def analyse(self, sentences: Sequence[Sentence]) -> list[list[dt.Tree]]:
-        if any(sentence.tokens[0].form == "Riese" for sentence in sentences):
+        if any(sentence.words[0] == "Riese" for sentence in sentences):
             raise RuntimeError("out of memory\nand much more")
         return super().analyse(sentences)
 
@@ -390,7 +390,7 @@ def test_a_sentence_that_the_parser_cannot_bear_does_not_take_the_others_along(
     stream = io.BytesIO()
     run = _Run(Stream(stream, ""), Fragile(Job(str(model), "cpu", None, 0, "discbracket")), 1, 4)
     words = [*"abcde", "Riese", *"fgh", "Riese"]
-    run(iter([Sentence(str(k), [dt.Token(word)], f"file:{k}") for k, word in enumerate(words, 1)]), Bar())
+    run(iter([Sentence(str(k), [word], f"file:{k}") for k, word in enumerate(words, 1)]), Bar())
     assert run.sink.counts == Counts(10, 8, 2)
     said = [f"discotree: file:{line}: out of memory" for line in (6, 10)]
     assert capsys.readouterr().err.splitlines() == said

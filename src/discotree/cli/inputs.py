@@ -12,7 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Literal, cast
 
 from discotree.errors import TreebankError
@@ -36,9 +36,16 @@ class Sentence:
     """Words to parse. ``places`` are (start, end) in the text, where there was one; ``where`` is what errors name."""
 
     id: str
-    tokens: list[Token]
+    words: list[str]
     where: str
-    places: tuple[tuple[int, int], ...] = ()
+    places: list[tuple[int, int]] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> list[Token]:
+        if self.tags:
+            return [Token(word, tag) for word, tag in zip(self.words, self.tags, strict=True)]
+        return [Token(word) for word in self.words]
 
 
 Sentences = Iterator[Sentence | TreebankError]
@@ -163,8 +170,8 @@ def _of_pieces(pieces: _Pieces, kind: str | None, language: str) -> Sentences:
         line = pieces.line(words[0].start)
         damaged = next((word for word in words if not word.form.isascii() and _UNDECODABLE.search(word.form)), None)
         if damaged is None:
-            places = tuple([(word.start, word.end) for word in words])
-            yield Sentence(str(number), [Token(word.form) for word in words], f"{pieces.name}:{line}", places)
+            forms, places = [word.form for word in words], [(word.start, word.end) for word in words]
+            yield Sentence(str(number), forms, f"{pieces.name}:{line}", places)
         else:
             byte = ord(_UNDECODABLE.findall(damaged.form)[0]) & 0xFF
             message = f"sentence {number}: byte {byte:#04x} is not {pieces.encoding}; --errors replace takes it as �"
@@ -178,8 +185,8 @@ def _of_treebank(path: str, format: str | None, encoding: str | None, tags: bool
     for tree in read(path, format, encoding=encoding, on_error=errors.append):
         yield from errors
         errors.clear()
-        tokens = [Token(token.form, token.tag) if tags else Token(token.form) for token in tree.tokens]
-        yield Sentence(str(tree.id), tokens, f"{name}: sentence {tree.id}")
+        kept = [token.tag for token in tree.tokens] if tags else []
+        yield Sentence(str(tree.id), list(tree.words), f"{name}: sentence {tree.id}", tags=kept)
     yield from errors
 
 

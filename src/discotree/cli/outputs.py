@@ -72,9 +72,10 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _tokens(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    places = sentence.places or [()] * len(sentence.tokens)
-    for token, place in zip(sentence.tokens, places, strict=True):
-        yield {"form": token.form} | dict(zip(("start", "end"), place, strict=False))
+    if not sentence.places:
+        yield from ({"form": form} for form in sentence.words)
+    for form, (start, end) in zip(sentence.words, sentence.places, strict=False):
+        yield {"form": form, "start": start, "end": end}
 
 
 def _analysis(tree: Tree) -> dict[str, Any]:
