@@ -20,6 +20,7 @@ from servers import serving
 
 import discotree as dt
 from discotree.integrations.web import Limits
+from discotree.integrations.web.guard import LOOPBACK
 from discotree.integrations.web.server import application
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -38,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with_card(saved_model(folder / "de"), CARD | {"name": "de"})
     saved_model(folder / "other")
     names = [str(folder / name) for name in ("de", "other")]
-    with serving(application(names, "cpu", "127.0.0.1", True, Limits())) as client:
+    with serving(application(names, "cpu", LOOPBACK, True, Limits())) as client:
         yield client
 
 

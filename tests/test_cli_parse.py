@@ -31,6 +31,7 @@ from discotree.cli.outputs import OUTPUTS
 from discotree.cli.parse import _Run
 from discotree.cli.windows import Job, Worker
 from discotree.errors import DiscotreeError
+from discotree.text.streams import BLOCK, lines_of
 
 HEAVY = ("torch", "numpy")
 LINES = [" ".join(tree.words) for tree in TREES]
@@ -717,6 +718,58 @@ def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
     assert (tmp_path / "out.txt").read_bytes() == cli(*options, stdin="\n".join(MANY)).out
 
 
+def test_ctrl_c_ends_all_processes_at_once(start: Callable[..., "subprocess.Popen[bytes]"], tmp_path: Path) -> None:
+    process = start("--input", "tokens", "-o", "out.txt", "--output", "discbracket", "--workers", "2")
+    assert process.stdin is not None
+    process.stdin.write("".join(f"{line}\n" for line in LINES * 500).encode())
+    wait_for(tmp_path / "out.txt.progress", 64)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert time.monotonic() - began < 10
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert b"--resume goes on" in said
+
+
+def test_a_file_that_cannot_take_its_name_is_said_and_kept(cli: Cli, tmp_path: Path) -> None:
+    def in_the_way(*_: object) -> None:
+        raise PermissionError(13, "somebody has it open")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "replace", in_the_way)
+        done = cli("-", "--input", "tokens", "-o", "out.txt", stdin="\n".join(LINES))
+    assert done.code == 1
+    assert "the same command with --resume goes on" in done.err
+    assert cli("-", "--input", "tokens", "-o", "out.txt", "--resume", stdin="\n".join(LINES)).code == 0
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == len(LINES)
+
+
+def test_an_encoding_is_that_of_files_not_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes("café .".encode("latin-1"))
+    for source in ("café .", "in.txt"):
+        done = cli(source, "--input", "tokens", "--encoding", "latin-1", "--output", "json")
+        assert [token["form"] for token in done.records[0]["tokens"]] == ["café", "."]
+
+
+def test_a_reader_who_leaves_is_no_error(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
+    process = start("--input", "tokens", "--output", "discbracket")
+    assert process.stdout is not None
+    feed(process, LINES[:1])
+    process.stdout.readline()
+    process.stdout.close()
+    feed(process, LINES[1:3])
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_nothing_is_packed_as_nothing(cli: Cli, tmp_path: Path, suffix: str) -> None:
+    assert cli("-", "--input", "tokens", "-o", f"out.txt{suffix}", stdin="").code == 0
+    unpack = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}[suffix]
+    assert unpack((tmp_path / f"out.txt{suffix}").read_bytes()) == b""
+
+
 def test_a_conversation_through_pipes(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
     """Every answer comes before the next question; then Ctrl-C."""
     process = start("--input", "lines", "--output", "json")
@@ -740,3 +793,27 @@ def test_places_know_their_lines() -> None:
     for place, character in enumerate(text):
         if character in "abcyzq\u2028\u00a0":
             assert pieces.line(place) == text.count("\n", 0, place) + 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n"])
+@pytest.mark.parametrize("kind", ["text", "lines", "tokens"])
+def test_lines_may_end_as_on_any_system(cli: Cli, kind: str, end: str) -> None:
+    lines = ["ÜBERSCHRIFT", "", "Es kam nichts .", "", "Wir lachen caf\xe9", "", "", "Ende ."]
+    done = cli("-", "--input", kind, "--output", "json", stdin=end.join(lines).encode())
+    assert done.code == 0
+    text = end.join(lines)
+    assert [[text[token["start"] : token["end"]] for token in record["tokens"]] for record in done.records] == [
+        line.split() for line in lines if line
+    ]
+    damaged = end.join(lines).encode().replace(b"\xc3\xa9", b"\xe9")
+    assert "<stdin>:5: sentence 3: byte 0xe9" in cli("-", "--input", kind, stdin=damaged).err
+
+
+def test_a_line_end_may_be_cut_in_two() -> None:
+    for end in ("\r\n", "\r"):
+        text = f"{'x' * (BLOCK - 1)}{end}y{end}{end}z"
+        pieces = _Pieces(io.BytesIO(text.encode()), "name", "utf-8", "strict")
+        lines = list(lines_of(pieces))
+        assert [line.strip() for line in lines] == ["x" * (BLOCK - 1), "y", "", "z"]
+        assert sum(map(len, lines)) == len(text)
+        assert [pieces.line(text.index(letter)) for letter in "xyz"] == [1, 2, 4]

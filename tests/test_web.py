@@ -34,11 +34,11 @@ from discotree.integrations.web import Limits, create_app
 from discotree.integrations.web import app as app_module
 from discotree.integrations.web.batching import Batcher, Manner
 from discotree.integrations.web.desk import THREADS, Desk
-from discotree.integrations.web.guard import HEADERS, is_loopback
+from discotree.integrations.web.guard import HEADERS, LOOPBACK, is_loopback
 from discotree.integrations.web.limits import Refused
 from discotree.integrations.web.records import record_of, tree_of
 from discotree.integrations.web.schemas import OUTPUTS, Record, Upload
-from discotree.integrations.web.server import application, listen
+from discotree.integrations.web.server import application, listen, names_of
 from discotree.integrations.web.uploads import Meter, read_leniently, read_one, read_strictly
 from discotree.tree import Token, Tree
 
@@ -66,7 +66,7 @@ def parsers(folder: Path) -> dict[str, dt.Parser]:
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[httpx.Client]:
     names = [str(folder / name) for name in ("xx", "tags", "mute")]
-    with serving(application(names, "cpu", "127.0.0.1", True, LIMITS)) as client:
+    with serving(application(names, "cpu", LOOPBACK, True, LIMITS)) as client:
         yield client
 
 
@@ -347,7 +347,7 @@ def test_a_short_request_does_not_wait_for_a_long_one(together: Submit, watched:
 
 def test_only_requests_of_one_manner_go_together_and_nobody_starves(together: Submit, watched: Watched) -> None:
     greedy, several = Manner("greedy"), Manner(None, 2)
-    requests = [tokens(*["a"] * 900), tokens("b"), tokens("c"), tokens("d")]
+    requests = [tokens(*["a"] * 900), tokens("b"), tokens("c"), [[Token("d"), Token("e")]]]
     answers = together(*requests, manners=[EXACT, greedy, EXACT, several])
     assert len(answers[3].result(20)[0]) == 2
     assert [len(future.result(20)) for future in answers[:3]] == [900, 1, 1]
@@ -823,9 +823,9 @@ def test_loopback_addresses_are_known() -> None:
 
 def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
     with pytest.raises(dt.ModelError, match="two models 'xx'"):
-        application([str(folder / "xx"), f"{folder}/./xx"], "cpu", "127.0.0.1", True, LIMITS)
+        application([str(folder / "xx"), f"{folder}/./xx"], "cpu", LOOPBACK, True, LIMITS)
     with pytest.raises(dt.ModelError, match="there is no model"):
-        application(["nowhere"], "cpu", "127.0.0.1", True, LIMITS)
+        application(["nowhere"], "cpu", LOOPBACK, True, LIMITS)
     with pytest.raises(dt.ModelError, match="needs a model"):
         create_app({})
 
@@ -834,12 +834,12 @@ def test_without_a_name_all_bundled_models_are_served(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundled, "MODELS", folder)
-    service = application([], "cpu", "127.0.0.1", True, LIMITS).state.service
+    service = application([], "cpu", LOOPBACK, True, LIMITS).state.service
     assert list(service.parsers) == ["mute", "tags", "xx"]
     service.close()
     monkeypatch.setattr(bundled, "MODELS", tmp_path)
     with pytest.raises(dt.ModelError, match="no models come with this discotree"):
-        application([], "cpu", "127.0.0.1", True, LIMITS)
+        application([], "cpu", LOOPBACK, True, LIMITS)
 
 
 def test_the_command_serves_until_it_is_stopped(folder: Path) -> None:
@@ -885,3 +885,13 @@ def test_a_missing_package_is_said_with_its_extra(
         main()
     assert ended.value.code == 1
     assert "pip install 'discotree[web]'" in capsys.readouterr().err
+
+
+def test_a_server_on_this_machine_answers_to_the_name_that_it_was_given():
+    for host in ("127.0.0.1", "127.0.0.2", "localhost"):
+        with listen(host, 0) as bound:
+            names = names_of(host, bound)
+            assert names is not None
+            assert {host, "localhost"} <= names
+    with listen("0.0.0.0", 0) as bound:
+        assert names_of("0.0.0.0", bound) is None

@@ -40,7 +40,8 @@ MEAN_WORDS = 20  # of a sentence
 MOST_WORDS = 1000  # of a sentence: a longer one is parsed in parts
 LAST_WORDS = frozenset(".?!;:…")  # where such a sentence is best cut
 
-MOST_CANDIDATES = 16  # labelled dependencies that are looked at for every tree of k_best
+MOST_WORDS_K = 200  # of a sentence of which several trees are wanted: each that is looked at takes its square
+MOST_CANDIDATES = 4  # labelled dependencies that are looked at for every tree of k_best
 
 notices = logging.getLogger("discotree")
 
@@ -136,8 +137,8 @@ class Parser:
         tokens = self.tokens(sentence)
         if not tokens:
             raise ModelError("the sentence has no words")
-        if len(tokens) > MOST_WORDS:
-            raise ModelError(f"a sentence of {len(tokens)} words is too long for several trees: at most {MOST_WORDS}")
+        if len(tokens) > MOST_WORDS_K:
+            raise ModelError(f"a sentence of {len(tokens)} words is too long for several trees: at most {MOST_WORDS_K}")
         tags = [[token.tag for token in tokens]] if self.has_tags else []
         ((_, scores),) = self.scores(Corpus([tokens], self.forms(), tags))
         wanted = k

@@ -28,6 +28,7 @@ Errors = Literal["strict", "replace"]
 
 BLANKS = " \t\r\n"  # what never belongs to a token; of other blanks it depends on the kind of input
 _UNDECODABLE = re.compile("[\udc80-\udcff]")  # how Python keeps bytes that are no characters
+_CARRIAGE_RETURNS = re.compile(r"\r+\n?")
 _FILE_NAME = re.compile(r"\S*(/\S+|\.\w{1,10})")
 
 
@@ -65,7 +66,7 @@ class Input:
         if source is None or source == STANDARD_STREAM:
             return cls(STANDARD_STREAM, kind or TEXT)
         if not os.path.exists(source):
-            return cls("<text>", kind or TEXT, os.fsencode(source))
+            return cls("<text>", kind or TEXT, source.encode("utf-8", "surrogateescape"))
         if kind is None:
             kind = guess_format(source)
             many = os.path.isdir(source) or is_archive(source)
@@ -96,7 +97,8 @@ class Input:
         """
         if self.is_treebank:
             return _of_treebank(self.name, self.kind, encoding, tags)
-        return self._of_text(language, encoding or "utf-8", errors, before_waiting)
+        encoding = "utf-8" if self.text is not None or not encoding else encoding
+        return self._of_text(language, encoding, errors, before_waiting)
 
     def _of_text(
         self, language: str, encoding: str, errors: Errors, before_waiting: Callable[[], None] | None
@@ -117,7 +119,7 @@ class _Pieces:
     """The text of a stream, line by line; very long lines in pieces. Knows on which line a place is.
 
     Bytes that make no sense come as lone surrogates, which no real text has, unless they are to be replaced. A byte
-    order mark at the beginning does not belong to the text.
+    order mark at the beginning does not belong to the text. Carriage returns that are line ends come as line feeds.
     """
 
     def __init__(self, stream: BinaryIO, name: str, encoding: str, errors: Errors) -> None:
@@ -126,34 +128,51 @@ class _Pieces:
         self.encoding = encoding
         self.decoder = codecs.getincrementaldecoder(encoding)("surrogateescape" if errors == "strict" else errors)
         self.starts: deque[tuple[int, int]] = deque()  # of the lines that are not blank: place and number
+        self.number = 1  # of the line that comes next, or goes on
 
     def __iter__(self) -> Iterator[str]:
-        place, line = 0, 1
-        is_first = is_start = True
-        while True:
+        place = 0
+        is_start = True
+        for text in self._decoded():
+            is_blank = not text.strip(BLANKS)
+            if is_start and not is_blank:
+                self.starts.append((place, self.number))
+            yield text
+            place += len(text)
+            is_end = text.endswith("\n")
+            self.number += is_end
+            is_start = is_end or (is_start and is_blank)
+
+    def _decoded(self) -> Iterator[str]:
+        is_first = True
+        waiting = ""  # a carriage return: what follows says whether it is a line end
+        raw = b" "
+        while raw:
             raw = self.stream.readline(BLOCK)
             try:
-                text = self.decoder.decode(raw, final=not raw)
+                text = waiting + self.decoder.decode(raw, final=not raw)
             except UnicodeDecodeError as error:  # of encodings that have no place for single bytes
-                raise TreebankError(f"this is not {self.encoding}: {error.reason}", self.name, line) from None
+                raise TreebankError(f"this is not {self.encoding}: {error.reason}", self.name, self.number) from None
             if is_first and text:
                 text = text.removeprefix(BYTE_ORDER_MARK)
                 is_first = False
-            is_blank = not text.strip(BLANKS)
-            if is_start and not is_blank:
-                self.starts.append((place, line))
-            yield text
-            if not raw:
-                return
-            place += len(text)
-            line += text.count("\n")
-            is_start = text.endswith("\n") or (is_start and is_blank)
+            waiting = ""
+            if "\r" in text:
+                if raw and text.endswith("\r"):
+                    text, waiting = text[:-1], "\r"
+                text = _CARRIAGE_RETURNS.sub(_line_ends, text)
+            yield from lines_of(text)
 
     def line(self, place: int) -> int:
         """The line of a place; asked for in ascending order only."""
         while len(self.starts) > 1 and self.starts[1][0] <= place:
             self.starts.popleft()
         return self.starts[0][1]
+
+
+def _line_ends(found: re.Match[str]) -> str:
+    """Carriage returns by themselves end lines on old Macs, and in what their spreadsheets write."""
+    return found[0] if found[0].endswith("\n") else "\n" * len(found[0])
 
 
 def _of_pieces(pieces: _Pieces, kind: str | None, language: str) -> Sentences:
@@ -190,6 +209,14 @@ def _of_treebank(path: str, format: str | None, encoding: str | None, tags: bool
     yield from errors
 
 
+class Unwritten(Exception):
+    """An OSError of the output, which is nothing that the input has to do with."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class _Patient(io.RawIOBase):
     """A stream that says when it has to wait for somebody to write more."""
 
@@ -202,7 +229,10 @@ class _Patient(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         if not select.select([self.descriptor], [], [], 0)[0]:
-            self.before_waiting()
+            try:
+                self.before_waiting()
+            except OSError as error:
+                raise Unwritten(error) from None
         data = os.read(self.descriptor, len(buffer))
         buffer[: len(data)] = data
         return len(data)

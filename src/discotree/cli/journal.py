@@ -79,8 +79,9 @@ class Stream:
             self.stream.close()
 
     def stop(self, end: str) -> str:
-        with suppress(OSError):  # it may be why we stop
-            self.finish(end)
+        if not self.stream.closed:
+            with suppress(OSError):  # it may be why we stop
+                self.finish(end)
         return f"{self.counts.written:,} sentences were written"
 
 
@@ -155,6 +156,10 @@ class File:
 
     def stop(self, end: str) -> str:
         """``FILE.part`` gets its end, too: a run that goes on cuts it off again."""
+        if self.notes.closed:
+            return f"{self.counts.written:,} sentences are in {self.path}, all that there are"
+        if self.stream.closed:
+            self.stream = open(self.part, "r+b", buffering=0)  # noqa: SIM115
         self._cut()
         if not self.counts.done:
             self.stream.close()
@@ -162,7 +167,8 @@ class File:
             self._forget()
             return "nothing was written"
         with suppress(OSError):  # a full disk may be why we stop
-            self._put(end)
+            if end:
+                self._put(end)
         self.stream.close()
         self.notes.close()
         return f"{self.counts.written:,} sentences are in {self.part}; the same command with --resume goes on"
@@ -174,7 +180,7 @@ class File:
 
     def _put(self, text: str) -> None:
         text = text if self.length else self.begin + text
-        data = self.pack(text.encode()) if text else b""
+        data = self.pack(text.encode())
         while data:
             data = data[self.stream.write(data) :]
         os.fsync(self.stream.fileno())

@@ -6,7 +6,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
@@ -15,7 +15,7 @@ import typer
 
 from discotree import bundled
 from discotree.cli.common import Bar, Encoding, err
-from discotree.cli.inputs import INPUTS, LINES, TEXT, Errors, Input, Sentences
+from discotree.cli.inputs import INPUTS, LINES, TEXT, Errors, Input, Sentences, Unwritten
 from discotree.cli.journal import Counts, File, Sink, Stream
 from discotree.cli.outputs import DRAW, OUTPUTS, PLAIN, Output, output_for
 from discotree.cli.training import INTERRUPTED
@@ -159,6 +159,7 @@ class _Run:
         self.most = most
         self.window: Window = []
         self.said = 0  # errors
+        self.lost = 0  # sentences that turned out to be impossible
         self.bar = Bar()
 
     def __call__(self, sentences: Sentences, bar: Bar) -> None:
@@ -167,15 +168,12 @@ class _Run:
             with bar:
                 rest = islice(sentences, self.sink.counts.done, None)
                 if self.workers > 1:
-                    for window, number, outcomes in side_by_side(self.worker.job, self.workers, self.windows(rest)):
-                        is_right = number == self.sink.counts.written + 1  # if all sentences before could be parsed
-                        self.put(outcomes if is_right else self.work(window))
+                    with closing(side_by_side(self.worker.job, self.workers, self.windows(rest))) as results:
+                        for window, number, outcomes in results:
+                            is_right = number == self.sink.counts.written + 1  # if all before could be parsed
+                            self.put(window, outcomes if is_right else self.work(window))
                 else:
-                    for sentence in rest:
-                        self.window.append(sentence)
-                        if len(self.window) >= self.size(self.sink.counts.done):
-                            self.flush()
-                    self.flush()
+                    self.one_by_one(rest)
             with _uninterrupted():
                 self.sink.finish(self.worker.form.end)
         except BrokenPipeError:
@@ -186,6 +184,17 @@ class _Run:
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped"
             err.print(f"discotree: {reason}; {said}", style="red", markup=False, soft_wrap=True)
             raise
+
+    def one_by_one(self, sentences: Sentences) -> None:
+        """Work on windows in this process."""
+        try:
+            for sentence in sentences:
+                self.window.append(sentence)
+                if len(self.window) >= self.size(self.sink.counts.done):
+                    self.flush()
+            self.flush()
+        except Unwritten as problem:
+            raise problem.error from None
 
     def size(self, done: int) -> int:
         """Of a window, when so many sentences are done."""
@@ -198,29 +207,30 @@ class _Run:
         for sentence in sentences:
             window.append(sentence)
             if len(window) >= self.size(done):
-                yield window, written + 1
+                yield window, written + 1 - self.lost
                 done += len(window)
                 written += sum(not isinstance(item, TreebankError) for item in window)
                 window = []
         if window:
-            yield window, written + 1
+            yield window, written + 1 - self.lost
 
     def flush(self) -> None:
         """Parse and write the sentences that have been read."""
         if self.window:
-            self.put(self.work(self.window))
+            self.put(self.window, self.work(self.window))
             self.window = []
 
     def work(self, window: Window) -> Outcomes:
         return self.worker(window, self.sink.counts.written + 1)
 
-    def put(self, outcomes: Outcomes) -> None:
+    def put(self, window: Window, outcomes: Outcomes) -> None:
         """Write what became of a window."""
         done, written, failed = self.sink.counts
         texts = [outcome for outcome in outcomes if isinstance(outcome, str)]
-        for outcome in outcomes:
+        for item, outcome in zip(window, outcomes, strict=True):
             if isinstance(outcome, Failure):
                 self.say(outcome.reason)
+                self.lost += not isinstance(item, TreebankError)
         counts = Counts(done + len(outcomes), written + len(texts), failed + len(outcomes) - len(texts))
         with _uninterrupted():
             self.sink.write("".join(texts), counts)

@@ -26,13 +26,13 @@ def serve(
 ) -> None:
     """Serve the web page and the HTTP API, on this machine only unless told otherwise."""
     with needed("web"):
-        from discotree.integrations.web.guard import is_loopback
         from discotree.integrations.web.limits import Limits
-        from discotree.integrations.web.server import application, listen, run
+        from discotree.integrations.web.server import application, listen, names_of, run
     bound = listen(host, port)
-    app = application(models or [], device, host, batching, Limits(seconds=seconds))
+    names = names_of(host, bound)
+    app = application(models or [], device, names, batching, Limits(seconds=seconds))
     name = f"[{host}]" if ":" in host else host
-    if not is_loopback(host):
+    if names is None:
         err.print(f"discotree: whoever reaches {host} may use this server, without a password", style="yellow")
 
     def ready() -> None:

@@ -8,19 +8,25 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
+from typing import TYPE_CHECKING
 
 from discotree import bundled
+from discotree.cli.common import show_warnings
 from discotree.cli.inputs import Sentence
 from discotree.cli.outputs import DRAW, JSON, Output, drawings, json_lines, treebank
 from discotree.config import Config, Method
 from discotree.errors import DiscotreeError, HeadRuleError, TreebankError
 from discotree.heads import HeadRules
 from discotree.tree import Tree
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 CANNOT = (DiscotreeError, RuntimeError, ValueError, MemoryError)  # what one sentence may do to the parser
 AHEAD = 2  # windows that wait for every process
@@ -123,20 +129,37 @@ class Worker:
 
 def side_by_side(
     job: Job, workers: int, windows: Iterable[tuple[Window, int]]
-) -> Iterator[tuple[Window, int, Outcomes]]:
+) -> Generator[tuple[Window, int, Outcomes], None, None]:
     """Work on windows, each with the number of its first sentence, in so many processes."""
     waiting: deque[tuple[Window, int, Future[Outcomes]]] = deque()
     threads = max(1, (os.cpu_count() or 1) // workers)
-    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, (job, threads)) as pool:
-        try:
-            for window, number in windows:
-                waiting.append((window, number, pool.submit(_work, window, number)))
-                while len(waiting) > AHEAD * workers or (waiting and waiting[0][2].done()):
-                    yield _outcome(*waiting.popleft())
-            while waiting:
+    context = get_context("spawn")
+    listening, alive = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, _begin, (job, threads, listening))
+    try:
+        for window, number in windows:
+            with _uninterrupted_children():
+                task = pool.submit(_work, window, number)
+            waiting.append((window, number, task))
+            while len(waiting) > AHEAD * workers or (waiting and waiting[0][2].done()):
                 yield _outcome(*waiting.popleft())
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        while waiting:
+            yield _outcome(*waiting.popleft())
+    except BaseException:
+        alive.close()  # nobody wants what they are still doing
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _uninterrupted_children() -> Iterator[None]:
+    """Processes that are started inside leave Ctrl-C to the one that starts them."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _outcome(window: Window, number: int, future: "Future[Outcomes]") -> tuple[Window, int, Outcomes]:
@@ -146,24 +169,31 @@ def _outcome(window: Window, number: int, future: "Future[Outcomes]") -> tuple[W
         raise DiscotreeError("a worker process has died: too many for the memory, or no device for all?") from None
 
 
-_worker: Worker
+_worker: Worker | DiscotreeError
 
 
-def _begin(job: Job, threads: int) -> None:
-    """What a new process does first. It leaves Ctrl-C to the one that started it, and ends when that one ends."""
+def _begin(job: Job, threads: int, listening: "Connection") -> None:
+    """What a new process does first. It ends when the one that started it closes the other end, or ends itself."""
     global _worker
-    import torch
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
-    torch.set_num_threads(threads)
-    _worker = Worker(job)
+    threading.Thread(target=_end_with, args=(listening,), daemon=True).start()
+    show_warnings()
+    try:
+        import torch
+
+        torch.set_num_threads(threads)
+        _worker = Worker(job)
+    except CANNOT as error:
+        _worker = DiscotreeError(f"a worker process cannot begin: {error}")
 
 
-def _end_with(parent: object) -> None:
-    parent.join()  # type: ignore[attr-defined]
+def _end_with(listening: "Connection") -> None:
+    with suppress(EOFError, OSError):
+        listening.recv()
     os._exit(1)
 
 
 def _work(window: Window, number: int) -> Outcomes:
+    if isinstance(_worker, DiscotreeError):
+        raise _worker
     return _worker(window, number)

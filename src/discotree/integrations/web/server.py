@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 BACKLOG = 512
 
 
-def application(models: Sequence[str], device: str, host: str, batching: bool, limits: Limits) -> FastAPI:
+def application(
+    models: Sequence[str], device: str, hosts: frozenset[str] | None, batching: bool, limits: Limits
+) -> FastAPI:
     """The application for some models; without a name, all that come with discotree."""
     names = models or bundled.names()
     if not names:
@@ -36,7 +38,6 @@ def application(models: Sequence[str], device: str, host: str, batching: bool, l
         parsers[short] = bundled.load(name, device)
         if (folder / CARD).exists():
             cards[short] = Card.read(folder / CARD)
-    hosts = LOOPBACK if is_loopback(host) else None
     return create_app(parsers, limits=limits, batching=batching, hosts=hosts, cards=cards)
 
 
@@ -52,6 +53,11 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server(address[:2], family=family, backlog=BACKLOG)
     except OSError as error:
         raise DiscotreeError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
+
+
+def names_of(host: str, bound: socket.socket) -> frozenset[str] | None:
+    """What a server that only this machine can reach may be called; None for one that others can reach."""
+    return LOOPBACK | {host.lower(), f"[{host.lower()}]"} if is_loopback(bound.getsockname()[0]) else None
 
 
 def run(app: FastAPI, bound: socket.socket, ready: Callable[[], None] = lambda: None) -> None:

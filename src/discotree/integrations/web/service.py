@@ -63,7 +63,8 @@ class Service:
         self.limits = limits
         self.cards = cards
         self.desk = Desk(limits, limits.desk)
-        self.counter = Desk(limits, limits.clients)  # for small things: drawing, and what parsing needs
+        self.counter = Desk(limits, limits.clients)  # for small things: what parsing needs
+        self.easel = Desk(limits, limits.clients)  # for pictures, which may take longer
         self.batchers = {
             name: Batcher(parser, limits.queued_words, batching, limits.retry) for name, parser in parsers.items()
         }
@@ -72,6 +73,7 @@ class Service:
     def close(self) -> None:
         self.desk.close()
         self.counter.close()
+        self.easel.close()
         for batcher in self.batchers.values():
             batcher.close()
 
@@ -122,6 +124,7 @@ class Service:
         if request.tokens is None and request.tags is not None:
             raise Refused(422, "tags need tokens")
         limits = self.limits
+        longest = limits.sentence_words_k if request.k else limits.sentence_words
         if (characters := sum(map(_characters, (request.text, request.tokens, request.tags)))) > limits.characters:
             many = f"{characters:,} characters are too many for one request"
             raise Refused(422, f"{many}: at most {limits.characters:,}")
@@ -136,9 +139,8 @@ class Service:
         for number, sentence in enumerate(found, 1):
             if not sentence.tokens:
                 raise Refused(422, f"sentence {number} has no words")
-            if len(sentence.tokens) > limits.sentence_words:
-                found_words = f"{len(sentence.tokens):,} words"
-                raise Refused(422, f"sentence {number} has {found_words}: at most {limits.sentence_words:,}")
+            if len(sentence.tokens) > longest:
+                raise Refused(422, f"sentence {number} has {len(sentence.tokens):,} words: at most {longest:,}")
         words = sum(len(sentence.tokens) for sentence in found)
         if words > limits.words:
             raise Refused(422, f"{words:,} words are too many for one request: at most {limits.words:,}")
@@ -209,7 +211,7 @@ class Service:
 
     async def draw(self, request: DrawRequest) -> Response:
         """One tree as a picture or in another format; or two trees and what differs."""
-        content = await self.counter(self._draw, request)
+        content = await self.easel(self._draw, request)
         return Response(content, media_type=outputs.media_type(request.output))
 
     def _draw(self, request: DrawRequest) -> bytes:
@@ -229,7 +231,8 @@ class Service:
             return read_one(given, self.limits)
         if len(given.tokens) > self.limits.sentence_words:
             raise Refused(413, f"{len(given.tokens):,} words are too many: at most {self.limits.sentence_words:,}")
-        if sum(len(phrase.positions) for phrase in given.constituents) > self.limits.positions:
+        inside = sum(len(phrase.positions) for phrase in given.constituents)
+        if inside > self.limits.positions or len(given.constituents) > self.limits.constituents:
             raise Refused(413, "there are too many constituents")
         tree = tree_of(given)
         if problem := oversize(tree, self.limits):
