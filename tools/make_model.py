@@ -92,19 +92,19 @@ def rounded(parser: Parser, bits: int) -> Parser:
     return copy
 
 
-def figures(parser: Parser, part: Part) -> dict[str, float]:
+def figures(parser: Parser, part: Part) -> dict[str, float | None]:
     found = scores_of(parser, part, corpus_of(part, parser.forms()), compare=False)
     values = {
         "f1": found["all"]["f1"],
         "discontinuous_f1": found["discontinuous"]["f1"],
         "exact": found["all"]["exact_match"],
-        "tags": found["attachment"]["tag"],
-        "functions": found["attachment"]["function"],
+        "tags": found["attachment"].get("tag"),
+        "functions": found["attachment"].get("function"),
     }
-    return {name: round(value or 0.0, 2) for name, value in values.items()}
+    return {name: None if value is None else round(value, 2) for name, value in values.items()}
 
 
-def page(card: dict[str, Any], scores: dict[int, dict[str, dict[str, float]]], bits: int, recipe: str) -> str:
+def page(card: dict[str, Any], scores: dict[int, dict[str, dict[str, float | None]]], bits: int, recipe: str) -> str:
     """The card for people."""
     treebanks = ", ".join(f"[{bank['name']}]({bank['url']}) ({bank['licence']})" for bank in card["treebanks"])
     warning = "" if card["commercial"] else " **Not for commercial use.**"
@@ -118,7 +118,7 @@ def page(card: dict[str, Any], scores: dict[int, dict[str, dict[str, float]]], b
     rows = [
         f"| {part}, {'half precision, as trained' if size == config.HALF else f'{size} bits'}"
         f"{', **as shipped**' if size == bits else ''} | "
-        + " | ".join(f"{scores[size][part][name]:.2f}" for name in names)
+        + " | ".join(_shown(scores[size][part][name]) for name in names)
         + " |"
         for part in ("dev", "test")
         for size in sorted(scores, reverse=True)
@@ -138,6 +138,10 @@ A model of discotree: from words to a discontinuous constituent tree with tags, 
 
 F1 is that of the recipe's own split, with `proper.prm`, words given. Tags and functions: share of words.
 """
+
+
+def _shown(figure: float | None) -> str:
+    return "–" if figure is None else f"{figure:.2f}"
 
 
 def main() -> None:
