@@ -50,6 +50,13 @@ def test_every_tree_that_a_format_can_hold_comes_back(format):
     check()
 
 
+@pytest.mark.parametrize("format", ["tigerxml", "alpino"])
+def test_xml_names_the_word_that_it_cannot_hold(format):
+    tree = tree_of("(ROOT (N 0=wir) (V 1=ge\x07hen))", "7")
+    with pytest.raises(TreebankError, match=rf"^sentence 7: the word 'ge\\x07hen' is one that {format} cannot hold$"):
+        written([tree], format)
+
+
 @pytest.mark.parametrize("depth", [2000, 5000])
 @pytest.mark.parametrize("shape", DEEP)
 @pytest.mark.parametrize("format", FORMATS)

@@ -160,8 +160,8 @@ def write_alpino(trees: Iterable[Tree]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<treebank>\n'
     for number, tree in enumerate(trees, 1):
         text = _alpino_ds(tree, tree.id or str(number))
-        check(tree, "alpino", "text", [text], NOT_XML)
         check(tree, "alpino", "word", tree.words, NOT_XML)
+        check(tree, "alpino", "text", [text], NOT_XML)
         yield text
     yield "</treebank>\n"
 

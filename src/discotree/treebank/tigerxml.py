@@ -149,8 +149,8 @@ def write_tigerxml(trees: Iterable[Tree]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<corpus id="discotree">\n<body>\n'
     for number, tree in enumerate(trees, 1):
         text = _sentence(add_root(tree), tree.id or str(number))
-        check(tree, "tigerxml", "text", [text], NOT_XML)
         check(tree, "tigerxml", "word", tree.words, NOT_XML)
+        check(tree, "tigerxml", "text", [text], NOT_XML)
         yield text
     yield "</body>\n</corpus>\n"
 

@@ -1,0 +1,525 @@
+"""What people get: the wheel in a clean virtual environment, on text of all kinds, in every format.
+
+It takes some minutes, much of it to install torch, so it has to be asked for: ``pytest -m installed``.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import venv
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from texts import LANGUAGES, files, paragraphs
+
+from discotree import FORMATS
+from discotree.cli.inputs import INPUTS
+from discotree.cli.outputs import DRAW, JSON, OUTPUTS
+
+pytestmark = pytest.mark.installed
+
+ROOT = Path(__file__).parent.parent
+SENTENCE = "Ik heb het hem niet kunnen zeggen."
+NEEDED = "pip install 'discotree[parser]'"
+MODELS_MB = 60
+PEAK_MB = 1000
+FIRST_TREE_SECONDS = 15  # a few on a machine that has nothing else to do
+SIDE_BY_SIDE = 2
+SENTENCES = 2  # that go through every pair of formats
+PENN = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "``": '"', "''": '"'}  # forms that English has
+
+Command = dict[str, Any]
+Answer = dict[str, Any]
+Record = dict[str, Any]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A virtual environment, and an empty folder to work in."""
+
+    programs: Path
+    work: Path
+
+    def __call__(self, program: str, *arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+        """Run a program of the environment, with nothing of ours around it."""
+        command = [str(self.programs / program), *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, cwd=self.work, env=self.environment)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PATH": os.defpath, "OMP_NUM_THREADS": "1"}
+
+    def answers(self, commands: list[Command]) -> tuple[list[Answer], int]:
+        """What discotree answers to commands, all run in one process, and the MB which that took."""
+        done = self("python", str(ROOT / "tests" / "commands.py"), stdin=json.dumps(commands).encode())
+        assert done.returncode == 0, done.stderr.decode()
+        said = json.loads(done.stdout)
+        return said["answers"], said["peak"] // 1000
+
+
+@contextmanager
+def installed(what: str, folder: Path) -> Iterator[Installed]:
+    """A fresh environment with this, with what it needs, and with nothing else: not even pip."""
+    venv.create(folder / "venv", symlinks=True)
+    work = folder / "work"
+    work.mkdir()
+    here = Installed(folder / "venv" / "bin", work)
+    pip("--python", str(here.programs / "python"), "install", what)
+    yield here
+    shutil.rmtree(folder / "venv")  # a gigabyte, which pytest would keep
+
+
+def pip(*arguments: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["PIP_CONSTRAINT"] = str(ROOT / "constraints.txt")
+    command = [sys.executable, "-m", "pip", "--quiet", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    with installed(f"{wheel}[parser]", tmp_path_factory.mktemp("full")) as here:
+        yield here
+
+
+@pytest.fixture(scope="session")
+def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    """Without torch and numpy."""
+    with installed(str(wheel), tmp_path_factory.mktemp("bare")) as here:
+        yield here
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
+    """Print a figure for whoever runs the tests."""
+
+    def say(figure: str) -> None:
+        with capsys.disabled():
+            print(f"\n    {figure}", end="")
+
+    return say
+
+
+# The wheel
+
+
+def test_the_wheel_holds_what_is_needed_and_nothing_else(wheel: Path, say: Say) -> None:
+    package = ROOT / "src" / "discotree"
+    wanted = {
+        f"discotree/{path.relative_to(package).as_posix()}"
+        for path in package.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    sizes = {item.filename: item.compress_size for item in zipfile.ZipFile(wheel).infolist()}
+    about = {name for name in sizes if re.match(r"discotree-[^/]+\.dist-info/", name)}
+    assert sizes.keys() - about == wanted
+    for language in LANGUAGES:
+        for name in ("config.json", "vocab.json", "weights.safetensors", "card.json", "README.md"):
+            assert f"discotree/models/{language}/{name}" in sizes
+    for kind in (
+        "recipes/alpino.toml",
+        "rules/negra.headrules",
+        "params/proper.prm",
+        "pieces/",
+        "samples/",
+        "py.typed",
+    ):
+        assert any(name.startswith(f"discotree/{kind}") for name in sizes), kind
+    models = sum(size for name, size in sizes.items() if name.startswith("discotree/models/"))
+    say(f"wheel {wheel.stat().st_size / 1e6:.1f} MB, models {models / 1e6:.1f} MB of it")
+    assert models <= MODELS_MB * 1e6
+
+
+# Without the parser
+
+
+@pytest.fixture(scope="session")
+def treebanks(bare: Installed) -> Path:
+    """A few Dutch sentences in every treebank format, made by discotree itself."""
+    sample = next(bare.programs.parent.glob("lib/*/site-packages/discotree/samples/dutch.discbracket"))
+    (bare.work / "sample.dbr").write_text(
+        "".join(sample.read_text("utf-8").splitlines(keepends=True)[:SENTENCES]), "utf-8"
+    )
+    commands = [
+        {"arguments": ["convert", "sample.dbr", f"in.{format}", "--to", format], "read": [f"in.{format}", format]}
+        for format in FORMATS
+    ]
+    for answer in bare.answers(commands)[0]:
+        assert answer["code"] == 0, answer["err"]
+    return bare.work
+
+
+@pytest.fixture(scope="session")
+def sample_words(treebanks: Path) -> list[list[str]]:
+    lines = (treebanks / "sample.dbr").read_text("utf-8").splitlines()
+    leaves = [re.findall(r"\b(\d+)=([^()\s]+)", line) for line in lines]
+    return [[word for _, word in sorted(found, key=lambda leaf: int(leaf[0]))] for found in leaves]
+
+
+def test_every_format_becomes_every_other(bare: Installed, sample_words: list[list[str]]) -> None:
+    pairs = [(one, other) for one in FORMATS for other in FORMATS]
+    answers, _ = bare.answers(
+        [
+            {
+                "arguments": ["convert", f"in.{one}", f"{one}.{other}", "--from", one, "--to", other],
+                "read": [f"{one}.{other}", other],
+            }
+            for one, other in pairs
+        ]
+    )
+    for pair, answer in zip(pairs, answers, strict=True):
+        assert answer["code"] == 0, (pair, answer["err"])
+        assert [tree["words"] for tree in answer["trees"]] == sample_words, pair
+        assert [tree["nodes"] for tree in answer["trees"]] == [tree["nodes"] for tree in answers[0]["trees"]], pair
+
+
+@pytest.mark.usefixtures("treebanks")
+def test_what_needs_no_parser_works_without_one(bare: Installed) -> None:
+    commands = {
+        "models": "Icelandic",
+        "models nl": "Alpino",
+        "stats in.export": "trees",
+        "evaluate in.export in.penn": "100.00",
+        "draw in.export --number 1": "┌",
+        "draw in.export --number 1 --format svg": "<svg",
+        "draw in.export --format html": "<!doctype html>",
+        "draw in.export --format latex": "\\documentclass",
+        "convert in.export - --to conllu --heads alpino": "# sent_id = 1",
+    }
+    answers, _ = bare.answers([{"arguments": line.split(), "read": None} for line in commands])
+    for (line, shown), answer in zip(commands.items(), answers, strict=True):
+        assert (answer["code"], answer["err"]) == (0, ""), line
+        assert shown.lower() in answer["out"].lower(), line
+
+
+def test_what_is_missing_is_said_with_what_to_install(bare: Installed) -> None:
+    done = bare("discotree", "parse", SENTENCE)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode() == f"discotree: torch is missing: {NEEDED}\n"
+    script = "import discotree as dt\ntry: dt.load('nl')\nexcept dt.ModelError as error: print(error)"
+    assert bare("python", "-c", script).stdout.decode() == f"torch is missing: {NEEDED}\n"
+
+
+# The first tree
+
+
+@pytest.mark.parametrize("model", LANGUAGES)
+def test_the_first_tree_comes_soon_and_takes_little_memory(full: Installed, model: str, say: Say) -> None:
+    command = [str(full.programs / "discotree"), "parse", SENTENCE, "--model", model]
+    began = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=full.work, env={"PATH": os.defpath})
+    assert process.stdout is not None
+    with process.stdout as stream:
+        tree = stream.readline().decode()
+        seconds = time.monotonic() - began
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    say(f"{model}: first tree after {seconds:.1f} s, at most {usage.ru_maxrss / 1000:.0f} MB")
+    assert process.returncode == 0
+    assert re.findall(r"\d+=([^()\s]+)", tree).count("zeggen") == 1
+    assert seconds < FIRST_TREE_SECONDS
+    assert usage.ru_maxrss / 1000 < PEAK_MB
+
+
+# Text of all kinds
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a model made of all kinds of text."""
+
+    text: str  # the short texts, one after the other
+    places: dict[str, tuple[int, int]]  # where each is
+    outputs: dict[str, Answer]  # of this text, by output
+    alone: dict[str, Answer]  # of the other texts, as JSON
+    work: Path
+    peak: int
+
+    @classmethod
+    def by(cls, full: Installed, language: str) -> "Parsed":
+        work = full.work / language
+        work.mkdir()
+        text, places = "", {}
+        for kind, piece in paragraphs(language).items():
+            text += "\n\n" if text else ""
+            places[kind] = (len(text), len(text) + len(piece))
+            text += piece
+        (work / "text").write_bytes(text.encode())
+        for kind, content in files(language).items():
+            (work / kind).write_bytes(content)
+        commands = [parsing(f"{language}/text", language, output, "text", f"{language}/{output}") for output in OUTPUTS]
+        alone = [
+            parsing(f"{language}/{kind}", language, JSON, "text", f"{language}/{kind}.json") for kind in files("nl")
+        ]
+        answers, peak = full.answers(commands + alone)
+        outputs = dict(zip(OUTPUTS, answers, strict=False))
+        return cls(text, places, outputs, dict(zip(files("nl"), answers[len(OUTPUTS) :], strict=True)), work, peak)
+
+    def records(self, name: str) -> list[Record]:
+        return [json.loads(line) for line in (self.work / name).read_bytes().splitlines()]
+
+
+def parsing(source: str, model: str, output: str, kind: str, target: str, *options: str) -> Command:
+    """The command, and how to read again what it writes."""
+    arguments = ["parse", source, "--model", model, "--input", kind, "--output", output, "-o", target, *options]
+    return {"arguments": arguments, "read": [target, output] if output in FORMATS else None}
+
+
+@pytest.fixture(scope="session")
+def parsed(full: Installed) -> dict[str, Parsed]:
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        found = pool.map(lambda language: Parsed.by(full, language), LANGUAGES)
+        return dict(zip(LANGUAGES, found, strict=True))
+
+
+def tokens_of(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    for record in records:
+        yield from record["tokens"]
+
+
+def assert_covered(text: str, tokens: list[dict[str, Any]], begin: int, end: int) -> None:
+    """Every character that is no blank is in exactly one token, which is what stands there."""
+    covered = Counter(place for token in tokens for place in range(token["start"], token["end"]))
+    assert covered == Counter(place for place in range(begin, end) if not text[place].isspace())
+    for token in tokens:
+        there = text[token["start"] : token["end"]]
+        assert there in (token["form"], PENN.get(token["form"]))
+
+
+@pytest.mark.parametrize("kind", paragraphs("nl"))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_of_a_text_is_lost(parsed: dict[str, Parsed], language: str, kind: str) -> None:
+    found = parsed[language]
+    begin, end = found.places[kind]
+    tokens = [token for token in tokens_of(found.records(JSON)) if begin <= token["start"] < end]
+    assert_covered(found.text, tokens, begin, end)
+
+
+@pytest.mark.parametrize("kind", files("nl"))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_of_a_file_is_lost(parsed: dict[str, Parsed], language: str, kind: str) -> None:
+    found = parsed[language]
+    assert found.alone[kind]["code"] == 0
+    text = files(language)[kind].decode("utf-8-sig")
+    records = found.records(f"{kind}.json")
+    assert_covered(text, list(tokens_of(records)), 0, len(text))
+    assert found.alone[kind]["err"] == f"{len(records):,} sentences written to {language}/{kind}.json\n"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_line_ends_and_a_byte_order_mark_change_nothing(parsed: dict[str, Parsed], language: str) -> None:
+    found = parsed[language]
+    words = [
+        [[token["form"] for token in record["tokens"]] for record in found.records(f"{kind}.json")]
+        for kind in ("no line end", "Windows line ends", "old Mac line ends", "byte order mark")
+    ]
+    assert words[0] == words[1] == words[2] == words[3]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_all_trees_are_valid(parsed: dict[str, Parsed], language: str) -> None:
+    found = parsed[language]
+    for name in (JSON, *(f"{kind}.json" for kind in files(language))):
+        for record in found.records(name):
+            size = len(record["tokens"])
+            phrases = [set(row["positions"]) for row in record["constituents"]]
+            assert phrases[0] == set(range(size))
+            assert all(one <= other or other <= one or not one & other for one, other in combinations(phrases, 2))
+            assert all(phrases)
+            assert 0 <= record["confidence"] <= 1
+            assert len(record["tags"]) == len(record["functions"]) == len(record["morph"]) == size
+
+
+def bracketed(form: str) -> str:
+    """How the Penn Treebank spells brackets."""
+    return form.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+@pytest.mark.parametrize("output", FORMATS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_format_gives_the_same_trees_or_says_which_not(
+    parsed: dict[str, Parsed], language: str, output: str
+) -> None:
+    found = parsed[language]
+    answer = found.outputs[output]
+    refused = set(re.findall(r"sentence (\d+): the word .* is one that \w+ cannot hold", answer["err"]))
+    spelled = bracketed if output in ("penn", "psd") else str
+    wanted = {
+        record["id"]: (
+            [spelled(token["form"]) for token in record["tokens"]],
+            [[row["label"], row["positions"]] for row in record["constituents"]],
+        )
+        for record in found.records(JSON)
+        if record["id"] not in refused
+    }
+    assert {tree["id"]: (tree["words"], tree["nodes"]) for tree in answer["trees"]} == wanted
+    assert answer["code"] == (1 if refused else 0)
+    assert f"{len(wanted)} sentences written" in answer["err"]
+    assert "Traceback" not in answer["err"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_formats_cannot_hold_is_little(parsed: dict[str, Parsed], language: str) -> None:
+    """Control characters in XML, and what looks like the format's own marks."""
+    found = parsed[language]
+    odd = [found.places[kind] for kind in ("control characters", "marks of formats", "list")]
+    wanted = {record["id"] for record in found.records(JSON)}
+    starts = {record["id"]: record["tokens"][0]["start"] for record in found.records(JSON)}
+    for output in FORMATS:
+        for id in wanted - {tree["id"] for tree in found.outputs[output]["trees"]}:
+            assert any(begin <= starts[id] < end for begin, end in odd), (output, id)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_tree_is_drawn(parsed: dict[str, Parsed], language: str) -> None:
+    found = parsed[language]
+    assert found.outputs[DRAW]["code"] == 0
+    drawings = (found.work / DRAW).read_text("utf-8").split("\n\n")
+    records = found.records(JSON)
+    assert len(drawings) == len(records) + 1
+    for drawing, record in zip(drawings, records, strict=False):
+        for token in record["tokens"]:
+            assert token["form"] in drawing or not token["form"].isprintable()
+
+
+def test_memory_stays_small(parsed: dict[str, Parsed], say: Say) -> None:
+    for language, found in parsed.items():
+        say(f"{language}: all texts in all formats in one process, at most {found.peak} MB")
+        assert found.peak < PEAK_MB
+
+
+# Every input, every output
+
+
+@pytest.fixture(scope="session")
+def matrix(full: Installed, treebanks: Path, sample_words: list[list[str]]) -> dict[tuple[str, str], Answer]:
+    """All ways from an input to an output, each with one of the models."""
+    text = "\n".join(" ".join(words) for words in sample_words)
+    for kind in INPUTS:
+        content = (treebanks / f"in.{kind}").read_bytes() if kind in FORMATS else text.encode()
+        (full.work / f"in.{kind}").write_bytes(content)
+    ways = [(kind, output) for kind in INPUTS for output in OUTPUTS]
+    commands = [
+        parsing(f"in.{kind}", LANGUAGES[number % len(LANGUAGES)], output, kind, f"{kind}-{output}")
+        for number, (kind, output) in enumerate(ways)
+    ]
+    shares = [commands[part::SIDE_BY_SIDE] for part in range(SIDE_BY_SIDE)]
+    found: dict[tuple[str, str], Answer] = {}
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for part, (answers, _) in enumerate(pool.map(full.answers, shares)):
+            found |= dict(zip(ways[part::SIDE_BY_SIDE], answers, strict=True))
+    return found
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("kind", INPUTS)
+def test_every_input_goes_to_every_output(
+    full: Installed,
+    matrix: dict[tuple[str, str], Answer],
+    sample_words: list[list[str]],
+    kind: str,
+    output: str,
+) -> None:
+    answer = matrix[kind, output]
+    target = f"{kind}-{output}"
+    assert (answer["code"], answer["err"]) == (0, f"{SENTENCES} sentences written to {target}\n")
+    content = (full.work / target).read_text("utf-8")
+    if output == DRAW:
+        words = [drawing.splitlines()[-1].split() for drawing in content.split("\n\n")[:-1]]
+    elif output == JSON:
+        words = [[token["form"] for token in json.loads(line)["tokens"]] for line in content.splitlines()]
+    else:
+        words = [tree["words"] for tree in answer["trees"]]
+    assert words == sample_words
+
+
+# What else people do
+
+
+def test_bytes_that_are_no_text_cost_one_sentence_or_none(full: Installed) -> None:
+    (full.work / "latin").write_bytes("Wij lopen.\n\nHet café is open.\n\nZij zwemmen.\n".encode("latin-1"))
+    options = [(), ("--errors", "replace"), ("--encoding", "latin-1")]
+    commands = [parsing("latin", "nl", JSON, "text", f"latin{n}", *more) for n, more in enumerate(options)]
+    (strict, replaced, named), _ = full.answers(commands)
+    assert strict["code"] == 1
+    assert "latin:3: sentence 2: byte 0xe9 is not utf-8; --errors replace takes it as �" in strict["err"]
+    assert "2 sentences written" in strict["err"]
+    assert replaced["code"] == named["code"] == 0
+    written = [(full.work / f"latin{n}").read_bytes().splitlines() for n in range(3)]
+    words = [[token["form"] for token in tokens_of(map(json.loads, lines))] for lines in written]
+    assert words[0] == ["Wij", "lopen", ".", "Zij", "zwemmen", "."]
+    assert words[1][3:8] == ["Het", "caf�", "is", "open", "."]
+    assert words[2][3:8] == ["Het", "café", "is", "open", "."]
+
+
+def test_text_through_pipes_and_several_processes(full: Installed, sample_words: list[list[str]]) -> None:
+    text = "\n".join(" ".join(words) for words in sample_words).encode()
+    alone = full("discotree", "parse", "-", "--input", "tokens", stdin=text)
+    together = full("discotree", "parse", "-", "--input", "tokens", "--workers", "2", stdin=text)
+    assert (alone.returncode, alone.stderr) == (together.returncode, together.stderr) == (0, b"")
+    assert alone.stdout == together.stdout
+    assert alone.stdout.count(b"\n") == len(sample_words)
+
+
+API = f"""
+from itertools import count, islice
+import sys
+import discotree as dt
+from discotree import config
+
+assert "torch" not in sys.modules
+assert "site-packages" in dt.__file__, dt.__file__
+parser = dt.load("nl")
+tree = parser("{SENTENCE}")
+assert tree.words == ("Ik", "heb", "het", "hem", "niet", "kunnen", "zeggen", ".")
+assert tree.is_discontinuous
+assert tree.draw().splitlines()[-1].split() == list(tree.words)
+rows = tree.constituents()
+assert rows[0].label == "ROOT" and rows[0].positions == tuple(range(8))
+assert all(0 < row.confidence <= 1 for row in rows)
+arcs = tree.dependencies()
+assert arcs.heads.count(-1) == 1 and len(arcs.labels) == 8
+assert dt.to_tree(arcs).root == tree.root
+assert 0 < tree.confidence <= 1
+
+best = parser.k_best("{SENTENCE}", 5)
+sure = [one.confidence for one in best]
+assert len(best) == 5 and sure == sorted(sure, reverse=True)
+assert best[0].root == tree.root
+
+assert [len(one) for one in parser.parse(["Ja.", ["Wij", "lopen"], tree])] == [2, 2, 8]
+asked = count(1)
+endless = parser.parse((f"Dat is nummer {{number}}." for number in asked), window=4)
+assert [one.words[3] for one in islice(endless, 6)] == list("123456")
+assert next(asked) == 9  # two windows were read, and no more
+
+assert [config.Config.load(name).name for name in config.recipe_names()] == config.recipe_names()
+print("done")
+"""
+
+
+def test_the_interface_for_python(full: Installed) -> None:
+    done = full("python", "-c", API)
+    assert (done.stdout, done.stderr.decode()) == (b"done\n", "")
