@@ -115,10 +115,10 @@ def test_a_tagger_learns(config: Config, tmp_path: Path) -> None:
     settings = [f"data.folder={tmp_path}", *TINY, *small, *calm, dev, test]
     config = Config.load(tmp_path / "small.toml", settings)
     with pytest.raises(TreebankError, match="2 sentences have the id 's1'"):
-        tag(config, tmp_path / "tags.tsv", folds=2, epochs=12)
+        tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
     write([dataclasses.replace(tree, id=f"dev{tree.id}") for tree in TREES[:3]], tmp_path / "dev.export")
     config = Config.load(tmp_path / "small.toml", [*settings, 'data.dev=["dev.export"]'])
-    accuracies = tag(config, tmp_path / "tags.tsv", folds=2, epochs=12)
+    accuracies = tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
     assert accuracies["dev"]["all"] > 90 > accuracies["train"]["all"]
     assert list(accuracies) == ["train", "dev"]
 
