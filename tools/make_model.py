@@ -71,10 +71,9 @@ ABOUT: dict[str, dict[str, Any]] = {
 
 
 def stripped(parser: Parser) -> Parser:
-    """The same parser without the head that only helped learning."""
-    vocab = dataclasses.replace(
-        parser.vocab, outputs={head: said for head, said in parser.vocab.outputs.items() if head != ONLY_LEARNING}
-    )
+    """The same parser without what only helped learning."""
+    outputs = {head: said for head, said in parser.vocab.outputs.items() if head != ONLY_LEARNING}
+    vocab = dataclasses.replace(parser.vocab, outputs=outputs, singletons=frozenset())
     network = dataclasses.replace(parser.config.network, spine_weight=0.0)
     smaller = Parser(dataclasses.replace(parser.config, network=network), vocab, parser.device, parser.subwords)
     wanted = smaller.network.state_dict().keys()

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from discotree.errors import DiscotreeError, TreebankError
+from discotree.errors import TreebankError
 from discotree.tree import Tree
 from discotree.treebank import FORMATS, read
 from discotree.treebank.source import is_encoding
@@ -42,19 +41,6 @@ Encoding = Annotated[
     typer.Option(callback=known_encoding, help="Encoding of the input, if not UTF-8 (export: or Latin-1)."),
 ]
 Skip = Annotated[bool, typer.Option("--skip-broken", help="Skip broken trees, say which, and go on.")]
-
-
-@contextmanager
-def extra(name: str) -> Iterator[None]:
-    """Import inside what not everyone has installed: a missing package is said together with what to install."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "discotree":
-            raise  # a mistake of ours
-        raise DiscotreeError(
-            f"this command needs {error.name}, which is missing: pip install discotree[{name}]"
-        ) from None
 
 
 def out() -> Console:

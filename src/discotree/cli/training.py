@@ -11,7 +11,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from discotree.cli.common import err, extra, number, out
+from discotree.bundled import needed
+from discotree.cli.common import err, number, out
 from discotree.config import PRESETS, SCENARIOS, Config, Training, recipe_names
 
 INTERRUPTED = 130  # exit code, as shells have it
@@ -66,7 +67,7 @@ def train(
     """
     chosen = Config.load(recipe, settings or (), scenario, preset)
     target = Path(folder or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
-    with extra("parser"):
+    with needed("parser"):
         from discotree.train import MODEL, RESULTS, train_seeds
         from discotree.train import train as train_one
 
@@ -107,7 +108,7 @@ def tag(
     test are tagged by a model that has learned from all training sentences.
     """
     chosen = Config.load(recipe, settings or (), "", preset)
-    with extra("parser"):
+    with needed("parser"):
         from discotree.tagger import tag as tag_all
 
     with Watch(chosen.training, "dev/accuracy", "accuracy") as watch:
