@@ -39,7 +39,6 @@ BATCHES_AHEAD = 5  # that the sentences which are read ahead fill, about
 MEAN_WORDS = 20  # of a sentence
 MOST_WORDS = 1000  # of a sentence: a longer one is parsed in parts
 LAST_WORDS = frozenset(".?!;:…")  # where such a sentence is best cut
-
 MOST_WORDS_K = 200  # of a sentence of which several trees are wanted: each that is looked at takes its square
 MOST_CANDIDATES = 4  # labelled dependencies that are looked at for every tree of k_best
 
@@ -176,9 +175,8 @@ class Parser:
             parts += cut
             owners += [number] * len(cut)
         trees: list[list[Tree]] = [[] for _ in sentences]
-        for owner, tree in zip(
-            owners, self._trees(parts, settings, [ids[k] if ids else "" for k in owners]), strict=True
-        ):
+        names = [ids[owner] if ids else "" for owner in owners]
+        for owner, tree in zip(owners, self._trees(parts, settings, names), strict=True):
             trees[owner].append(tree)
         return [_joined(found) for found in trees]
 

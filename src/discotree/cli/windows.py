@@ -108,16 +108,14 @@ class Worker:
         """The trees of each sentence, with the id of the sentence."""
         if self.job.k:
             return [
-                [replace(tree, id=f"{one.id}.{rank}") for rank, tree in enumerate(self.best(one), 1)]
+                [replace(tree, id=f"{one.id}.{rank}") for rank, tree in enumerate(best, 1)]
                 for one in sentences
+                for best in [self.parser.k_best(one.tokens, self.job.k)]
             ]
         tokens = [one.tokens for one in sentences]
         tags = [[token.tag for token in row] for row in tokens] if self.parser.has_tags else []
         trees = self.parser.parse_tokens(tokens, tags, self.decoding, [one.id for one in sentences])
         return [[tree] for tree in trees]
-
-    def best(self, sentence: Sentence) -> list[Tree]:
-        return self.parser.k_best(sentence.tokens, self.job.k)
 
     def text(self, sentence: Sentence, outcome: list[Tree] | Exception, number: int) -> str:
         if isinstance(outcome, Exception):
