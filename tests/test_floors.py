@@ -15,7 +15,7 @@ FLOORS = {
     2: ("labels", "punctuation", "transforms", "schemes", "heads", "dependencies"),
     3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "draw", "text"),
     4: (
-        *("config", "vocab", "vectors", "subwords", "batch", "encoder"),
+        *("config", "vocab", "vectors", "subwords", "transformer", "batch", "encoder"),
         *("scores", "model", "arborescence", "decode", "assembly", "weights"),
     ),
     5: ("data", "checkpoint", "fit", "parser", "train", "tagger", "bundled"),

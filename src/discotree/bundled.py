@@ -9,14 +9,13 @@ good it is. Nothing here needs torch before a model is loaded.
 """
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discotree.errors import ModelError
+from discotree.errors import needed as needed
 
 if TYPE_CHECKING:
     from discotree.parser import Parser
@@ -121,17 +120,6 @@ def load(name: str, device: str = "") -> "Parser":
         reason = str(error).partition("\n")[0]
         raise ModelError(f"the device {device!r} cannot be used: {reason}") from None
     return Parser.load(folder, device)
-
-
-@contextmanager
-def needed(extra: str) -> Iterator[None]:
-    """Import inside what not everyone has installed: what is missing is said together with what to install."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "discotree":
-            raise  # a mistake of ours
-        raise ModelError(f"{error.name} is missing: pip install 'discotree[{extra}]'") from None
 
 
 def _download(name: str) -> Path:

@@ -1,8 +1,8 @@
 """Everything that can be set, as frozen dataclasses: what a recipe says and what a model remembers.
 
-A recipe is a TOML file with the sections below and, at its top, a preset to start from. Those in the folder
-``recipes`` come with discotree and go by their names. Settings are named ``section.name`` on the command line:
-``--set training.seed=7``.
+A recipe is a TOML file with the sections below and, at its top, a preset to start from and perhaps the recipe that it
+is a variant of (``base``). Those in the folder ``recipes`` come with discotree and go by their names. Settings are
+named ``section.name`` on the command line: ``--set training.seed=7``.
 """
 
 import dataclasses
@@ -32,6 +32,7 @@ Method = Literal["greedy", "beam", "exact"]
 MOST = 1 << 40  # of anything
 MOST_LAYERS = 100
 HALF = 16  # bits
+LSTM, HF = "lstm", "hf:"  # how an encoder's name begins
 
 
 @dataclass(frozen=True)
@@ -96,16 +97,36 @@ class Network:
     spine_weight: float = 0.0  # all phrases that a word heads, as one class: only helps the encoder to learn
     label_smoothing: float = 0.0
     agreement_weight: float = 0.0  # of two passes with different dropout agreeing with each other (R-Drop); 0: one pass
+    # A Transformer below the BiLSTMs; what else a word is known by may then be left out: word_size, char_filters and
+    # lstm_layers may be 0
+    encoder: str = "lstm"  # or "hf:" and a folder, or a name on the Hugging Face hub
+    encoder_layers: int = 4  # from the top, whose mixture is the vector of a piece
+    encoder_pooling: Literal["first", "mean"] = "mean"  # what a word gets from its pieces
+    encoder_window: int = 0  # pieces that it sees at once; 0: as many as it can
+    encoder_stride: int = 0  # pieces from one window of a long sentence to the next; 0: half a window
+    encoder_recompute: bool = False  # what the backward pass needs, which saves memory and costs time
 
     def __post_init__(self) -> None:
+        optional = {"encoder_window", "encoder_stride"}
+        if self.transformer:
+            optional |= {"word_size", "char_filters", "lstm_layers"}
         for entry in dataclasses.fields(self):
             if entry.name.endswith("_weight"):
                 _within(self, entry.name, 0, math.inf)
             elif entry.type is float:
                 _within(self, entry.name, 0, 1)
             elif entry.type is int:
-                _within(self, entry.name, 1, MOST)
-        _within(self, "lstm_layers", 1, MOST_LAYERS)
+                _within(self, entry.name, int(entry.name not in optional), MOST)
+        _within(self, "lstm_layers", 0, MOST_LAYERS)
+        if self.encoder != LSTM and not self.transformer:
+            raise ModelError(
+                f"encoder: expected {LSTM!r}, or {HF!r} and the name of a Transformer, got {self.encoder!r}"
+            )
+
+    @property
+    def transformer(self) -> str:
+        """The folder or name of the Transformer; empty where there is none."""
+        return self.encoder.removeprefix(HF) if self.encoder.startswith(HF) else ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +137,8 @@ class Training:
     epochs: int = 100
     batch_words: int = 640  # padding included
     learning_rate: float = 0.001
+    encoder_learning_rate: float = 5e-5  # of a Transformer; 0: it stays as it is
+    layer_decay: float = 1.0  # of a Transformer's learning rate, from each layer to the one below
     beta1: float = 0.9
     beta2: float = 0.9
     epsilon: float = 1e-8
@@ -136,7 +159,9 @@ class Training:
     def __post_init__(self) -> None:
         for name in ("beta1", "beta2", "average"):
             _within(self, name, 0, 1)
-        for name in ("learning_rate", "epsilon", "weight_decay", "clip", "decay", "max_seconds"):
+        for name in ("learning_rate", "encoder_learning_rate", "layer_decay"):
+            _within(self, name, 0, math.inf)
+        for name in ("epsilon", "weight_decay", "clip", "decay", "max_seconds"):
             _within(self, name, 0, math.inf)
         for name in ("seed", "epochs", "patience", "max_decays", "warmup", "checkpoint_epochs"):
             _within(self, name, 0, math.inf)
@@ -176,11 +201,12 @@ class Config:
         single settings (``section.name=value``).
         """
         path = recipe_path(recipe)
-        try:
-            text = path.read_text("utf-8")
-            table = tomllib.loads(text)
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ModelError(f"{path}: {error}") from None
+        table = _recipe(path)
+        if "base" in table:
+            base = str(table.pop("base"))
+            if base not in recipe_names():
+                raise ModelError(f"{path}: base: there is no recipe {base!r}; there are {', '.join(recipe_names())}")
+            table = _merged(_recipe(recipe_path(base)), table)
         preset = preset or table.get("preset", "default")
         table.pop("preset", None)
         if not isinstance(preset, str) or preset not in PRESETS:
@@ -205,6 +231,19 @@ class Config:
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2)
+
+
+def _recipe(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def _merged(base: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
+    """The first table with what the second says in place of its own, section by section."""
+    both = {name: base[name] | table[name] for name in base.keys() & table.keys() if isinstance(table[name], dict)}
+    return base | table | both
 
 
 def recipe_names() -> list[str]:
@@ -311,12 +350,25 @@ DEFAULT = Config(
     training=Training(schedule="cosine", epochs=60, beta2=0.99, average=0.999, batch_words=1280, learning_rate=0.003),
     decoding=Decoding(consistent=True),
 )
-PRESETS = {"paper": PAPER, "default": DEFAULT}
+# The default with a Transformer: fewer epochs, and an encoder that learns slowly. Its own language's is always better.
+BERT = Config(
+    network=dataclasses.replace(
+        DEFAULT.network,
+        encoder="hf:google-bert/bert-base-multilingual-cased",
+        subwords="",
+        subword_dropout=0.0,
+        lstm_layers=1,
+        agreement_weight=0.0,
+    ),
+    training=dataclasses.replace(DEFAULT.training, epochs=20, learning_rate=0.001, warmup=500),
+    decoding=DEFAULT.decoding,
+)
+PRESETS = {"paper": PAPER, "default": DEFAULT, "bert": BERT}
 
 # The paper's table: what the network may look at beside the words.
 SCENARIOS: dict[str, dict[str, dict[str, object]]] = {
     "gold-pos": {"data": {"tags": "gold"}},
     "predicted-pos": {"data": {"tags": "predicted"}},
     "no-pos": {"data": {"tags": "none"}},
-    "bare": {"data": {"tags": "none", "vectors": ""}, "network": {"subwords": ""}},
+    "bare": {"data": {"tags": "none", "vectors": ""}, "network": {"subwords": "", "encoder": LSTM}},
 }

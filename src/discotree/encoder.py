@@ -1,4 +1,4 @@
-"""Words → vectors: characters, word, tag and sub-words side by side, then a stack of BiLSTMs.
+"""Words → vectors: characters, word, tag and sub-words or a Transformer side by side, then a stack of BiLSTMs.
 
 Shapes: B sentences, N words, position 0 of N+1 is the dummy root; U distinct words of C characters; D
 features; T words of all sentences together. An encoder takes a Batch and gives vectors (B, N+1, ``size``)
@@ -14,7 +14,9 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from discotree import config
 from discotree.batch import Batch
+from discotree.errors import ModelError
 from discotree.subwords import SubwordFeatures, Subwords
+from discotree.transformer import Pretrained, Transformer
 from discotree.vocab import PADDING, UNKNOWN, Vocab
 
 
@@ -119,25 +121,42 @@ def run_lstm(
     return output, cells
 
 
-class Encoder(nn.Module):
-    """The paper's BiLSTM-CNN, with room for sub-word vectors."""
+def pretrained_pieces(settings: config.Network) -> Subwords | Pretrained | None:
+    """What cuts words into pieces and knows something about them, where the settings name such a thing."""
+    if settings.transformer and settings.subwords:
+        raise ModelError("network.subwords: a Transformer has pieces of its own: there is no room for both")
+    if settings.transformer:
+        return Pretrained.load(settings.transformer)
+    return Subwords.load(settings.subwords) if settings.subwords else None
 
-    def __init__(self, settings: config.Network, vocab: Vocab, has_tags: bool, subwords: Subwords | None) -> None:
+
+class Encoder(nn.Module):
+    """The paper's BiLSTM-CNN, with room for sub-word vectors or a Transformer."""
+
+    def __init__(
+        self, settings: config.Network, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
+    ) -> None:
         super().__init__()
         self.settings = settings
-        self.size = 2 * settings.lstm_size
-        self.words = embedding(len(vocab.words), settings.word_size)
-        self.chars = CharacterCNN(len(vocab.chars), settings.char_size, settings.char_filters, settings.char_window)
+        self.words = embedding(len(vocab.words), settings.word_size) if settings.word_size else None
+        self.chars: CharacterCNN | None = None
+        if settings.char_filters:
+            self.chars = CharacterCNN(len(vocab.chars), settings.char_size, settings.char_filters, settings.char_window)
         self.tags = embedding(len(vocab.tags), settings.tag_size) if has_tags else None
         width = settings.word_size + settings.char_filters + (settings.tag_size if has_tags else 0)
-        self.subwords: SubwordFeatures | None = None
+        self.subwords: SubwordFeatures | Transformer | None = None
         if subwords is not None:
-            self.subwords = SubwordFeatures(subwords)
+            self.subwords = (
+                SubwordFeatures(subwords) if isinstance(subwords, Subwords) else Transformer(subwords, settings)
+            )
             width += self.subwords.size
         self.root = nn.Parameter(torch.empty(width).uniform_(-math.sqrt(3 / width), math.sqrt(3 / width)))
-        self.lstm = BiLSTM(
-            width, settings.lstm_size, settings.lstm_layers, settings.lstm_dropout, settings.recurrent_dropout
-        )
+        self.size = 2 * settings.lstm_size if settings.lstm_layers else width
+        self.lstm: BiLSTM | None = None
+        if settings.lstm_layers:
+            self.lstm = BiLSTM(
+                width, settings.lstm_size, settings.lstm_layers, settings.lstm_dropout, settings.recurrent_dropout
+            )
         singletons = [word in vocab.singletons for word in vocab.words.symbols]
         with torch.device("cpu"):
             self.register_buffer("singleton", torch.tensor([False, *singletons]), persistent=False)
@@ -146,7 +165,12 @@ class Encoder(nn.Module):
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         x = torch.cat(self.inputs(batch), -1)  # (B, N, D)
         x = torch.cat([self.root.to(x.dtype).expand(len(batch), 1, -1), x], 1)  # (B, N+1, D)
-        x, summary = self.lstm(x, batch.lengths + 1)
+        if self.lstm is not None:
+            x, summary = self.lstm(x, batch.lengths + 1)
+        else:
+            ends = (batch.lengths + 1).to(x.device)[:, None, None]
+            x = x * (torch.arange(x.shape[1], device=x.device)[:, None] < ends)
+            summary = x.sum(1) / ends[:, 0]
         return drop_features(x, self.settings.lstm_dropout, self.training), summary
 
     def inputs(self, batch: Batch) -> list[Tensor]:
@@ -155,7 +179,11 @@ class Encoder(nn.Module):
         if self.training and settings.unknown:
             chance = torch.rand(words.shape, device=words.device) < settings.unknown
             words = words.masked_fill(self.singleton[words] & chance, UNKNOWN)
-        parts = [self.words(words), self.chars(batch.chars)[batch.form]]
+        parts = []
+        if self.words is not None:
+            parts.append(self.words(words))
+        if self.chars is not None:
+            parts.append(self.chars(batch.chars)[batch.form])
         if self.tags is not None:
             parts.append(self.tags(batch.tags))
         parts = [drop_vectors(part, settings.embedding_dropout, self.training) for part in parts]
@@ -163,3 +191,9 @@ class Encoder(nn.Module):
             features = self.subwords(batch.pieces, batch.first, batch.last)
             parts.append(drop_vectors(features, settings.subword_dropout, self.training))
         return parts
+
+    def pretrained(self) -> dict[str, int]:
+        """The names of a Transformer's weights, and how many of its layers lie above each."""
+        if not isinstance(self.subwords, Transformer):
+            return {}
+        return {f"subwords.{name}": above for name, above in self.subwords.pretrained().items()}

@@ -9,6 +9,9 @@ DiscotreeError
 └── ModelError       a model that cannot be loaded
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class DiscotreeError(Exception):
     """The base of all errors that are meant for the user."""
@@ -50,3 +53,14 @@ class EvaluationError(DiscotreeError):
 
 class ModelError(DiscotreeError):
     """A model that cannot be loaded."""
+
+
+@contextmanager
+def needed(extra: str) -> Iterator[None]:
+    """Import inside what not everyone has installed: what is missing is said together with what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "discotree":
+            raise  # a mistake of ours
+        raise ModelError(f"{error.name} is missing: pip install 'discotree[{extra}]'") from None

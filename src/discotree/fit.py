@@ -37,6 +37,8 @@ class Learner(Protocol):
 
     def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]: ...
 
+    def pretrained(self) -> dict[str, int]: ...
+
 
 @dataclass(frozen=True)
 class World:
@@ -177,6 +179,10 @@ class Trainer:
         self.settings = settings
         self.device = device
         self.world = world
+        self.rates = relative_rates(network, settings)
+        for name, value in network.named_parameters():
+            if not self.rates.get(name, 1.0):
+                value.requires_grad_(False)
         self.weights = {name: value for name, value in network.named_parameters() if value.requires_grad}
         self.best = {name: value.detach().clone() for name, value in self.weights.items()}
         self.average = {name: value.clone() for name, value in self.best.items()} if settings.average else {}
@@ -188,8 +194,11 @@ class Trainer:
     def new_optimizer(self, learning_rate: float) -> torch.optim.AdamW:
         """Adam, as in the paper, unless there is weight decay: that is then kept apart from the gradients."""
         settings = self.settings
+        groups: dict[float, list[nn.Parameter]] = {1.0: []}
+        for name, weight in self.weights.items():
+            groups.setdefault(self.rates.get(name, 1.0), []).append(weight)
         optimizer = torch.optim.AdamW(
-            self.weights.values(),
+            [{"params": some, "lr": rate * learning_rate, "rate": rate} for rate, some in groups.items()],
             learning_rate,
             (settings.beta1, settings.beta2),
             settings.epsilon,
@@ -210,7 +219,7 @@ class Trainer:
 
     def set_learning_rate(self, learning_rate: float) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
+            group["lr"] = group["rate"] * learning_rate
 
     def step(self, corpus: Corpus, sentences: Ints) -> dict[str, Tensor]:
         """Learn from some sentences; gives the losses, summed over them and over all processes."""
@@ -271,6 +280,12 @@ class Trainer:
         for name, weight in self.weights.items():
             result |= {f"adam/{key}/{name}": value for key, value in self.optimizer.state[weight].items()}
         return result
+
+
+def relative_rates(network: Learner, settings: config.Training) -> dict[str, float]:
+    """How fast pretrained weights learn, by their names, where the others' learning rate is 1."""
+    whole = settings.encoder_learning_rate / settings.learning_rate if settings.learning_rate else 0.0
+    return {name: whole * settings.layer_decay**above for name, above in network.pretrained().items()}
 
 
 def seed(run: int, epoch: int, rank: int) -> None:

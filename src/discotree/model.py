@@ -16,6 +16,7 @@ from discotree.encoder import Encoder, drop_features, init_lstm, run_lstm
 from discotree.errors import ModelError
 from discotree.scores import Scores, label_scores
 from discotree.subwords import Subwords
+from discotree.transformer import Pretrained
 from discotree.vocab import Vocab
 
 SMALL_HEADS = ("tag", "morph", "function", "unary", "spine")
@@ -60,10 +61,12 @@ class Decoder(nn.Module):
 class Network(nn.Module):
     """Batch → Scores, and the loss."""
 
-    def __init__(self, settings: config.Network, vocab: Vocab, has_tags: bool, subwords: Subwords | None) -> None:
+    def __init__(
+        self, settings: config.Network, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
+    ) -> None:
         super().__init__()
-        if settings.subwords and subwords is None:
-            raise ModelError("the network needs sub-word vectors and was given none")
+        if (settings.subwords or settings.transformer) and subwords is None:
+            raise ModelError("the network needs sub-word vectors or a Transformer and was given none")
         self.settings = settings
         self.encoder = Encoder(settings, vocab, has_tags, subwords)
         size, state = self.encoder.size, settings.decoder_size
@@ -114,6 +117,10 @@ class Network(nn.Module):
             losses = {name: loss / 2 for name, loss in losses.items()}
             losses["agreement"] = agreement * (divergence(arcs[real]) + divergence(labels))
         return losses
+
+    def pretrained(self) -> dict[str, int]:
+        """The names of a Transformer's weights, and how many of its layers lie above each."""
+        return {f"encoder.{name}": above for name, above in self.encoder.pretrained().items()}
 
     def _entropy(self, scores: Tensor, gold: Tensor) -> Tensor:
         scores = scores.flatten(0, -2).float()

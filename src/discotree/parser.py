@@ -1,6 +1,7 @@
 """Parser: words in, discontinuous trees out; and the folder that holds a model.
 
-A model is a folder of config.json, vocab.json and weights.safetensors, and nothing in it is run as code.
+A model is a folder of config.json, vocab.json and weights.safetensors, with a Transformer also of encoder/, and nothing
+in it is run as code.
 """
 
 import dataclasses
@@ -23,16 +24,19 @@ from discotree import config, text
 from discotree.assembly import Assembler, Decisions, of_candidates
 from discotree.batch import Corpus, Forms, Ints, by_length
 from discotree.decode import Decoded, decode, k_best
+from discotree.encoder import pretrained_pieces
 from discotree.errors import ModelError
 from discotree.model import Network
 from discotree.scores import Scores
 from discotree.subwords import Subwords
+from discotree.transformer import Pretrained
 from discotree.tree import Token, Tree
 from discotree.vocab import Vocab
 from discotree.weights import packed, unpacked
 
 FORMAT = 1  # of the folder; a reader refuses what is newer
 CONFIG, VOCAB, WEIGHTS = "config.json", "vocab.json", "weights.safetensors"
+ENCODER = "encoder"  # a Transformer's own configuration and tokenizer
 BATCH_WORDS = 4000
 BATCH_WORDS_GPU = 16_000
 BATCHES_AHEAD = 5  # that the sentences which are read ahead fill, about
@@ -55,15 +59,13 @@ class Parser:
         settings: config.Config,
         vocab: Vocab,
         device: str | torch.device = "cpu",
-        subwords: Subwords | None = None,
+        subwords: Subwords | Pretrained | None = None,
     ) -> None:
-        """``subwords``: where they are in the memory already."""
+        """``subwords``: where they, or the Transformer, are in the memory already."""
         self.config = settings
         self.vocab = vocab
         self.settle(device)
-        if settings.network.subwords and subwords is None:
-            subwords = Subwords.load(settings.network.subwords)
-        self.subwords = subwords
+        self.subwords = pretrained_pieces(settings.network) if subwords is None else subwords
         self.has_tags = settings.data.tags != "none"
         with torch.device("meta" if self.device.type == "meta" else "cpu"):  # the same numbers whatever the device
             self.network = Network(settings.network, vocab, self.has_tags, self.subwords)
@@ -204,6 +206,8 @@ class Parser:
             about = {"format": FORMAT, "config": json.loads(self.config.to_json())}
             (temporary / CONFIG).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
             (temporary / VOCAB).write_text(self.vocab.to_json() + "\n", "utf-8")
+            if isinstance(self.subwords, Pretrained):
+                self.subwords.save(temporary / ENCODER)
             tensors = packed(self.network.state_dict(), self.config.training.weight_bits)
             self.check(unpacked(tensors, str(folder / WEIGHTS)), str(folder / WEIGHTS))
             save_file(tensors, temporary / WEIGHTS)
@@ -236,7 +240,10 @@ class Parser:
             raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {error}") from None
         weights = unpacked(tensors, str(folder / WEIGHTS))
         try:
-            parser = cls(settings, vocab, "meta")  # without numbers: nonsense in a file must not fill the memory
+            transformer = Pretrained.open(folder / ENCODER) if settings.network.transformer else None
+            parser = cls(
+                settings, vocab, "meta", transformer
+            )  # without numbers: nonsense in a file must not fill the memory
         except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, a small head without classes
             raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r}") from None
         parser.check(weights, str(folder / WEIGHTS))

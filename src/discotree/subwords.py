@@ -109,7 +109,15 @@ class SubwordFeatures(nn.Module):
         Words that only fill up a row may name any place, such as 0.
         """
         vectors = self.table[pieces]  # (B, P, D)
-        sums = nn.functional.pad(vectors.double().cumsum(1), (0, 0, 1, 0))  # (B, P+1, D)
-        row = torch.arange(len(pieces), device=pieces.device)[:, None]  # (B, 1)
-        means = (sums[row, last + 1] - sums[row, first]) / (last - first + 1)[..., None]
-        return torch.cat([vectors[row, first], means.float()], dim=-1)
+        return torch.cat([first_of(vectors, first), mean_of(vectors, first, last)], dim=-1)
+
+
+def first_of(vectors: Tensor, first: Tensor) -> Tensor:
+    """(B, P, D) → (B, N, D): the vector of each word's first piece."""
+    return vectors[torch.arange(len(vectors), device=vectors.device)[:, None], first]
+
+
+def mean_of(vectors: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """(B, P, D) → (B, N, D): the mean over each word's pieces."""
+    sums = nn.functional.pad(vectors.double().cumsum(1), (0, 0, 1, 0))  # (B, P+1, D)
+    return ((first_of(sums, last + 1) - first_of(sums, first)) / (last - first + 1)[..., None]).float()

@@ -21,13 +21,14 @@ from torch import Tensor, nn
 from discotree import config, data
 from discotree.batch import IGNORED, Batch, Corpus, Forms, by_length
 from discotree.dependencies import Dependencies
-from discotree.encoder import Encoder
+from discotree.encoder import Encoder, pretrained_pieces
 from discotree.errors import ModelError, TreebankError
 from discotree.fit import Report, World, fit
 from discotree.parser import BATCH_WORDS
 from discotree.score import percent
 from discotree.subwords import Subwords
 from discotree.train import chosen_device, labelled, pretrained, put_vectors
+from discotree.transformer import Pretrained
 from discotree.treebank.source import writable
 from discotree.vectors import Vectors
 from discotree.vocab import Vocab, normalized
@@ -46,7 +47,7 @@ Accuracies = dict[str, dict[str, float]]  # of train, dev and test: of all, of k
 class Tagger(nn.Module):
     """Batch → a score for every tag of every word (B, N, tags), and the loss."""
 
-    def __init__(self, settings: config.Network, vocab: Vocab, subwords: Subwords | None) -> None:
+    def __init__(self, settings: config.Network, vocab: Vocab, subwords: Subwords | Pretrained | None) -> None:
         super().__init__()
         self.encoder = Encoder(settings, vocab, False, subwords)
         self.layer = nn.Linear(self.encoder.size, len(vocab.outputs[TAG]))
@@ -64,6 +65,10 @@ class Tagger(nn.Module):
             scores, gold, ignore_index=IGNORED, reduction="sum", label_smoothing=self.smoothing
         )
         return {TAG: loss}
+
+    def pretrained(self) -> dict[str, int]:
+        """The names of a Transformer's weights, and how many of its layers lie above each."""
+        return {f"encoder.{name}": above for name, above in self.encoder.pretrained().items()}
 
     def predict(self, corpus: Corpus, device: torch.device) -> list[list[str]]:
         """The best tags of all sentences, in their order."""
@@ -137,7 +142,7 @@ def tag(
     vectors, subwords = None, None
     if missing:
         settings, vectors = pretrained(settings, data.words_of(parts))
-        subwords = Subwords.load(settings.network.subwords) if settings.network.subwords else None
+        subwords = pretrained_pieces(settings.network)
     tags: dict[str, Sequence[str]] = {}
     for number, (name, job) in enumerate(zip(names, jobs, strict=True), 1):
         if name not in missing:
@@ -171,7 +176,7 @@ def learned(
     settings: config.Config,
     job: Fold,
     dev: Sequence[Dependencies],
-    known: tuple[Vectors | None, Subwords | None],
+    known: tuple[Vectors | None, Subwords | Pretrained | None],
     device: torch.device,
     folder: Path,
     identity: str,
@@ -188,7 +193,7 @@ def learned(
     )
     torch.manual_seed(settings.training.seed)
     tagger = Tagger(settings.network, vocab, subwords).to(device)
-    if vectors is not None:
+    if vectors is not None and tagger.encoder.words is not None:
         put_vectors(vectors, vocab, tagger.encoder.words)
     forms = Forms(vocab, settings.network.max_chars, subwords.pieces if subwords else None)
     train, held_out, unseen = (Corpus([tree.tokens for tree in trees], forms) for trees in (job.seen, dev, job.unseen))

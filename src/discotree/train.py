@@ -104,7 +104,7 @@ def build(settings: config.Config, parts: dict[str, Part], device: torch.device)
     )
     torch.manual_seed(settings.training.seed)
     parser = Parser(settings, vocab, device)
-    if vectors is not None:
+    if vectors is not None and parser.network.encoder.words is not None:
         put_vectors(vectors, vocab, parser.network.encoder.words)
     return settings, parser
 
