@@ -53,7 +53,7 @@ class Decoder(nn.Module):
         x[:, :-1] += words[:, 1:]  # beyond the end of a sentence there are zeros
         x = drop_features(x, self.dropout, self.training)
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        cell = self.start(summary)[packed.sorted_indices][None]  # (1, B, size)
+        cell = self.start(summary)[packed.sorted_indices][None].to(x.dtype)  # (1, B, size)
         output, _ = run_lstm(self.lstm, packed.data, packed.batch_sizes, self.recurrent_dropout, (cell.tanh(), cell))
         return pad_packed_sequence(packed._replace(data=output), batch_first=True)[0]
 

@@ -42,7 +42,7 @@ class Pretrained:
             library, tokenizers = import_module("transformers"), import_module("tokenizers")
         self.where = where
         self.weights = weights
-        self.settings = _wanted(_table(settings, f"{where}/{CONFIG}"))
+        self.settings = _wanted(_table(settings, f"{where}/{CONFIG}"), f"{where}/{CONFIG}")
         rules = _table(tokenizer, f"{where}/{TOKENIZER}")
         try:
             self.config = library.AutoConfig.for_model(**self.settings)
@@ -265,12 +265,12 @@ def _table(text: str, where: str) -> dict[str, Any]:
     return table
 
 
-def _wanted(table: Any) -> Any:
+def _wanted(table: Any, where: str) -> Any:
     """A configuration without what would name code or choose a precision, and without numbers beyond reason."""
     if isinstance(table, dict):
-        return {name: _wanted(value) for name, value in table.items() if not UNWANTED.fullmatch(name)}
+        return {name: _wanted(value, where) for name, value in table.items() if not UNWANTED.fullmatch(name)}
     if isinstance(table, int) and table > MOST_NUMBER:
-        raise ModelError(f"the configuration of a Transformer has the number {table}")
+        raise ModelError(f"{where}: {table} of something is beyond reason")
     return table
 
 
