@@ -95,6 +95,17 @@ def test_a_recipe_says_everything_that_can_be_set(load):
     assert (config.decoding.method, config.decoding.consistent) == ("beam", True)
 
 
+def test_a_recipe_may_be_a_variant_of_another(load):
+    """Its sections take the place of the other's setting by setting, and its preset is its own."""
+    config = load('base = "negra"\npreset = "paper"\n[data]\nheads = "ptb"\n[training]\nseed = 3')
+    negra = Config.load("negra", preset="paper")
+    assert (config.data.train, config.language) == (negra.data.train, "de")
+    assert (config.name, config.data.heads, config.training.seed) == ("small", "ptb", 3)
+    assert config.network == PAPER.network
+    assert "klingon: neither one of the recipes" in refused(load, 'base = "klingon"')
+    assert "base: neither" in refused(load, "base = [1]").replace("[1]", "base")
+
+
 @pytest.mark.parametrize("preset", [PAPER, DEFAULT], ids=["paper", "default"])
 def test_presets_have_the_sizes_of_the_papers_table(preset):
     network = preset.network
@@ -301,6 +312,10 @@ def test_updating_leaves_the_given_one_as_it_is():
         "training.learning_rate=-1.0",
         "training.clip=nan",
         "training.beta2=1.5",
+        "training.encoder_learning_rate=-1.0",
+        "training.layer_decay=nan",
+        "network.encoder_layers=0",
+        "network.encoder_stride=-1",
         "training.average=2.0",
         "network.tag_weight=nan",
         "network.tag_weight=-1.0",

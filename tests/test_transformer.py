@@ -316,8 +316,8 @@ def test_the_transformer_has_learning_rates_of_its_own(folders):
     trainer.set_learning_rate(0.005)  # half of the way
     rates = {id(weight): group["lr"] for group in trainer.optimizer.param_groups for weight in group["params"]}
     found = {name: rates[id(weight)] for name, weight in network.named_parameters()}
-    begin = "encoder.subwords.model."
-    assert found["arc_bilinear"] == found["encoder.subwords.mixture"] == found["encoder.words.weight"] == 0.005
+    begin = "encoder.pieces.model."
+    assert found["arc_bilinear"] == found["encoder.pieces.mixture"] == found["encoder.words.weight"] == 0.005
     assert found[f"{begin}encoder.layer.2.output.dense.weight"] == pytest.approx(0.001)
     assert found[f"{begin}encoder.layer.0.output.dense.bias"] == pytest.approx(0.00025)
     assert found[f"{begin}embeddings.LayerNorm.weight"] == pytest.approx(0.000125)
@@ -330,10 +330,10 @@ def test_a_frozen_transformer_stays_as_it_is_and_drops_nothing(folders):
     fit(network, *rest)
     learned = changed(before, weights_of(network))
     assert not [name for name in learned if ".model." in name]
-    assert {"encoder.subwords.mixture", "encoder.root", "arc_bilinear"} <= learned
+    assert {"encoder.pieces.mixture", "encoder.root", "arc_bilinear"} <= learned
     network.train()
     assert network.encoder.training
-    assert not network.encoder.subwords.model.training
+    assert not network.encoder.pieces.model.training
 
 
 def test_a_transformer_that_learns_drops_and_changes(folders):
@@ -342,10 +342,10 @@ def test_a_transformer_that_learns_drops_and_changes(folders):
     fit(network, *rest)
     learned = changed(before, weights_of(network))
     assert {name for name in before if ".model." in name} - learned <= {
-        "encoder.subwords.model.embeddings.position_embeddings.weight"
+        "encoder.pieces.model.embeddings.position_embeddings.weight"
     }
     network.train()
-    assert network.encoder.subwords.model.training
+    assert network.encoder.pieces.model.training
 
 
 def test_recomputing_changes_no_gradient(folders):
@@ -361,7 +361,7 @@ def test_recomputing_changes_no_gradient(folders):
     assert found[0].keys() == found[1].keys()
     for name, value in found[0].items():
         torch.testing.assert_close(value, found[1][name])
-    assert network.encoder.subwords.model.is_gradient_checkpointing
+    assert network.encoder.pieces.model.is_gradient_checkpointing
 
 
 class Interrupted(Exception):
@@ -418,9 +418,9 @@ def test_every_tagger_begins_with_the_pretrained_weights(folders):
     settings = Training(epochs=1, batch_words=60, encoder_learning_rate=0.1)
     fit(tagger, corpus, lambda: {"accuracy": 1.0}, "accuracy", settings, CPU)
     assert not changed(before, pretrained.weights)
-    again = Tagger(network, vocab, pretrained).encoder.subwords.model.state_dict()
+    again = Tagger(network, vocab, pretrained).encoder.pieces.model.state_dict()
     assert not changed(before, again)
-    assert changed(before, tagger.encoder.subwords.model.state_dict())
+    assert changed(before, tagger.encoder.pieces.model.state_dict())
 
 
 # The folder

@@ -89,7 +89,7 @@ class Network:
     max_chars: int = 45  # of a word
     # Beyond the paper
     subwords: Literal["", "latin"] = ""  # pretrained sub-word vectors beside the word embedding
-    subword_dropout: float = 0.33
+    subword_dropout: float = 0.33  # of a word's whole sub-word vector, or of that which a Transformer gives it
     tag_weight: float = 0.0  # of the small heads in the loss; 0: the head is not there
     morph_weight: float = 0.0
     function_weight: float = 0.0
@@ -203,10 +203,7 @@ class Config:
         path = recipe_path(recipe)
         table = _recipe(path)
         if "base" in table:
-            base = str(table.pop("base"))
-            if base not in recipe_names():
-                raise ModelError(f"{path}: base: there is no recipe {base!r}; there are {', '.join(recipe_names())}")
-            table = _merged(_recipe(recipe_path(base)), table)
+            table = _merged(_recipe(recipe_path(str(table.pop("base")))), table)
         preset = preset or table.get("preset", "default")
         table.pop("preset", None)
         if not isinstance(preset, str) or preset not in PRESETS:

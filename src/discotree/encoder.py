@@ -144,12 +144,12 @@ class Encoder(nn.Module):
             self.chars = CharacterCNN(len(vocab.chars), settings.char_size, settings.char_filters, settings.char_window)
         self.tags = embedding(len(vocab.tags), settings.tag_size) if has_tags else None
         width = settings.word_size + settings.char_filters + (settings.tag_size if has_tags else 0)
-        self.subwords: SubwordFeatures | Transformer | None = None
-        if subwords is not None:
-            self.subwords = (
-                SubwordFeatures(subwords) if isinstance(subwords, Subwords) else Transformer(subwords, settings)
-            )
-            width += self.subwords.size
+        self.pieces: SubwordFeatures | Transformer | None = None
+        if isinstance(subwords, Pretrained):
+            self.pieces = Transformer(subwords, settings)
+        elif subwords is not None:
+            self.pieces = SubwordFeatures(subwords)
+        width += self.pieces.size if self.pieces is not None else 0
         self.root = nn.Parameter(torch.empty(width).uniform_(-math.sqrt(3 / width), math.sqrt(3 / width)))
         self.size = 2 * settings.lstm_size if settings.lstm_layers else width
         self.lstm: BiLSTM | None = None
@@ -187,13 +187,13 @@ class Encoder(nn.Module):
         if self.tags is not None:
             parts.append(self.tags(batch.tags))
         parts = [drop_vectors(part, settings.embedding_dropout, self.training) for part in parts]
-        if self.subwords is not None:
-            features = self.subwords(batch.pieces, batch.first, batch.last)
+        if self.pieces is not None:
+            features = self.pieces(batch.pieces, batch.first, batch.last)
             parts.append(drop_vectors(features, settings.subword_dropout, self.training))
         return parts
 
     def pretrained(self) -> dict[str, int]:
         """The names of a Transformer's weights, and how many of its layers lie above each."""
-        if not isinstance(self.subwords, Transformer):
+        if not isinstance(self.pieces, Transformer):
             return {}
-        return {f"subwords.{name}": above for name, above in self.subwords.pretrained().items()}
+        return {f"pieces.{name}": above for name, above in self.pieces.pretrained().items()}

@@ -28,6 +28,7 @@ EXTRA = "transformers"
 MOST_NUMBER = 1 << 24  # in a configuration: more pieces, places or features than any Transformer has
 MOST_CHARS = 16 * MOST_PIECES  # of a token that are looked at
 USUAL_WINDOW = 512  # of a Transformer that knows no limit
+UNHEARD_OF = "\U0010fffd"  # a character that no word has
 SPACES = ("Ġ", "▁")  # how tokenizers mark the space in front of a word
 UNWANTED = re.compile("_.*|auto_map|.*_implementation|quantization_config|(torch_)?dtype|architectures")
 _LAYER = re.compile(r"\.(\d+)\.")
@@ -42,26 +43,28 @@ class Pretrained:
             library, tokenizers = import_module("transformers"), import_module("tokenizers")
         self.where = where
         self.weights = weights
-        self.settings = _wanted(_table(settings, f"{where}/{CONFIG}"), f"{where}/{CONFIG}")
-        rules = _table(tokenizer, f"{where}/{TOKENIZER}")
         try:
+            self.settings = _wanted(_table(settings, CONFIG))
+            rules = _table(tokenizer, TOKENIZER)
             self.config = library.AutoConfig.for_model(**self.settings)
             self.size, self.layers = int(self.config.hidden_size), int(self.config.num_hidden_layers)
             self.tokenizer = tokenizers.Tokenizer.from_str(tokenizer)
-        except Exception as error:  # of several libraries, by version
+            self.tokenizer.no_truncation()
+            self.tokenizer.no_padding()
+            self.tokenizer.encode_special_tokens = True  # a word "[SEP]" is a word
+            self.space = self._space()
+            self.before, self.after = self._around()
+            self.unknown = self._unknown(rules["model"])
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # of several libraries, by version; a panic of the tokenizer is no Exception
             raise ModelError(f"{where}: not a Transformer that can be used: {_reason(error)}") from None
         if getattr(self.config, "is_encoder_decoder", False):
             raise ModelError(f"{where}: it is an encoder with a decoder: a plain encoder such as BERT is needed")
         if not 0 < self.layers <= config.MOST_LAYERS:
             raise ModelError(f"{where}: {self.layers} layers are none, or too many")
-        self.tokenizer.no_truncation()
-        self.tokenizer.no_padding()
-        self.tokenizer.encode_special_tokens = True  # a word "[SEP]" is a word
-        self.space = self._space()
-        self.before, self.after = self._around()
         padding = getattr(self.config, "pad_token_id", None)
         self.padding = padding or 0
-        self.unknown = self._unknown(rules["model"] if isinstance(rules.get("model"), dict) else {})
         vectors = range(int(getattr(self.config, "vocab_size", 0)))
         if not all(piece in vectors for piece in (*self.before, *self.after, self.padding, self.unknown)):
             raise ModelError(f"{where}: its tokenizer has other pieces than the {len(vectors):,} that have vectors")
@@ -77,10 +80,11 @@ class Pretrained:
         options = {"local_files_only": local, "trust_remote_code": False}
         try:
             with _quiet(library):
-                settings = library.AutoConfig.from_pretrained(name, **options)
+                settings = library.AutoConfig.from_pretrained(name, **options).to_json_string()
                 tokenizer = library.AutoTokenizer.from_pretrained(name, use_fast=True, **options)
+                plain = library.AutoConfig.for_model(**_wanted(_table(settings, CONFIG)))
                 model, report = library.AutoModel.from_pretrained(
-                    name, config=settings, use_safetensors=True, output_loading_info=True, **options
+                    name, config=plain, use_safetensors=True, output_loading_info=True, **options
                 )
         except Exception as error:  # of several libraries, by version
             what = "not a Transformer that can be used" if local else "neither a folder nor to be had from the hub"
@@ -88,9 +92,11 @@ class Pretrained:
         if getattr(tokenizer, "backend_tokenizer", None) is None:
             raise ModelError(f"{config.HF}{name}: it has no tokenizer.json")
         weights = {key: value.float() for key, value in _without_pooler(model).state_dict().items()}
+        if not all(value.is_floating_point() for value in model.state_dict().values()):
+            raise ModelError(f"{config.HF}{name}: there are whole numbers among its weights, which cannot learn")
         if missing := sorted(weights.keys() & set(report["missing_keys"])):
             raise ModelError(f"{config.HF}{name}: {missing[0]} is missing from its weights")
-        return cls(settings.to_json_string(), tokenizer.backend_tokenizer.to_str(), weights, config.HF + name)
+        return cls(settings, tokenizer.backend_tokenizer.to_str(), weights, config.HF + name)
 
     @classmethod
     def open(cls, folder: Path) -> "Pretrained":
@@ -138,13 +144,13 @@ class Pretrained:
         for begin in range(len(whole) - len(inner) + 1):
             if whole[begin : begin + len(inner)] == inner:
                 return whole[:begin], whole[begin + len(inner) :]
-        raise ModelError(f"{self.where}: its tokenizer changes words that stand in a sentence")
+        raise ValueError("its tokenizer changes words that stand in a sentence")
 
     def _unknown(self, model: dict[str, Any]) -> int:
-        """The unknown piece, or in a tokenizer that knows all bytes a full stop."""
-        token = model.get("unk_token")
+        """The unknown piece, or in a tokenizer that knows all bytes what it makes of a character that no word has."""
+        token, odd = model.get("unk_token"), self._encoded(UNHEARD_OF)
         number = model.get("unk_id") if token is None else self.tokenizer.token_to_id(str(token))
-        return number if isinstance(number, int) else (self._encoded(".") or [0])[0]
+        return int(number if number is not None else odd[0])
 
 
 class Transformer(nn.Module):
@@ -169,7 +175,7 @@ class Transformer(nn.Module):
         with torch.device("cpu"):
             self.register_buffer("before", torch.tensor(pretrained.before, dtype=torch.long), persistent=False)
             self.register_buffer("after", torch.tensor(pretrained.after, dtype=torch.long), persistent=False)
-        most = places(self.model, pretrained.config) - len(pretrained.before) - len(pretrained.after)
+        most = room(self.model, pretrained.config) - len(pretrained.before) - len(pretrained.after)
         self.window = min(settings.encoder_window or most, most)
         if self.window < 1:
             raise ModelError(f"{pretrained.where}: it has no room for a sentence")
@@ -236,7 +242,7 @@ class WithoutNumbers(TorchFunctionMode):
         return func(*args, **(kwargs | {"device": "meta"} if func is torch.empty else kwargs))
 
 
-def places(model: nn.Module, settings: Any) -> int:
+def room(model: nn.Module, settings: Any) -> int:
     """How many pieces a Transformer can take at once: some begin to count theirs after the padding's number."""
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
@@ -255,26 +261,25 @@ def _marked(tokens: list[str]) -> bool:
     return bool(tokens) and tokens[0].startswith(SPACES)
 
 
-def _table(text: str, where: str) -> dict[str, Any]:
-    try:
-        table = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{where}: not JSON: {error}") from None
+def _table(text: str, name: str) -> dict[str, Any]:
+    table = json.loads(text)
     if not isinstance(table, dict):
-        raise ModelError(f"{where}: expected a table, got {table!r:.50}")
+        raise ValueError(f"{name}: expected a table, got {table!r:.50}")
     return table
 
 
-def _wanted(table: Any, where: str) -> Any:
+def _wanted(value: Any) -> Any:
     """A configuration without what would name code or choose a precision, and without numbers beyond reason."""
-    if isinstance(table, dict):
-        return {name: _wanted(value, where) for name, value in table.items() if not UNWANTED.fullmatch(name)}
-    if isinstance(table, int) and table > MOST_NUMBER:
-        raise ModelError(f"{where}: {table} of something is beyond reason")
-    return table
+    if isinstance(value, dict):
+        return {name: _wanted(item) for name, item in value.items() if not UNWANTED.fullmatch(name)}
+    if isinstance(value, list):
+        return [_wanted(item) for item in value]
+    if isinstance(value, int) and value > MOST_NUMBER:
+        raise ValueError(f"{CONFIG}: {value} of something is beyond reason")
+    return value
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
