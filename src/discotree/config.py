@@ -97,14 +97,13 @@ class Network:
     spine_weight: float = 0.0  # all phrases that a word heads, as one class: only helps the encoder to learn
     label_smoothing: float = 0.0
     agreement_weight: float = 0.0  # of two passes with different dropout agreeing with each other (R-Drop); 0: one pass
-    # A Transformer below the BiLSTMs; what else a word is known by may then be left out: word_size, char_filters and
-    # lstm_layers may be 0
+    # A Transformer below the BiLSTMs. With one, word_size, char_filters and lstm_layers may be 0: not there
     encoder: str = "lstm"  # or "hf:" and a folder, or a name on the Hugging Face hub
     encoder_layers: int = 4  # from the top, whose mixture is the vector of a piece
     encoder_pooling: Literal["first", "mean"] = "mean"  # what a word gets from its pieces
     encoder_window: int = 0  # pieces that it sees at once; 0: as many as it can
     encoder_stride: int = 0  # pieces from one window of a long sentence to the next; 0: half a window
-    encoder_recompute: bool = False  # what the backward pass needs, which saves memory and costs time
+    encoder_recompute: bool = False  # compute again what learning needs: saves memory, costs time
 
     def __post_init__(self) -> None:
         optional = {"encoder_window", "encoder_stride"}
@@ -239,8 +238,8 @@ def _recipe(path: Path) -> dict[str, Any]:
 
 def _merged(base: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
     """The first table with what the second says in place of its own, section by section."""
-    both = {name: base[name] | table[name] for name in base.keys() & table.keys() if isinstance(table[name], dict)}
-    return base | table | both
+    sections = [name for name in base if isinstance(base[name], dict) and isinstance(table.get(name), dict)]
+    return base | table | {name: base[name] | table[name] for name in sections}
 
 
 def recipe_names() -> list[str]:
@@ -347,7 +346,7 @@ DEFAULT = Config(
     training=Training(schedule="cosine", epochs=60, beta2=0.99, average=0.999, batch_words=1280, learning_rate=0.003),
     decoding=Decoding(consistent=True),
 )
-# The default with a Transformer: fewer epochs, and an encoder that learns slowly. Its own language's is always better.
+# The default with a Transformer, which learns slowly and needs fewer epochs. A recipe names that of its language.
 BERT = Config(
     network=dataclasses.replace(
         DEFAULT.network,

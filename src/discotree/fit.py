@@ -29,7 +29,10 @@ Report = Callable[[str, dict[str, float]], None]  # what happened ("step", "epoc
 
 
 class Learner(Protocol):
-    """What can be trained: a module that knows its losses, summed over the words of a batch."""
+    """What can be trained: a module that knows its losses, summed over the words of a batch.
+
+    Weights that were pretrained may learn at a rate of their own: it names them, with how many layers lie above each.
+    """
 
     def loss(self, batch: Batch) -> dict[str, Tensor]: ...
 

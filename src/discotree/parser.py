@@ -241,9 +241,8 @@ class Parser:
         weights = unpacked(tensors, str(folder / WEIGHTS))
         try:
             transformer = Pretrained.open(folder / ENCODER) if settings.network.transformer else None
-            parser = cls(
-                settings, vocab, "meta", transformer
-            )  # without numbers: nonsense in a file must not fill the memory
+            # without numbers: nonsense in a file must not fill the memory
+            parser = cls(settings, vocab, "meta", transformer)
         except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, a small head without classes
             raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r}") from None
         parser.check(weights, str(folder / WEIGHTS))

@@ -156,8 +156,8 @@ class Pretrained:
 class Transformer(nn.Module):
     """From the pieces of sentences to vectors of their words.
 
-    A sentence that is too long is read in windows that overlap; each piece takes its vector from the window in whose
-    middle it is most.
+    A sentence that is too long is read in windows that overlap; each piece takes its vector from the window where it
+    stands furthest from an edge.
     """
 
     before: Tensor
@@ -207,15 +207,15 @@ class Transformer(nn.Module):
         """Vectors (B, P, H) of any number of pieces."""
         width, stride = self.window, self.stride
         places = torch.arange(pieces.shape[1], device=pieces.device)  # (P,)
-        needed = (lengths - width + stride - 1).clamp_min(0) // stride + 1  # (B,) windows of each sentence
-        starts = torch.arange(int(needed.max()), device=pieces.device) * stride  # (K,)
+        counts = (lengths - width + stride - 1).clamp_min(0) // stride + 1  # (B,) windows of each sentence
+        starts = torch.arange(int(counts.max()), device=pieces.device) * stride  # (K,)
         inside = (starts[:, None] + places[:width]).clamp_max(len(places) - 1)  # (K, W)
-        there = starts < (needed * stride)[:, None]  # (B, K)
+        there = starts < (counts * stride)[:, None]  # (B, K)
         sizes = (lengths[:, None] - starts).clamp(0, width)  # (B, K)
         vectors = self.read(pieces[:, inside][there], sizes[there])  # (R, W, H)
         rows = there.flatten().cumsum(0).view_as(there) - 1  # (B, K) where each window is among them
         nearest = ((places - width // 2 + stride // 2) // stride).clamp_min(0).expand_as(pieces)  # (B, P)
-        nearest = torch.minimum(nearest, needed[:, None] - 1)
+        nearest = torch.minimum(nearest, counts[:, None] - 1)
         return vectors[rows.gather(1, nearest), (places - nearest * stride).clamp_max(width - 1)]
 
     def read(self, pieces: Tensor, lengths: Tensor) -> Tensor:
