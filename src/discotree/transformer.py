@@ -79,7 +79,7 @@ class Pretrained:
         local = Path(name).is_dir()
         options = {"local_files_only": local, "trust_remote_code": False}
         try:
-            with _quiet(library):
+            with _quiet(library, bars=not local):
                 settings = library.AutoConfig.from_pretrained(name, **options).to_json_string()
                 tokenizer = library.AutoTokenizer.from_pretrained(name, use_fast=True, **options)
                 plain = library.AutoConfig.for_model(**_wanted(_table(settings, CONFIG)))
@@ -284,15 +284,16 @@ def _reason(error: BaseException) -> str:
 
 
 @contextmanager
-def _quiet(library: Any) -> Iterator[None]:
-    """Without the library's progress bars and its report on weights that nobody asked for."""
+def _quiet(library: Any, bars: bool) -> Iterator[None]:
+    """Without the library's report on weights that nobody asked for; ``bars`` are of use while something is fetched."""
     logging = library.utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
-    logging.disable_progress_bar()
+    if not bars:
+        logging.disable_progress_bar()
     try:
         yield
     finally:
         logging.set_verbosity(level)
-        if bars:
+        if had_bars:
             logging.enable_progress_bar()
