@@ -10,9 +10,10 @@ import math
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError
@@ -22,6 +23,7 @@ from torch import Tensor
 from discotree import config, text
 from discotree.assembly import Assembler, Decisions, of_candidates
 from discotree.batch import Corpus, Forms, Ints, by_length
+from discotree.collection import uncollected
 from discotree.decode import Decoded, decode, k_best
 from discotree.errors import ModelError
 from discotree.model import Network
@@ -30,6 +32,9 @@ from discotree.subwords import Subwords
 from discotree.tree import Token, Tree
 from discotree.vocab import Vocab
 from discotree.weights import packed, unpacked
+
+if TYPE_CHECKING:
+    from discotree.bundled import Card
 
 FORMAT = 1  # of the folder; a reader refuses what is newer
 CONFIG, VOCAB, WEIGHTS = "config.json", "vocab.json", "weights.safetensors"
@@ -60,6 +65,7 @@ class Parser:
         """``subwords``: where they are in the memory already."""
         self.config = settings
         self.vocab = vocab
+        self.folder: Path | None = None  # that it was loaded from
         self.settle(device)
         if settings.network.subwords and subwords is None:
             subwords = Subwords.load(settings.network.subwords)
@@ -176,8 +182,9 @@ class Parser:
             owners += [number] * len(cut)
         trees: list[list[Tree]] = [[] for _ in sentences]
         names = [ids[owner] if ids else "" for owner in owners]
-        for owner, tree in zip(owners, self._trees(parts, settings, names), strict=True):
-            trees[owner].append(tree)
+        with uncollected():
+            for owner, tree in zip(owners, self._trees(parts, settings, names), strict=True):
+                trees[owner].append(tree)
         return [_joined(found) for found in trees]
 
     def _trees(
@@ -195,8 +202,32 @@ class Parser:
             decoded = self.decode(scores, settings)
         return Decisions.of(decoded, scores)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model; the folder appears when it is complete, and takes the place of an older one."""
+    def save_pretrained(self, folder: str | Path, card: "Card | None" = None) -> None:
+        """Write the model with a card, as the Hugging Face hub has them (docs/hub.md)."""
+        from discotree.hub import save
+
+        save(self, folder, card)
+
+    def push_to_hub(
+        self,
+        repository: str,
+        card: "Card | None" = None,
+        *,
+        private: bool | None = None,
+        revision: str = "",
+        commit_message: str = "",
+        token: str | None = None,
+    ) -> str:
+        """Put the model and its card on the Hugging Face hub, all in one commit; gives the address of that commit."""
+        from discotree.hub import push
+
+        return push(self, repository, card, private, revision, commit_message, token)
+
+    def save(self, folder: str | Path, texts: Mapping[str, str] | None = None) -> None:
+        """Write the model, and ``texts`` beside it by their names.
+
+        The folder appears when it is complete, and takes the place of an older one.
+        """
         folder = Path(folder).resolve()
         temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
         temporary.mkdir(parents=True)
@@ -204,6 +235,8 @@ class Parser:
             about = {"format": FORMAT, "config": json.loads(self.config.to_json())}
             (temporary / CONFIG).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
             (temporary / VOCAB).write_text(self.vocab.to_json() + "\n", "utf-8")
+            for name, content in (texts or {}).items():
+                (temporary / name).write_text(content, "utf-8")
             tensors = packed(self.network.state_dict(), self.config.training.weight_bits)
             self.check(unpacked(tensors, str(folder / WEIGHTS)), str(folder / WEIGHTS))
             save_file(tensors, temporary / WEIGHTS)
@@ -243,6 +276,7 @@ class Parser:
         parser.network.load_state_dict({name: value.float() for name, value in weights.items()}, assign=True)
         parser.network.to(device)
         parser.settle(device)
+        parser.folder = folder
         return parser
 
     def round_weights(self) -> None:
