@@ -15,6 +15,8 @@ from discotree.scores import Scores
 from discotree.tree import NONE, Node, Token, Tree
 from discotree.vocab import Vocab
 
+_new = tuple.__new__  # a Token from its fields, without the detour through Python that a NamedTuple takes
+
 
 @dataclass(frozen=True)
 class Decisions:
@@ -80,7 +82,7 @@ class Assembler:
         self.levels = [split_level(label, vocab.root) for label in vocab.labels.symbols]
         self.names = {head: alphabet.symbols for head, alphabet in vocab.outputs.items()}
         self.unaries = [split_chain(chain, vocab.root) if chain else () for chain in self.names.get("unary", ())]
-        self.head_functions = vocab.head_functions
+        self.head_functions = {tuple(pair.split(" ", 1)): name for pair, name in vocab.head_functions.items()}
 
     def tree(self, tokens: Sequence[Token], said: Decisions, name: str = "") -> Tree:
         """The tree of one sentence.
@@ -93,49 +95,44 @@ class Assembler:
         is one label, so all of it is as sure as the lowest one. The root, which is always there, is as sure as the
         arcs that end at it. Arcs count with the labels that were decided for them, also where others outvoted them.
         """
-        tags, morphs, functions = (self._said(said, head) for head in ("tag", "morph", "function"))
-        if self.keeps_tags:
-            tags = None
-        chains = [self.unaries[k] for k in said.small["unary"]] if "unary" in said.small else None
-        heads, root, usual = said.heads, self.root, self.head_functions
+        forms, own_tags, lemmas, own_morphs, own_roles = zip(*tokens, strict=True)
+        functions = self._said(said, "function")
+        tags = own_tags if self.keeps_tags else self._said(said, "tag") or own_tags
+        morphs = self._said(said, "morph") or own_morphs
+        roles = [*(functions or own_roles)]  # of the words
+        chains = [self.unaries[k] for k in said.small["unary"]] if "unary" in said.small else [()] * len(tokens)
+        heads, root, usual, arcs = said.heads, self.root, self.head_functions, said.arcs
         below, order = _downwards(heads)
-        words = list(tokens)
         sure: dict[int, float] = {}  # by id of the node
-        finished: list[list[Node | int]] = [[]] * len(words)  # mostly one part; several where a root label dissolved
-        loose = [1.0] * len(words)  # of the arcs inside these parts that no node has counted yet
+        finished: list[list[Node | int]] = [[k] for k in range(len(tokens))]  # several where a root label dissolved
+        loose = [1.0] * len(tokens)  # of the arcs inside these parts that no node has counted yet
         for position in reversed(order):
-            token = words[position]
-            tag = tags[position] if tags else token.tag
-            morph = morphs[position] if morphs else token.morph
             is_root = heads[position] == DUMMY_ROOT
-            if not below[position] and not (chains and chains[position]) and not is_root:  # most words
-                finished[position] = [position]
-                role = functions[position] if functions else token.function
-                words[position] = Token(token.form, tag, token.lemma, morph, role)
+            if not below[position] and not chains[position] and not is_root:  # most words
                 continue
             spine: list[tuple[str, Sequence[int], float]] = []  # from bottom to top: label, what joins there, how sure
-            if chains and chains[position]:
+            if chains[position]:
                 spine = [(label, (), said.unaries[position]) for label in reversed(chains[position])]
-            parts: list[Node | int] = [position]
             product, joining = 1.0, []
             for chain, group in self._phrases(below[position], said.labels):
                 joining += group
                 for dependent in group:
-                    product *= said.arcs[dependent] * loose[dependent]
+                    product *= arcs[dependent] * loose[dependent]
                 if chain:
                     spine.append((chain[-1], joining, product))
-                    spine += [(label, (), product) for label in chain[-2::-1]]
+                    if len(chain) > 1:
+                        spine += [(label, (), product) for label in chain[-2::-1]]
                     product, joining = 1.0, []
-            above = [label for label, _, _ in spine]
-            if position == order[0]:
-                above.append(root)
-            roles = [NONE] * (len(spine) + 1)
+            above_roles = [NONE] * len(spine)  # of its nodes
             if functions is not None:
-                roles = [usual.get(f"{up} {down}", NONE) for up, down in zip(above, (tag, *above), strict=False)]
-                roles.append(NONE if is_root else functions[position])
-            role = token.function if functions is None else roles[0]
-            words[position] = Token(token.form, tag, token.lemma, morph, role)
-            for (label, joined, value), role in zip(spine, roles[1:], strict=False):
+                above = [label for label, _, _ in spine]
+                if position == order[0]:
+                    above.append(root)
+                above_roles = [usual.get(pair, NONE) for pair in zip(above, (tags[position], *above), strict=False)]
+                above_roles.append(NONE if is_root else functions[position])
+                roles[position] = above_roles.pop(0)
+            parts = finished[position]
+            for (label, joined, value), role in zip(spine, above_roles, strict=False):
                 for dependent in joined:
                     parts += finished[dependent]
                 node = Node(label, parts, role)
@@ -146,9 +143,10 @@ class Assembler:
             finished[position], loose[position] = parts, product
         tops = below[DUMMY_ROOT]
         whole = Node(root, [part for position in tops for part in finished[position]])
-        sure[id(whole)] = math.prod(said.arcs[position] * loose[position] for position in tops)
+        sure[id(whole)] = math.prod(arcs[position] * loose[position] for position in tops)
         confidences = tuple([sure[id(node)] for node in whole.nodes()])
-        return Tree(tuple(words), whole, name, confidence=said.confidence, confidences=confidences)
+        words = tuple([_new(Token, row) for row in zip(forms, tags, lemmas, morphs, roles, strict=True)])
+        return Tree(words, whole, name, confidence=said.confidence, confidences=confidences)
 
     def _said(self, said: Decisions, head: str) -> list[str] | None:
         """What a small head says about every word, if it is there."""

@@ -83,6 +83,11 @@ class Parser:
         self.device = torch.device(device)
         self.batch_words = BATCH_WORDS_GPU if self.device.type == "cuda" else BATCH_WORDS
 
+    @property
+    def window(self) -> int:
+        """How many sentences have to be known to make good batches of them."""
+        return BATCHES_AHEAD * self.batch_words // MEAN_WORDS
+
     def forms(self) -> Forms:
         """An empty table of words."""
         pieces: Callable[[str], Sequence[int]] | None = self.subwords.pieces if self.subwords else None
@@ -117,7 +122,7 @@ class Parser:
     ) -> Iterator[Tree]:
         """The trees of sentences, in their order and as they come: ``window`` are read ahead to make good batches."""
         source = iter(sentences)
-        window = window or BATCHES_AHEAD * self.batch_words // MEAN_WORDS
+        window = window or self.window
         while some := list(islice(source, window)):
             tokens = [self.tokens(sentence) for sentence in some]
             tags = [[token.tag for token in row] for row in tokens] if self.has_tags else []

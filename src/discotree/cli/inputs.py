@@ -29,6 +29,7 @@ Errors = Literal["strict", "replace"]
 BLANKS = " \t\r\n"  # what never belongs to a token; of other blanks it depends on the kind of input
 _UNDECODABLE = re.compile("[\udc80-\udcff]")  # how Python keeps bytes that are no characters
 _CARRIAGE_RETURNS = re.compile(r"\r+\n?")
+_TOKEN = re.compile(f"[^{BLANKS}]+")
 _FILE_NAME = re.compile(r"\S*(/\S+|\.\w{1,10})")
 
 
@@ -58,7 +59,9 @@ class Line(NamedTuple):
     start: int  # its place in the whole text
     language: str  # whose rules cut it; "": there are blanks between the words
 
-    def sentence(self) -> Sentence:
+    def sentence(self, with_places: bool) -> Sentence:
+        if not self.language and not with_places:
+            return Sentence(self.id, _TOKEN.findall(self.text), self.where)
         found = sentences(self.text, self.language, lines=True) if self.language else tokenised(self.text)
         words, start = next(iter(found)), self.start
         places = [(start + word.start, start + word.end) for word in words]

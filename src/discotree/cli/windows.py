@@ -82,8 +82,10 @@ class Worker:
 
     def __call__(self, window: Window, number: int) -> Outcomes:
         """What to write for every sentence; ``number``: the place in the file of the first one."""
+        with_places = self.job.output == JSON  # nothing else tells where the words stood
         with uncollected():
-            return self.outcomes([item.sentence() if isinstance(item, Line) else item for item in window], number)
+            whole = [item.sentence(with_places) if isinstance(item, Line) else item for item in window]
+            return self.outcomes(whole, number)
 
     def outcomes(self, window: Sequence[Sentence | TreebankError], number: int) -> Outcomes:
         outcomes: Outcomes = []
