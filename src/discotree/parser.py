@@ -81,7 +81,9 @@ class Parser:
     def settle(self, device: str | torch.device) -> None:
         """Where the network is, and how much it takes at once there."""
         self.device = torch.device(device)
-        self.batch_words = BATCH_WORDS_GPU if self.device.type == "cuda" else BATCH_WORDS
+        on_gpu = self.device.type == "cuda"
+        self.batch_words = BATCH_WORDS_GPU if on_gpu else BATCH_WORDS
+        self.stream = torch.cuda.Stream(self.device, priority=-1) if on_gpu else None  # type: ignore[no-untyped-call]
 
     @property
     def window(self) -> int:
@@ -102,8 +104,11 @@ class Parser:
         waiting: list[tuple[Ints, Scores]] = []
         for sentences in by_length(corpus.lengths, batch_words or self.batch_words):
             with torch.inference_mode():
-                waiting.append((sentences, self.network(corpus.batch(sentences).to(self.device))))
-            if len(waiting) > (self.device.type == "cuda"):
+                scores: Scores = self.network(corpus.batch(sentences).to(self.device))
+            if self.stream is not None:
+                scores = dataclasses.replace(scores, ready=torch.cuda.current_stream(self.device).record_event())
+            waiting.append((sentences, scores))
+            if len(waiting) > (self.stream is not None):
                 yield waiting.pop(0)
         yield from waiting
 
@@ -202,10 +207,12 @@ class Parser:
                 trees[number] = self.assembler.tree(sentences[number], said, ids[number])
         return [tree for tree in trees if tree is not None]
 
-    def _decisions(self, scores: Scores, settings: config.Decoding | None) -> Iterator[Decisions]:
-        with torch.inference_mode():
-            decoded = self.decode(scores, settings)
-        return Decisions.of(decoded, scores)
+    def _decisions(self, scores: Scores, settings: config.Decoding | None) -> list[Decisions]:
+        """What the scores of a batch mean. A GPU finds out beside its work on the next batch, not after it."""
+        if self.stream is not None and scores.ready is not None:
+            self.stream.wait_event(scores.ready)
+        with torch.inference_mode(), torch.cuda.stream(self.stream):
+            return list(Decisions.of(self.decode(scores, settings), scores))
 
     def save_pretrained(self, folder: str | Path, card: "Card | None" = None) -> None:
         """Write the model with a card, as the Hugging Face hub has them (docs/hub.md)."""
