@@ -107,37 +107,46 @@ class Assembler:
         finished: list[list[Node | int]] = [[k] for k in range(len(tokens))]  # several where a root label dissolved
         loose = [1.0] * len(tokens)  # of the arcs inside these parts that no node has counted yet
         for position in reversed(order):
-            is_root = heads[position] == DUMMY_ROOT
-            if not below[position] and not chains[position] and not is_root:  # most words
-                continue
-            spine: list[tuple[str, Sequence[int], float]] = []  # from bottom to top: label, what joins there, how sure
+            steps: list[tuple[str, Sequence[int], float]] = []  # from bottom to top: label, what joins there, how sure
             if chains[position]:
-                spine = [(label, (), said.unaries[position]) for label in reversed(chains[position])]
+                steps = [(label, (), said.unaries[position]) for label in reversed(chains[position])]
+            elif not below[position] and heads[position] != DUMMY_ROOT:  # most words
+                continue
             product, joining = 1.0, []
             for chain, group in self._phrases(below[position], said.labels):
                 joining += group
                 for dependent in group:
                     product *= arcs[dependent] * loose[dependent]
                 if chain:
-                    spine.append((chain[-1], joining, product))
+                    steps.append((chain[-1], joining, product))
                     if len(chain) > 1:
-                        spine += [(label, (), product) for label in chain[-2::-1]]
+                        steps += [(label, (), product) for label in chain[-2::-1]]
                     product, joining = 1.0, []
-            above_roles = [NONE] * len(spine)  # of its nodes
-            if functions is not None:
-                above = [label for label, _, _ in spine]
-                if position == order[0]:
-                    above.append(root)
-                above_roles = [usual.get(pair, NONE) for pair in zip(above, (tags[position], *above), strict=False)]
-                above_roles.append(NONE if is_root else functions[position])
-                roles[position] = above_roles.pop(0)
-            parts = finished[position]
-            for (label, joined, value), role in zip(spine, above_roles, strict=False):
+            parts, inner, value = finished[position], "", 1.0  # the phrase that is being made; "": it is just the word
+            child = tags[position]
+            for label, joined, probability in steps:
+                role = NONE if functions is None else usual.get((label, child), NONE)
+                if inner:
+                    node = Node(inner, parts, role)
+                    sure[id(node)] = value
+                    parts = [node]
+                elif functions is not None:
+                    roles[position] = role
                 for dependent in joined:
                     parts += finished[dependent]
-                node = Node(label, parts, role)
+                inner = child = label
+                value = probability
+            role = NONE
+            if functions is not None and position == order[0]:
+                role = usual.get((root, child), NONE)
+            elif functions is not None and heads[position] != DUMMY_ROOT:
+                role = functions[position]
+            if inner:
+                node = Node(inner, parts, role)
                 sure[id(node)] = value
                 parts = [node]
+            elif functions is not None:
+                roles[position] = role
             for dependent in joining:  # to a label that dissolved
                 parts += finished[dependent]
             finished[position], loose[position] = parts, product
@@ -158,8 +167,11 @@ class Assembler:
 
     def _phrases(self, dependents: list[int], labels: list[int]) -> list[tuple[tuple[str, ...], list[int]]]:
         """The phrases of one spine, lowest first: their chain of labels and the dependents that join there."""
-        if len(dependents) == 1:
-            return [(self.levels[labels[dependents[0]]][0], dependents)]
+        if not dependents:
+            return []
+        first = labels[dependents[0]]
+        if len(dependents) == 1 or len({labels[dependent] for dependent in dependents}) == 1:
+            return [(self.levels[first][0], dependents)]
         groups: dict[int, list[int]] = {}
         for dependent in dependents:
             groups.setdefault(self.levels[labels[dependent]][1], []).append(dependent)
