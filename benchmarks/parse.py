@@ -31,11 +31,13 @@ def command(model: str, source: Path, kind: str, device: str, workers: int, targ
     """Seconds of one run of `discotree parse`."""
     options = ["--model", model, "--input", kind, "--output", "discbracket", "--workers", str(workers)]
     start = time.perf_counter()
-    subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-m", "discotree", "parse", str(source), *options, "--device", device, "-o", str(target)],
-        check=True,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
+    if run.returncode:
+        sys.exit(f"discotree parse failed: {run.stderr}")
     return time.perf_counter() - start
 
 

@@ -31,6 +31,8 @@ SUFFIXES = {
     "alpino": ".alpino.xml",
     "penn": ".mrg",
     "conllu": ".conllu",
+    "parquet": ".parquet",
+    "arrow": ".arrow",
 }
 RUNS = 3
 

@@ -3,10 +3,12 @@
 import io
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from discotree import FORMATS, Node, Token, Tree, TreebankError, read
+from discotree.treebank import TEXT_FORMATS
 from discotree.treebank.discbracket import format_discbracket, parse_discbracket
 from discotree.treebank.source import ErrorHandler, Source, stop
 
@@ -20,9 +22,15 @@ def brackets_of(trees: Iterable[Tree]) -> list[str]:
     return [format_discbracket(tree) for tree in trees]
 
 
-def written(trees: Iterable[Tree], format: str) -> str:
-    """What the format's writer makes of the trees."""
-    return "".join(FORMATS[format].write(trees))
+def written(trees: Iterable[Tree], format: str) -> Any:
+    """What the format's writer makes of the trees: text, or bytes."""
+    pieces = list(FORMATS[format].write(trees))
+    return "".join(pieces) if format in TEXT_FORMATS else b"".join(pieces)
+
+
+def encoded(trees: Iterable[Tree], format: str) -> bytes:
+    content = written(trees, format)
+    return content if isinstance(content, bytes) else content.encode()
 
 
 def parsed(content: str | bytes, format: str, on_error: ErrorHandler = stop) -> list[Tree]:

@@ -11,14 +11,14 @@ import discotree
 
 PACKAGE = Path(discotree.__file__).parent
 FLOORS = {
-    1: ("version", "errors", "node", "tree"),
+    1: ("version", "errors", "collection", "node", "tree"),
     2: ("labels", "punctuation", "transforms", "schemes", "heads", "dependencies"),
-    3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "draw", "text"),
+    3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "tables", "draw", "text"),
     4: (
         *("config", "vocab", "vectors", "subwords", "transformer", "batch", "encoder"),
         *("scores", "model", "arborescence", "decode", "assembly", "weights"),
     ),
-    5: ("data", "checkpoint", "fit", "parser", "train", "tagger", "bundled"),
+    5: ("data", "checkpoint", "fit", "parser", "train", "tagger", "bundled", "card", "hub"),
     6: ("cli", "integrations", "__main__"),
 }
 FLOOR = {name: floor for floor, names in FLOORS.items() for name in names}
@@ -148,7 +148,7 @@ for name in {modules}:
     importlib.import_module(f"discotree.{{name}}")
 
 import discotree
-for format in discotree.FORMATS:
+for format in discotree.treebank.TEXT_FORMATS:
     trees = list(discotree.read({path!r}))
     discotree.write(trees, {out!r}, format)
     assert [t.words for t in discotree.read({out!r}, format)] == [t.words for t in trees]

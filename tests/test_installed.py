@@ -24,9 +24,9 @@ from typing import Any
 import pytest
 from texts import LANGUAGES, files, paragraphs
 
-from discotree import FORMATS
-from discotree.cli.inputs import INPUTS
+from discotree.cli.inputs import LINES, TEXT, TOKENS
 from discotree.cli.outputs import DRAW, JSON, OUTPUTS
+from discotree.treebank import TEXT_FORMATS as FORMATS  # those that need nothing else
 
 pytestmark = pytest.mark.installed
 
@@ -39,6 +39,8 @@ FIRST_TREE_SECONDS = 15  # a few on a machine that has nothing else to do
 SIDE_BY_SIDE = 2
 SENTENCES = 2  # that go through every pair of formats
 PENN = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "``": '"', "''": '"'}  # forms that English has
+
+INPUTS = (TEXT, LINES, TOKENS, *FORMATS)
 
 Command = dict[str, Any]
 Answer = dict[str, Any]

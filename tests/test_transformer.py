@@ -476,6 +476,13 @@ def test_a_saved_model_gives_the_same_trees(folder, tmp_path):
         assert (tmp_path / "again" / path.relative_to(tmp_path / "model")).read_bytes() == path.read_bytes()
 
 
+def test_a_shared_model_says_nothing_of_the_folder_that_its_transformer_came_from(folders, tmp_path):
+    parser = parser_of(network=with_transformer(folders["bert"]))
+    parser.save_pretrained(tmp_path / "shared")
+    assert str(folders["bert"].parent) not in (tmp_path / "shared" / CONFIG).read_text("utf-8")
+    assert Parser.load(tmp_path / "shared").config.network.encoder == "hf:bert"
+
+
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER])
 @pytest.mark.parametrize(
     "content", [None, b"", b"\0" * 8, b"\xff\xfe", b"[]", b"{}", b"null", b'{"model_type": "gpu"}', b"[" * 100_000]

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers import DEEP, brackets_of, parsed, through, tree_of, written
+from helpers import DEEP, brackets_of, encoded, parsed, through, tree_of, written
 from hypothesis import given
 from strategies import HOLDS, trees
 
 from discotree import FORMATS, HeadRules, Node, SecondaryEdge, Token, Tree, TreebankError, TreeError, read, write
 from discotree.tree import NONE
-from discotree.treebank import GUESSED, guess_format
+from discotree.treebank import GUESSED, TEXT_FORMATS, guess_format
 from discotree.treebank.source import Source
 
 ONE = tree_of("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))", "cdb/1")
@@ -112,7 +112,7 @@ def test_a_writer_refuses_what_its_own_reader_would_not_take(format):
     for field, text in itertools.product(FIELDS, [*SPACES, *MARKS, *WORDS, *LABELS]):
         try:
             tree = nasty_tree(field, text)
-            raw = written([ONE, tree, TWO], format).encode()
+            raw = encoded([ONE, tree, TWO], format)
         except (TreeError, TreebankError, UnicodeEncodeError):
             continue
         try:
@@ -146,6 +146,9 @@ def test_a_writer_refuses_what_its_own_reader_would_not_take(format):
         ("a.psd", "psd"),
         ("a.conllu", "conllu"),
         ("a.conllx", "conllu"),
+        ("a.parquet", "parquet"),
+        ("a.arrow", "arrow"),
+        ("a.feather", "arrow"),
         ("a.xml", None),
         ("a.txt", None),
         ("export", None),
@@ -215,7 +218,7 @@ def test_an_unknown_format_or_encoding_is_refused(file, tmp_path):
 # Empty, missing and broken files
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", TEXT_FORMATS)
 def test_an_empty_file_has_no_trees(file, format):
     assert list(read(file("empty", ""), format)) == []
 
@@ -242,7 +245,7 @@ def between(format, middle):
     return first.replace(end, middle + inner + end)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", TEXT_FORMATS)
 def test_reading_stops_at_a_broken_tree_after_giving_those_before_it(file, format):
     stream = read(file("broken", between(format, BROKEN[format])), format)
     assert next(stream).words == TWO.words
@@ -250,7 +253,7 @@ def test_reading_stops_at_a_broken_tree_after_giving_those_before_it(file, forma
         next(stream)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", TEXT_FORMATS)
 def test_broken_trees_can_be_skipped_and_counted(file, format):
     errors = []
     path = file("broken", between(format, BROKEN[format]))

@@ -41,6 +41,7 @@ from discotree.integrations.web.schemas import OUTPUTS, Record, Upload
 from discotree.integrations.web.server import application, listen, names_of
 from discotree.integrations.web.uploads import Meter, read_leniently, read_one, read_strictly
 from discotree.tree import Token, Tree
+from discotree.treebank import TEXT_FORMATS
 
 TEXT = "Es kam nichts Interessantes. Den Hund hat er gesehen."
 SEEDS = ["figure1.export", "tiger4.export", "tiger.xml", "alpino_many.xml", "small.dbr", "ptb.mrg", "icepahc.psd"]
@@ -723,7 +724,7 @@ def test_a_drawing_is_that_of_the_library(client: httpx.Client, parsers: dict[st
     assert tree_of(Record(**post(client, "draw", tree=upload([tree]), output="json").json())) == tree
 
 
-@pytest.mark.parametrize("output", dt.FORMATS)
+@pytest.mark.parametrize("output", TEXT_FORMATS)
 def test_a_tree_in_another_format(client: httpx.Client, output: str) -> None:
     assert (
         post(client, "draw", tree=record(TREES[0]), output=output).text.rstrip() == written(TREES[:1], output).rstrip()

@@ -16,28 +16,26 @@ from typing import Any
 import torch
 
 from discotree import config, data
+from discotree.bundled import CARD, README, Card, Figures, Scores, Treebank
+from discotree.card import figures, page, written
 from discotree.data import Part
 from discotree.parser import Parser
-from discotree.train import MODEL, corpus_of, scores_of, write_json
+from discotree.train import MODEL, corpus_of, scores_of
 
 BITS = 6
 MODELS = Path(__file__).parent.parent / "src" / "discotree" / "models"
 ONLY_LEARNING = "spine"  # the small head that nobody asks for anything
 
-ALPINO = {"name": "Alpino Treebank", "url": "https://github.com/rug-compling/Alpino", "licence": "LGPL 2.1 or later"}
-PCC = {
-    "name": "Potsdam Commentary Corpus",
-    "url": "http://angcl.ling.uni-potsdam.de/resources/pcc.html",
-    "licence": "CC BY-NC-SA 4.0",
-}
-SQUOIA = {"name": "SQUOIA", "url": "https://github.com/a-rios/squoia", "licence": "Apache-2.0"}
-CRAFT = {"name": "CRAFT", "url": "https://github.com/UCDenver-ccp/CRAFT", "licence": "CC BY 3.0"}
-ICEPAHC = {"name": "IcePaHC", "url": "https://github.com/antonkarl/icecorpus", "licence": "CC BY 4.0"}
+ALPINO = Treebank("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL 2.1 or later")
+PCC = Treebank("Potsdam Commentary Corpus", "http://angcl.ling.uni-potsdam.de/resources/pcc.html", "CC BY-NC-SA 4.0")
+SQUOIA = Treebank("SQUOIA", "https://github.com/a-rios/squoia", "Apache-2.0")
+CRAFT = Treebank("CRAFT", "https://github.com/UCDenver-ccp/CRAFT", "CC BY 3.0")
+ICEPAHC = Treebank("IcePaHC", "https://github.com/antonkarl/icecorpus", "CC BY 4.0")
 
 ABOUT: dict[str, dict[str, Any]] = {
     "nl": {
         "language": "Dutch",
-        "treebanks": [ALPINO],
+        "treebanks": (ALPINO,),
         "licence": "LGPL 2.1 or later",
         "commercial": True,
         "weaknesses": "It has read newspapers, questions and grammar examples: expect less of speech, chat and law. "
@@ -45,7 +43,7 @@ ABOUT: dict[str, dict[str, Any]] = {
     },
     "de": {
         "language": "German",
-        "treebanks": [PCC, SQUOIA],
+        "treebanks": (PCC, SQUOIA),
         "licence": "CC BY-NC-SA 4.0",
         "commercial": False,
         "weaknesses": "It has read newspaper commentaries and business reports, and few of them: it is the weakest of "
@@ -53,7 +51,7 @@ ABOUT: dict[str, dict[str, Any]] = {
     },
     "en": {
         "language": "English",
-        "treebanks": [CRAFT],
+        "treebanks": (CRAFT,),
         "licence": "CC BY 3.0",
         "commercial": True,
         "weaknesses": "It has read articles on molecular biology and nothing else: questions, dialogue and the second "
@@ -61,7 +59,7 @@ ABOUT: dict[str, dict[str, Any]] = {
     },
     "is": {
         "language": "Icelandic",
-        "treebanks": [ICEPAHC],
+        "treebanks": (ICEPAHC,),
         "licence": "CC BY 4.0",
         "commercial": True,
         "weaknesses": "It has read nine centuries of prose, sermons and law in modern spelling, and little of today. "
@@ -91,56 +89,14 @@ def rounded(parser: Parser, bits: int) -> Parser:
     return copy
 
 
-def figures(parser: Parser, part: Part) -> dict[str, float | None]:
-    found = scores_of(parser, part, corpus_of(part, parser.forms()), compare=False)
-    values = {
-        "f1": found["all"]["f1"],
-        "discontinuous_f1": found["discontinuous"]["f1"],
-        "exact": found["all"]["exact_match"],
-        "tags": found["attachment"].get("tag"),
-        "functions": found["attachment"].get("function"),
-    }
-    return {name: None if value is None else round(value, 2) for name, value in values.items()}
+def scored(parser: Parser, part: Part) -> Figures:
+    return figures(scores_of(parser, part, corpus_of(part, parser.forms()), compare=False))
 
 
-def page(card: dict[str, Any], scores: dict[int, dict[str, dict[str, float | None]]], bits: int, recipe: str) -> str:
-    """The card for people."""
-    treebanks = ", ".join(f"[{bank['name']}]({bank['url']}) ({bank['licence']})" for bank in card["treebanks"])
-    warning = "" if card["commercial"] else " **Not for commercial use.**"
-    names = {
-        "f1": "F1",
-        "discontinuous_f1": "disc. F1",
-        "exact": "exact match",
-        "tags": "tags",
-        "functions": "functions",
-    }
-    rows = [
-        f"| {part}, {'half precision, as trained' if size == config.HALF else f'{size} bits'}"
-        f"{', **as shipped**' if size == bits else ''} | "
-        + " | ".join(_shown(scores[size][part][name]) for name in names)
-        + " |"
-        for part in ("dev", "test")
-        for size in sorted(scores, reverse=True)
-    ]
-    return f"""# {card["name"]}: {card["language"]}
-
-A model of discotree: from words to a discontinuous constituent tree with tags, functions and phrases over single words.
-
-- Data: {treebanks}; {card["sentences"]:,} sentences of training.
-- Licence: {card["licence"]}.{warning}
-- Made by `discotree train {recipe}` and `tools/make_model.py` at commit {card["commit"]}; settings: config.json.
-- Not good at: {card["weaknesses"]}
-
-| | {" | ".join(names.values())} |
-|---|{"---|" * len(names)}
-{chr(10).join(rows)}
-
-F1 is that of the recipe's own split, with `proper.prm`, words given. Tags and functions: share of words.
-"""
-
-
-def _shown(figure: float | None) -> str:
-    return "–" if figure is None else f"{figure:.2f}"
+def row(part: str, bits: int, shipped: int) -> str:
+    """What the table of the card calls a copy's figures."""
+    size = "half precision, as trained" if bits == config.HALF else f"{bits} bits"
+    return f"{part}, {size}{', **as shipped**' if bits == shipped else ''}"
 
 
 def main() -> None:
@@ -156,21 +112,26 @@ def main() -> None:
     parts = data.load(trained.config.data)
     copies = {bits: rounded(trained, bits) for bits in (config.HALF, arguments.bits, *arguments.also)}
     scores = {
-        bits: {name: figures(copy, parts[name]) for name in ("dev", "test")} for bits, copy in sorted(copies.items())
+        bits: Scores(scored(copy, parts["dev"]), scored(copy, parts["test"])) for bits, copy in sorted(copies.items())
     }
-    print(json.dumps(scores), flush=True)
-    card = {
-        "name": arguments.name,
-        "code": trained.config.language,
+    print(json.dumps({bits: dataclasses.asdict(found) for bits, found in scores.items()}), flush=True)
+    card = Card(
+        name=arguments.name,
+        code=trained.config.language,
         **ABOUT[arguments.name],
-        "sentences": len(parts["train"]),
-        "scores": scores[arguments.bits],
-        "commit": arguments.commit,
+        sentences=len(parts["train"]),
+        scores=scores[arguments.bits],
+        commit=arguments.commit,
+    )
+    rows = {
+        row(part, bits, arguments.bits): getattr(scores[bits], part)
+        for part in ("dev", "test")
+        for bits in sorted(scores, reverse=True)
     }
-    folder = arguments.out / arguments.name
-    copies[arguments.bits].save(folder)
-    write_json(folder / "card.json", card)
-    (folder / "README.md").write_text(page(card, scores, arguments.bits, trained.config.name), "utf-8")
+    made = f"`discotree train {trained.config.name}` and `tools/make_model.py`"
+    copies[arguments.bits].save(
+        arguments.out / arguments.name, {CARD: written(card), README: page(card, arguments.name, rows, made)}
+    )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from discotree.scores import Scores
 from discotree.tree import NONE, Node, Token, Tree
 from discotree.vocab import Vocab
 
+_new = tuple.__new__  # a Token from its fields, without the detour through Python that a NamedTuple takes
+
 
 @dataclass(frozen=True)
 class Decisions:
@@ -80,7 +82,7 @@ class Assembler:
         self.levels = [split_level(label, vocab.root) for label in vocab.labels.symbols]
         self.names = {head: alphabet.symbols for head, alphabet in vocab.outputs.items()}
         self.unaries = [split_chain(chain, vocab.root) if chain else () for chain in self.names.get("unary", ())]
-        self.head_functions = vocab.head_functions
+        self.head_functions = {tuple(pair.split(" ", 1)): name for pair, name in vocab.head_functions.items()}
 
     def tree(self, tokens: Sequence[Token], said: Decisions, name: str = "") -> Tree:
         """The tree of one sentence.
@@ -93,62 +95,67 @@ class Assembler:
         is one label, so all of it is as sure as the lowest one. The root, which is always there, is as sure as the
         arcs that end at it. Arcs count with the labels that were decided for them, also where others outvoted them.
         """
-        tags, morphs, functions = (self._said(said, head) for head in ("tag", "morph", "function"))
-        if self.keeps_tags:
-            tags = None
-        chains = [self.unaries[k] for k in said.small["unary"]] if "unary" in said.small else None
-        heads, root, usual = said.heads, self.root, self.head_functions
+        forms, own_tags, lemmas, own_morphs, own_roles = zip(*tokens, strict=True)
+        functions = self._said(said, "function")
+        tags = own_tags if self.keeps_tags else self._said(said, "tag") or own_tags
+        morphs = self._said(said, "morph") or own_morphs
+        roles = [*(functions or own_roles)]  # of the words
+        chains = [self.unaries[k] for k in said.small["unary"]] if "unary" in said.small else [()] * len(tokens)
+        heads, root, usual, arcs = said.heads, self.root, self.head_functions, said.arcs
         below, order = _downwards(heads)
-        words = list(tokens)
         sure: dict[int, float] = {}  # by id of the node
-        finished: list[list[Node | int]] = [[]] * len(words)  # mostly one part; several where a root label dissolved
-        loose = [1.0] * len(words)  # of the arcs inside these parts that no node has counted yet
+        finished: list[list[Node | int]] = [[k] for k in range(len(tokens))]  # several where a root label dissolved
+        loose = [1.0] * len(tokens)  # of the arcs inside these parts that no node has counted yet
         for position in reversed(order):
-            token = words[position]
-            tag = tags[position] if tags else token.tag
-            morph = morphs[position] if morphs else token.morph
-            is_root = heads[position] == DUMMY_ROOT
-            if not below[position] and not (chains and chains[position]) and not is_root:  # most words
-                finished[position] = [position]
-                role = functions[position] if functions else token.function
-                words[position] = Token(token.form, tag, token.lemma, morph, role)
+            steps: list[tuple[str, Sequence[int], float]] = []  # from bottom to top: label, what joins there, how sure
+            if chains[position]:
+                steps = [(label, (), said.unaries[position]) for label in reversed(chains[position])]
+            elif not below[position] and heads[position] != DUMMY_ROOT:  # most words
                 continue
-            spine: list[tuple[str, Sequence[int], float]] = []  # from bottom to top: label, what joins there, how sure
-            if chains and chains[position]:
-                spine = [(label, (), said.unaries[position]) for label in reversed(chains[position])]
-            parts: list[Node | int] = [position]
             product, joining = 1.0, []
             for chain, group in self._phrases(below[position], said.labels):
                 joining += group
                 for dependent in group:
-                    product *= said.arcs[dependent] * loose[dependent]
+                    product *= arcs[dependent] * loose[dependent]
                 if chain:
-                    spine.append((chain[-1], joining, product))
-                    spine += [(label, (), product) for label in chain[-2::-1]]
+                    steps.append((chain[-1], joining, product))
+                    if len(chain) > 1:
+                        steps += [(label, (), product) for label in chain[-2::-1]]
                     product, joining = 1.0, []
-            above = [label for label, _, _ in spine]
-            if position == order[0]:
-                above.append(root)
-            roles = [NONE] * (len(spine) + 1)
-            if functions is not None:
-                roles = [usual.get(f"{up} {down}", NONE) for up, down in zip(above, (tag, *above), strict=False)]
-                roles.append(NONE if is_root else functions[position])
-            role = token.function if functions is None else roles[0]
-            words[position] = Token(token.form, tag, token.lemma, morph, role)
-            for (label, joined, value), role in zip(spine, roles[1:], strict=False):
+            parts, inner, value = finished[position], "", 1.0  # the phrase that is being made; "": it is just the word
+            child = tags[position]
+            for label, joined, probability in steps:
+                role = NONE if functions is None else usual.get((label, child), NONE)
+                if inner:
+                    node = Node(inner, parts, role)
+                    sure[id(node)] = value
+                    parts = [node]
+                elif functions is not None:
+                    roles[position] = role
                 for dependent in joined:
                     parts += finished[dependent]
-                node = Node(label, parts, role)
+                inner = child = label
+                value = probability
+            role = NONE
+            if functions is not None and position == order[0]:
+                role = usual.get((root, child), NONE)
+            elif functions is not None and heads[position] != DUMMY_ROOT:
+                role = functions[position]
+            if inner:
+                node = Node(inner, parts, role)
                 sure[id(node)] = value
                 parts = [node]
+            elif functions is not None:
+                roles[position] = role
             for dependent in joining:  # to a label that dissolved
                 parts += finished[dependent]
             finished[position], loose[position] = parts, product
         tops = below[DUMMY_ROOT]
         whole = Node(root, [part for position in tops for part in finished[position]])
-        sure[id(whole)] = math.prod(said.arcs[position] * loose[position] for position in tops)
+        sure[id(whole)] = math.prod(arcs[position] * loose[position] for position in tops)
         confidences = tuple([sure[id(node)] for node in whole.nodes()])
-        return Tree(tuple(words), whole, name, confidence=said.confidence, confidences=confidences)
+        words = tuple([_new(Token, row) for row in zip(forms, tags, lemmas, morphs, roles, strict=True)])
+        return Tree(words, whole, name, confidence=said.confidence, confidences=confidences)
 
     def _said(self, said: Decisions, head: str) -> list[str] | None:
         """What a small head says about every word, if it is there."""
@@ -160,8 +167,11 @@ class Assembler:
 
     def _phrases(self, dependents: list[int], labels: list[int]) -> list[tuple[tuple[str, ...], list[int]]]:
         """The phrases of one spine, lowest first: their chain of labels and the dependents that join there."""
-        if len(dependents) == 1:
-            return [(self.levels[labels[dependents[0]]][0], dependents)]
+        if not dependents:
+            return []
+        first = labels[dependents[0]]
+        if len(dependents) == 1 or len({labels[dependent] for dependent in dependents}) == 1:
+            return [(self.levels[first][0], dependents)]
         groups: dict[int, list[int]] = {}
         for dependent in dependents:
             groups.setdefault(self.levels[labels[dependent]][1], []).append(dependent)

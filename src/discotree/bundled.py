@@ -2,7 +2,7 @@
 
     parser = load("nl")                    one that comes with discotree
     parser = load("runs/alpino/model")     a folder
-    parser = load("hub:org/name@v2")       one from the Hugging Face hub
+    parser = load("hub:org/name@v2")       one from the Hugging Face hub (hub.py)
 
 A bundled model is a folder in ``models`` with a card.json that says what it learned from, under which licence, and how
 good it is. Nothing here needs torch before a model is loaded.
@@ -10,7 +10,6 @@ good it is. Nothing here needs torch before a model is loaded.
 
 import json
 from dataclasses import dataclass, fields
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +23,6 @@ T = TypeVar("T")
 MODELS = Path(__file__).parent / "models"
 CARD, README = "card.json", "README.md"
 HUB = "hub:"
-WANTED_FILES = ["*.json", "*.safetensors", "*.md"]  # of a repository on the hub: nothing that could be run
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class Card:
     name: str
     language: str  # in English
     code: str
-    treebanks: tuple[Treebank, ...]
+    treebanks: tuple[Treebank, ...]  # the first is the one that it is scored on
     licence: str
     commercial: bool  # whether the licence allows commercial use
     sentences: int  # of training
@@ -93,10 +91,14 @@ def names() -> list[str]:
     return sorted(folder.name for folder in MODELS.iterdir() if folder.is_dir() and folder.name[0] not in "._")
 
 
-def find(name: str) -> Path:
+def find(name: str, revision: str = "") -> Path:
     """The folder of a model: of one that comes with discotree, of your own, or of one on the hub."""
     if name.startswith(HUB):
-        return _download(name)
+        from discotree.hub import fetch
+
+        return fetch(name, revision)
+    if revision:
+        raise ModelError(f"{name}: only a model on the hub has revisions")
     if name in names():
         return MODELS / name
     if name and Path(name).is_dir():
@@ -105,9 +107,12 @@ def find(name: str) -> Path:
     raise ModelError(f"there is no model {name!r}: it is neither a folder nor one that comes with discotree ({known})")
 
 
-def load(name: str, device: str = "") -> "Parser":
-    """The parser of a model, on a GPU if there is one and no other device is named."""
-    folder = find(name)
+def load(name: str, device: str = "", revision: str = "") -> "Parser":
+    """The parser of a model, on a GPU if there is one and no other device is named.
+
+    ``revision`` is that of a model on the hub: a branch, a tag or a commit.
+    """
+    folder = find(name, revision)
     with needed("parser"):
         import torch
 
@@ -120,18 +125,6 @@ def load(name: str, device: str = "") -> "Parser":
         reason = str(error).partition("\n")[0]
         raise ModelError(f"the device {device!r} cannot be used: {reason}") from None
     return Parser.load(folder, device)
-
-
-def _download(name: str) -> Path:
-    repository, _, revision = name.removeprefix(HUB).partition("@")
-    with needed("hub"):
-        hub = import_module("huggingface_hub")
-    try:
-        folder = hub.snapshot_download(repository, revision=revision or None, allow_patterns=WANTED_FILES)
-    except Exception as error:  # of several libraries below, by version
-        reason = str(error).strip().partition("\n")[0]
-        raise ModelError(f"{name}: cannot be fetched: {reason or type(error).__name__}") from None
-    return Path(folder)
 
 
 PARTS: dict[str, Any] = {"scores": Scores, "dev": Figures, "test": Figures}
@@ -150,7 +143,7 @@ def _checked(kind: type[T], table: object, where: str) -> T:
         if name in PARTS:
             values[name] = _checked(PARTS[name], value, place)
         elif name == "treebanks":
-            if not isinstance(value, list) or not value:
+            if not isinstance(value, list):
                 raise ModelError(f"{place}: expected a list of treebanks, got {value!r:.50}")
             values[name] = tuple(_checked(Treebank, row, place) for row in value)
         else:

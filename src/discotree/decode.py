@@ -261,17 +261,22 @@ def _k_best(choices: Floats, names: Ints, k: int) -> list[Candidate]:
 
 def _legal(scores: Scores) -> Floats:
     """(B, N, N+1): the arcs' scores, finite, but -inf for what is no arc: a word's own column and those beyond."""
-    arcs = _finite(scores.arcs)
-    columns = np.arange(arcs.shape[2])
-    beyond = columns > scores.lengths.numpy()[:, None]  # (B, N+1)
-    return np.where(beyond[:, None] | (columns == columns[1:, None]), -np.inf, arcs)
+    columns = torch.arange(scores.arcs.shape[2])
+    beyond = columns > scores.lengths[:, None]  # (B, N+1)
+    never = (beyond[:, None] | (columns == columns[1:, None])).to(scores.arcs.device)  # (B, N, N+1)
+    legal: Floats = _sensible(scores.arcs).masked_fill(never, -torch.inf).cpu().numpy()
+    return legal
 
 
 def _finite(scores: Tensor) -> Floats:
-    """Log-probabilities for which adding, subtracting and comparing make sense, whatever they were."""
-    scores = scores.detach().cpu().double()
-    finite: Floats = scores.where(scores.abs() < -IMPOSSIBLE, torch.tensor(IMPOSSIBLE, dtype=torch.double)).numpy()
+    finite: Floats = _sensible(scores).cpu().numpy()
     return finite
+
+
+def _sensible(scores: Tensor) -> Tensor:
+    """Log-probabilities for which adding, subtracting and comparing make sense, whatever they were."""
+    scores = scores.detach().double()
+    return scores.masked_fill(~(scores.abs() < -IMPOSSIBLE), IMPOSSIBLE)
 
 
 def _log(finite: Floats) -> Floats:

@@ -11,9 +11,10 @@ import math
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError
@@ -23,6 +24,7 @@ from torch import Tensor
 from discotree import config, text
 from discotree.assembly import Assembler, Decisions, of_candidates
 from discotree.batch import Corpus, Forms, Ints, by_length
+from discotree.collection import uncollected
 from discotree.decode import Decoded, decode, k_best
 from discotree.encoder import pretrained_pieces
 from discotree.errors import ModelError
@@ -33,6 +35,9 @@ from discotree.transformer import Pretrained
 from discotree.tree import Token, Tree
 from discotree.vocab import Vocab
 from discotree.weights import packed, unpacked
+
+if TYPE_CHECKING:
+    from discotree.bundled import Card
 
 FORMAT = 1  # of the folder; a reader refuses what is newer
 CONFIG, VOCAB, WEIGHTS = "config.json", "vocab.json", "weights.safetensors"
@@ -64,6 +69,7 @@ class Parser:
         """``subwords``: where they, or the Transformer, are in the memory already."""
         self.config = settings
         self.vocab = vocab
+        self.folder: Path | None = None  # that it was loaded from
         self.settle(device)
         self.subwords = pretrained_pieces(settings.network) if subwords is None else subwords
         self.has_tags = settings.data.tags != "none"
@@ -77,7 +83,14 @@ class Parser:
     def settle(self, device: str | torch.device) -> None:
         """Where the network is, and how much it takes at once there."""
         self.device = torch.device(device)
-        self.batch_words = BATCH_WORDS_GPU if self.device.type == "cuda" else BATCH_WORDS
+        on_gpu = self.device.type == "cuda"
+        self.batch_words = BATCH_WORDS_GPU if on_gpu else BATCH_WORDS
+        self.stream = torch.cuda.Stream(self.device, priority=-1) if on_gpu else None  # type: ignore[no-untyped-call]
+
+    @property
+    def window(self) -> int:
+        """How many sentences have to be known to make good batches of them."""
+        return BATCHES_AHEAD * self.batch_words // MEAN_WORDS
 
     def forms(self) -> Forms:
         """An empty table of words."""
@@ -93,8 +106,11 @@ class Parser:
         waiting: list[tuple[Ints, Scores]] = []
         for sentences in by_length(corpus.lengths, batch_words or self.batch_words):
             with torch.inference_mode():
-                waiting.append((sentences, self.network(corpus.batch(sentences).to(self.device))))
-            if len(waiting) > (self.device.type == "cuda"):
+                scores: Scores = self.network(corpus.batch(sentences).to(self.device))
+            if self.stream is not None:
+                scores = dataclasses.replace(scores, ready=torch.cuda.current_stream(self.device).record_event())
+            waiting.append((sentences, scores))
+            if len(waiting) > (self.stream is not None):
                 yield waiting.pop(0)
         yield from waiting
 
@@ -113,7 +129,7 @@ class Parser:
     ) -> Iterator[Tree]:
         """The trees of sentences, in their order and as they come: ``window`` are read ahead to make good batches."""
         source = iter(sentences)
-        window = window or BATCHES_AHEAD * self.batch_words // MEAN_WORDS
+        window = window or self.window
         while some := list(islice(source, window)):
             tokens = [self.tokens(sentence) for sentence in some]
             tags = [[token.tag for token in row] for row in tokens] if self.has_tags else []
@@ -178,8 +194,9 @@ class Parser:
             owners += [number] * len(cut)
         trees: list[list[Tree]] = [[] for _ in sentences]
         names = [ids[owner] if ids else "" for owner in owners]
-        for owner, tree in zip(owners, self._trees(parts, settings, names), strict=True):
-            trees[owner].append(tree)
+        with uncollected():
+            for owner, tree in zip(owners, self._trees(parts, settings, names), strict=True):
+                trees[owner].append(tree)
         return [_joined(found) for found in trees]
 
     def _trees(
@@ -192,13 +209,39 @@ class Parser:
                 trees[number] = self.assembler.tree(sentences[number], said, ids[number])
         return [tree for tree in trees if tree is not None]
 
-    def _decisions(self, scores: Scores, settings: config.Decoding | None) -> Iterator[Decisions]:
-        with torch.inference_mode():
-            decoded = self.decode(scores, settings)
-        return Decisions.of(decoded, scores)
+    def _decisions(self, scores: Scores, settings: config.Decoding | None) -> list[Decisions]:
+        """What the scores of a batch mean. A GPU finds out beside its work on the next batch, not after it."""
+        if self.stream is not None and scores.ready is not None:
+            self.stream.wait_event(scores.ready)
+        with torch.inference_mode(), torch.cuda.stream(self.stream):
+            return list(Decisions.of(self.decode(scores, settings), scores))
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model; the folder appears when it is complete, and takes the place of an older one."""
+    def save_pretrained(self, folder: str | Path, card: "Card | None" = None) -> None:
+        """Write the model with a card, as the Hugging Face hub has them (docs/hub.md)."""
+        from discotree.hub import save
+
+        save(self, folder, card)
+
+    def push_to_hub(
+        self,
+        repository: str,
+        card: "Card | None" = None,
+        *,
+        private: bool | None = None,
+        revision: str = "",
+        commit_message: str = "",
+        token: str | None = None,
+    ) -> str:
+        """Put the model and its card on the Hugging Face hub, all in one commit; gives the address of that commit."""
+        from discotree.hub import push
+
+        return push(self, repository, card, private, revision, commit_message, token)
+
+    def save(self, folder: str | Path, texts: Mapping[str, str] | None = None) -> None:
+        """Write the model, and ``texts`` beside it by their names.
+
+        The folder appears when it is complete, and takes the place of an older one.
+        """
         folder = Path(folder).resolve()
         temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
         temporary.mkdir(parents=True)
@@ -208,6 +251,8 @@ class Parser:
             (temporary / VOCAB).write_text(self.vocab.to_json() + "\n", "utf-8")
             if isinstance(self.subwords, Pretrained):
                 self.subwords.save(temporary / ENCODER)
+            for name, content in (texts or {}).items():
+                (temporary / name).write_text(content, "utf-8")
             tensors = packed(self.network.state_dict(), self.config.training.weight_bits)
             self.check(unpacked(tensors, str(folder / WEIGHTS)), str(folder / WEIGHTS))
             save_file(tensors, temporary / WEIGHTS)
@@ -249,6 +294,7 @@ class Parser:
         parser.network.load_state_dict({name: value.float() for name, value in weights.items()}, assign=True)
         parser.network.to(device)
         parser.settle(device)
+        parser.folder = folder
         return parser
 
     def round_weights(self) -> None:

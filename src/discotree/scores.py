@@ -25,6 +25,7 @@ class Scores:
     heads: Tensor  # (B, N+1, K) label features of every word, and the dummy root, as a head
     bilinear: Tensor  # (L, K, K) a label's score for features of a dependent and of its head
     small: dict[str, Tensor]  # of each small head that the network has: (B, N, classes) log-probabilities
+    ready: torch.cuda.Event | None = None  # on a GPU: when they are there, for whoever does not wait in line
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -10,13 +10,13 @@ import re
 import select
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, NamedTuple, cast
 
 from discotree.errors import TreebankError
-from discotree.text import Word, sentences, tokenised
+from discotree.text import sentences, tokenised
 from discotree.text.streams import BLOCK, lines_of
 from discotree.tree import Token
 from discotree.treebank import FORMATS, guess_format, read
@@ -29,6 +29,7 @@ Errors = Literal["strict", "replace"]
 BLANKS = " \t\r\n"  # what never belongs to a token; of other blanks it depends on the kind of input
 _UNDECODABLE = re.compile("[\udc80-\udcff]")  # how Python keeps bytes that are no characters
 _CARRIAGE_RETURNS = re.compile(r"\r+\n?")
+_TOKEN = re.compile(f"[^{BLANKS}]+")
 _FILE_NAME = re.compile(r"\S*(/\S+|\.\w{1,10})")
 
 
@@ -49,7 +50,25 @@ class Sentence:
         return [Token(word) for word in self.words]
 
 
-Sentences = Iterator[Sentence | TreebankError]
+class Line(NamedTuple):
+    """A sentence on a line of its own that is not cut into words yet: there may be many processes to do so."""
+
+    id: str
+    text: str
+    where: str
+    start: int  # its place in the whole text
+    language: str  # whose rules cut it; "": there are blanks between the words
+
+    def sentence(self, with_places: bool) -> Sentence:
+        if not self.language and not with_places:
+            return Sentence(self.id, _TOKEN.findall(self.text), self.where)
+        found = sentences(self.text, self.language, lines=True) if self.language else tokenised(self.text)
+        words, start = next(iter(found)), self.start
+        places = [(start + word.start, start + word.end) for word in words]
+        return Sentence(self.id, [word.form for word in words], self.where, places)
+
+
+Sentences = Iterator[Sentence | Line | TreebankError]
 
 
 @dataclass(frozen=True)
@@ -176,25 +195,47 @@ def _line_ends(found: re.Match[str]) -> str:
 
 
 def _of_pieces(pieces: _Pieces, kind: str | None, language: str) -> Sentences:
-    found: Iterable[list[Word]]
-    if kind == TOKENS:
-        found = tokenised(lines_of(pieces))
-    else:
-        found = sentences(pieces, language, lines=kind == LINES)
-    number = 0
-    for words in found:
-        if not words:
-            continue
-        number += 1
+    if kind in (LINES, TOKENS):
+        return _of_lines(pieces, language if kind == LINES else "")
+    return _of_running_text(pieces, language)
+
+
+def _of_running_text(pieces: _Pieces, language: str) -> Sentences:
+    for number, words in enumerate(filter(None, sentences(pieces, language)), 1):
         line = pieces.line(words[0].start)
-        damaged = next((word for word in words if not word.form.isascii() and _UNDECODABLE.search(word.form)), None)
+        damaged = next((word for word in words if _damage(word.form)), None)
         if damaged is None:
             forms, places = [word.form for word in words], [(word.start, word.end) for word in words]
             yield Sentence(str(number), forms, f"{pieces.name}:{line}", places)
         else:
-            byte = ord(_UNDECODABLE.findall(damaged.form)[0]) & 0xFF
-            message = f"sentence {number}: byte {byte:#04x} is not {pieces.encoding}; --errors replace takes it as �"
-            yield TreebankError(message, pieces.name, pieces.line(damaged.start))
+            yield _undecodable(pieces, number, damaged.form, damaged.start)
+
+
+def _of_lines(pieces: _Pieces, language: str) -> Sentences:
+    blanks = None if language else BLANKS
+    number = start = 0
+    for text in lines_of(pieces):
+        words = text.lstrip(blanks)
+        if words:
+            number += 1
+            place = start + len(text) - len(words)
+            if _damage(words):
+                yield _undecodable(pieces, number, words, place)
+            else:
+                yield Line(str(number), text, f"{pieces.name}:{pieces.line(place)}", start, language)
+        start += len(text)
+
+
+def _damage(text: str) -> re.Match[str] | None:
+    """The first byte of a text that was no character."""
+    return None if text.isascii() else _UNDECODABLE.search(text)
+
+
+def _undecodable(pieces: _Pieces, number: int, text: str, place: int) -> TreebankError:
+    found = _damage(text)
+    byte = ord(found[0]) & 0xFF if found else 0
+    message = f"sentence {number}: byte {byte:#04x} is not {pieces.encoding}; --errors replace takes it as �"
+    return TreebankError(message, pieces.name, pieces.line(place))
 
 
 def _of_treebank(path: str, format: str | None, encoding: str | None, tags: bool) -> Sentences:

@@ -1,54 +1,80 @@
-"""models."""
+"""models and push."""
 
 import json
+import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markdown import Markdown
 from rich.table import Table
 
-from discotree.bundled import README, Card, bundled, find
+from discotree.bundled import CARD, README, Card, bundled, find, load
+from discotree.card import card_of, without_metadata, written
 from discotree.cli.common import err, number, out
 from discotree.errors import ModelError
 
 RIGHT = ("sentences", "F1", "disc. F1")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what would tell a terminal to do something
 
 
 def models(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Show the card of this model.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Show the card of this model: a name, a folder, or hub:ORG/NAME.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON.")] = False,
 ) -> None:
     """List the models that come with discotree, or show the card of one.
 
     Figures are those on the test part, in percent. Sentences are those of training.
     """
-    if name and not as_json:
+    if name and as_json:
+        print(written(_card(name)), end="")
+        return
+    if name:
         _show(name)
         return
     cards = bundled()
-    if name and name not in cards:
-        raise ModelError(
-            f"there is no model {name!r} among those that come with discotree: {', '.join(cards) or 'none'}"
-        )
     if as_json:
-        chosen = asdict(cards[name]) if name else [asdict(card) for card in cards.values()]
-        print(json.dumps(chosen, indent=2, ensure_ascii=False))
+        print(json.dumps([asdict(card) for card in cards.values()], indent=2, ensure_ascii=False))
     elif cards:
         out().print(_table(cards))
     else:
         err.print("no models come with this discotree")
 
 
+def push(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A name, a folder, or hub:ORG/NAME.")],
+    repository: Annotated[str, typer.Argument(metavar="ORG/NAME", help="Where on the hub; made if it is not there.")],
+    card: Annotated[str, typer.Option(metavar="FILE", help="What is to be said of it, as models --json has it.")] = "",
+    private: Annotated[bool, typer.Option("--private", help="Nobody else may see it.")] = False,
+    revision: Annotated[str, typer.Option(help="A branch; made if it is not there.")] = "",
+    message: Annotated[str, typer.Option(help="What the commit is called.")] = "",
+) -> None:
+    """Put a model on the Hugging Face hub, with a card.
+
+    You need a token that may write: log in with hf auth login, or set HF_TOKEN.
+    """
+    known = Card.read(Path(card)) if card else None
+    parser = load(model, "cpu")
+    print(parser.push_to_hub(repository, known, private=private or None, revision=revision, commit_message=message))
+
+
+def _card(name: str) -> Card:
+    folder = find(name)
+    return Card.read(folder / CARD) if (folder / CARD).exists() else card_of(load(name, "cpu"))
+
+
 def _show(name: str) -> None:
     path = find(name) / README
     try:
-        text = path.read_text("utf-8")
+        text = without_metadata(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError):
         raise ModelError(f"{path}: this model has no card") from None
     console = out()
     if console.is_terminal:
-        console.print(Markdown(text))
+        console.print(Markdown(CONTROL.sub("", text)))
     else:
         print(text, end="")
 

@@ -7,29 +7,35 @@ so that a run can stop after any of them and another one go on.
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from discotree.cli.inputs import Sentence
 from discotree.errors import TreebankError
 from discotree.heads import HeadRules
 from discotree.tree import Tree
-from discotree.treebank import FORMATS, guess_format
+from discotree.treebank import TEXT_FORMATS, guess_format
+from discotree.treebank.brackets import write_penn
 from discotree.treebank.conllu import write_conllu
-from discotree.treebank.discbracket import format_discbracket
+from discotree.treebank.discbracket import format_discbracket, write_discbracket
 from discotree.treebank.source import base_name
 
 DRAW, JSON, PLAIN = "draw", "json", "discbracket"
-OUTPUTS = (DRAW, JSON, *FORMATS)
+OUTPUTS = (DRAW, JSON, *TEXT_FORMATS)
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
-NUMBERED = ("discbracket", "penn")  # formats that leave an id out where it is just the number of the tree
+NUMBERED = {"discbracket": write_discbracket, "penn": write_penn}  # they leave out an id that is the tree's number
 DIGITS = 6  # of a probability
 _LINE_END = re.compile("[\x85\u2028\u2029]")  # what some take for one, beside those that JSON escapes
 
 
 def output_for(name: str) -> str:
     """The output that a file's name asks for."""
-    return JSON if base_name(name).lower().endswith(JSON_SUFFIXES) else guess_format(name) or PLAIN
+    if base_name(name).lower().endswith(JSON_SUFFIXES):
+        return JSON
+    output = guess_format(name) or PLAIN
+    if output not in OUTPUTS:
+        raise TreebankError(f"{output} is not written sentence by sentence: write .export and convert it", name)
+    return output
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ def _rounded(probability: float | None) -> float | None:
 
 def treebank(format: str, heads: HeadRules | None = None) -> Output:
     """A treebank format. ``heads`` are for CoNLL-U."""
-    write: Callable[[Iterable[Tree]], Iterator[str]] = FORMATS[format].write
+    write: Callable[[Iterable[Tree]], Iterator[str]] = TEXT_FORMATS[format].write
     if format == "conllu" and heads is not None:
         rules = heads
 
@@ -103,18 +109,11 @@ def treebank(format: str, heads: HeadRules | None = None) -> Output:
             return write_conllu(trees, rules)
 
     begin, end = [*write([]), "", ""][:2]
+    numbered = NUMBERED.get(format)
 
     def text(_: Sentence, trees: Sequence[Tree], number: int) -> str:
-        try:
-            alone = ["".join(write([_numbered(tree, format, number + k)])) for k, tree in enumerate(trees)]
-        except TreebankError:
-            list(write(trees))  # is refused as well, under its own id
-            raise
-        return "".join(one.removeprefix(begin).removesuffix(end) for one in alone)
+        if numbered is not None:
+            return "".join(numbered(trees, number))
+        return "".join("".join(write([tree])).removeprefix(begin).removesuffix(end) for tree in trees)
 
     return Output(text, begin, end)
-
-
-def _numbered(tree: Tree, format: str, number: int) -> Tree:
-    """The tree as the first one of a file: a writer that has just begun counts from one."""
-    return replace(tree, id="1" if tree.id == str(number) else tree.id or str(number)) if format in NUMBERED else tree

@@ -27,8 +27,7 @@ from discotree.treebank.source import STANDARD_STREAM, is_archive
 if TYPE_CHECKING:
     from discotree.parser import Parser
 
-WINDOW = 1000  # sentences that are parsed together, at most
-K_WINDOW = 16  # the same where each is parsed by itself
+K_WINDOW = 16  # sentences that are worked on together, where each is parsed by itself
 SHOWN = 20  # errors that are said one by one
 LONGEST_REASON = 200  # characters; some quote a whole sentence
 
@@ -101,7 +100,7 @@ def parse(
         worker = Worker(job)
         _check(worker.parser, given, tags)
         sink = _sink(target, worker.form, asked, folder, resume)
-        run = _Run(sink, worker, workers, K_WINDOW if k else WINDOW)
+        run = _Run(sink, worker, workers, K_WINDOW if k else worker.parser.window)
         hurry = None if sink.is_file or workers > 1 else run.flush  # a file's windows depend on its sentences alone
         language = worker.parser.config.language
         run(given.sentences(language, encoding, errors, tags, hurry), Bar("sentences", not on_terminal))

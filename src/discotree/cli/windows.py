@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from discotree import bundled
 from discotree.cli.common import show_warnings
-from discotree.cli.inputs import Sentence
+from discotree.cli.inputs import Line, Sentence
 from discotree.cli.outputs import DRAW, JSON, Output, drawings, json_lines, treebank
+from discotree.collection import uncollected
 from discotree.config import Config, Method
 from discotree.errors import DiscotreeError, HeadRuleError, TreebankError
 from discotree.heads import HeadRules
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 CANNOT = (DiscotreeError, RuntimeError, ValueError, MemoryError)  # what one sentence may do to the parser
 AHEAD = 2  # windows that wait for every process
 
-Window = list[Sentence | TreebankError]
+Window = list[Sentence | Line | TreebankError]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,12 @@ class Worker:
 
     def __call__(self, window: Window, number: int) -> Outcomes:
         """What to write for every sentence; ``number``: the place in the file of the first one."""
+        with_places = self.job.output == JSON  # nothing else tells where the words stood
+        with uncollected():
+            whole = [item.sentence(with_places) if isinstance(item, Line) else item for item in window]
+            return self.outcomes(whole, number)
+
+    def outcomes(self, window: Sequence[Sentence | TreebankError], number: int) -> Outcomes:
         outcomes: Outcomes = []
         parsed = iter(self.parsed([item for item in window if isinstance(item, Sentence)]))
         for item in window:

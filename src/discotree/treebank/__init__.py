@@ -16,22 +16,28 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from os import PathLike, fspath
+from os.path import relpath
+from typing import AnyStr, Generic
 
 from discotree.errors import TreebankError
 from discotree.heads import HeadRules
 from discotree.tree import Tree
 from discotree.treebank.alpino import read_alpino, write_alpino
 from discotree.treebank.brackets import read_penn, read_psd, write_penn, write_psd
+from discotree.treebank.columns import check_texts
 from discotree.treebank.conllu import read_conllu, write_conllu
 from discotree.treebank.discbracket import read_discbracket, write_discbracket
 from discotree.treebank.export import read_export, write_export, write_export3
+from discotree.treebank.parquet import read_arrow, read_parquet, write_arrow, write_parquet
 from discotree.treebank.source import (
     PEEK,
     ErrorHandler,
     Source,
     base_name,
+    files_in,
     is_archive,
     is_encoding,
     open_all,
@@ -41,20 +47,26 @@ from discotree.treebank.source import (
 )
 from discotree.treebank.tigerxml import read_tigerxml, write_tigerxml
 
-__all__ = ["FORMATS", "Format", "guess_format", "read", "write"]
+__all__ = ["FORMATS", "TEXT_FORMATS", "Format", "files", "guess_format", "read", "write"]
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """A treebank format. ``looks_like`` is searched in the first bytes of a file."""
+class Format(Generic[AnyStr]):
+    """A treebank format, of text or bytes.
+
+    ``looks_like`` is searched in the first bytes of a file. ``check`` raises a TreebankError for a tree that cannot be
+    written; where there is none, writing is tried.
+    """
 
     read: Callable[[Source], Iterator[Tree]]
-    write: Callable[[Iterable[Tree]], Iterator[str]]
+    write: Callable[[Iterable[Tree]], Iterator[AnyStr]]
     suffixes: tuple[str, ...]
     looks_like: bytes
+    check: Callable[[Tree], object] | None = None
 
 
-FORMATS: dict[str, Format] = {
+AnyFormat = Format[str] | Format[bytes]
+TEXT_FORMATS: dict[str, Format[str]] = {
     "export": Format(read_export, write_export, (".export", ".negra"), rb"(?m)^#(BOS|FORMAT)[ \t]"),
     "export3": Format(read_export, write_export3, (".export3",), rb"(?m)^#FORMAT[ \t]+3"),
     "tigerxml": Format(read_tigerxml, write_tigerxml, (".tigerxml", ".tiger.xml"), rb"<corpus[\s>]|<s\s[^>]*id="),
@@ -71,8 +83,13 @@ FORMATS: dict[str, Format] = {
         rb"(?m)^1\t[^\t\n]*\t",
     ),
 }
+FORMATS: dict[str, AnyFormat] = {
+    **TEXT_FORMATS,
+    "parquet": Format(read_parquet, write_parquet, (".parquet",), rb"\APAR1", check_texts),
+    "arrow": Format(read_arrow, write_arrow, (".arrow", ".feather"), rb"\AARROW1", check_texts),
+}
 ALL_SUFFIXES = tuple(suffix for form in FORMATS.values() for suffix in form.suffixes)
-GUESSED = ("export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")  # tried in this order
+GUESSED = ("parquet", "arrow", "export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")  # in this order
 XML_SUFFIX = ".xml"  # two formats have it: the content decides
 XML_DECLARATION = "<?xml "
 
@@ -107,22 +124,38 @@ def read(
     path = fspath(path)
     chosen = _format(format) if format else None
     _check_encoding(encoding or "utf-8")
-
-    def choose(names: list[str]) -> list[str]:
-        suffixes = (*(chosen.suffixes if chosen else ALL_SUFFIXES), XML_SUFFIX)
-        matching = [name for name in names if base_name(name).lower().endswith(suffixes)]
-        return matching if matching or not chosen else names
-
     found = False
     with readable(path):
-        for source in open_all(path, choose):
+        for source in open_all(path, partial(_choose, chosen)):
             found = True
             yield from _read_file(replace(source, encoding=encoding, on_error=on_error), chosen)
     if not found:
-        raise TreebankError(f"holds no treebank file ({', '.join([*ALL_SUFFIXES, XML_SUFFIX])})", path)
+        raise _nothing_in(path)
 
 
-def _read_file(source: Source, chosen: Format | None) -> Iterator[Tree]:
+def files(folder: str | PathLike[str], format: str | None = None) -> list[str]:
+    """The names of the files that ``read`` takes from a folder, in the same order."""
+    folder = fspath(folder)
+    chosen = _format(format) if format else None
+    with readable(folder):
+        found = [relpath(file, folder) for file in files_in(folder, partial(_choose, chosen))]
+    if not found:
+        raise _nothing_in(folder)
+    return found
+
+
+def _nothing_in(path: str) -> TreebankError:
+    return TreebankError(f"holds no treebank file ({', '.join([*ALL_SUFFIXES, XML_SUFFIX])})", path)
+
+
+def _choose(chosen: AnyFormat | None, names: list[str]) -> list[str]:
+    """Which files of a folder or an archive are treebanks, by name; all of them if none looks like the format."""
+    suffixes = (*(chosen.suffixes if chosen else ALL_SUFFIXES), XML_SUFFIX)
+    matching = [name for name in names if base_name(name).lower().endswith(suffixes)]
+    return matching if matching or not chosen else names
+
+
+def _read_file(source: Source, chosen: AnyFormat | None) -> Iterator[Tree]:
     """The trees of one file. That there are none must be said by the file, not by a wrong guess of its format."""
     beginning = _beginning(source)
     reader = chosen or _guessed(source.name, beginning)
@@ -154,14 +187,14 @@ def _beginning(source: Source) -> bytes:
     return bytes(peek(PEEK)[:PEEK]) if peek else b""
 
 
-def _guessed(path: str, beginning: bytes) -> Format:
+def _guessed(path: str, beginning: bytes) -> AnyFormat:
     name = guess_format(path, beginning)
     if name is None:
         raise TreebankError(f"what format is this? Name one of {', '.join(FORMATS)}", path)
     return FORMATS[name]
 
 
-def _format(name: str) -> Format:
+def _format(name: str) -> AnyFormat:
     try:
         return FORMATS[name]
     except KeyError:
@@ -201,13 +234,18 @@ def write(
     trees = iter(trees)
     first = list(islice(trees, 1))  # so that input that cannot be read leaves the output alone
 
+    def tried(tree: Tree) -> None:
+        deque(chosen.write([tree]), maxlen=0)
+
+    check = chosen.check or tried
+
     def counted() -> Iterator[Tree]:
         nonlocal count, current
         for tree in chain(first, trees):
             current = tree.id
             if on_error is not stop:
                 try:
-                    deque(chosen.write([tree]), maxlen=0)  # does it fit?
+                    check(tree)
                 except TreebankError as error:
                     on_error(error)
                     continue
@@ -219,6 +257,9 @@ def write(
         with writable(path) as stream:
             encode = codecs.getincrementalencoder(encoding)().encode
             for piece in pieces:
+                if isinstance(piece, bytes):
+                    stream.write(piece)
+                    continue
                 if piece.startswith(XML_DECLARATION) and not codecs.lookup(encoding).name.startswith("utf-8"):
                     piece = piece.replace("UTF-8", encoding, 1)
                 stream.write(encode(piece))

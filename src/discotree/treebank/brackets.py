@@ -202,9 +202,9 @@ def _token(leaf: Item, psd: bool) -> Token:
     return Token(form.replace(PSD_DASH, "-"), tag, lemma.replace(PSD_DASH, "-") or NONE)
 
 
-def write_penn(trees: Iterable[Tree]) -> Iterator[str]:
-    """One tree a line, in an outer bracket without a label."""
-    for number, tree in enumerate(trees, 1):
+def write_penn(trees: Iterable[Tree], first: int = 1) -> Iterator[str]:
+    """One tree a line, in an outer bracket without a label. ``first`` is the number of the first tree."""
+    for number, tree in enumerate(trees, first):
         _check(tree, psd=False)
         if tree.id and tree.id != str(number):
             yield f"{ID_COMMENT}{tree.id}\n"

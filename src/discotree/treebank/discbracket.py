@@ -10,6 +10,7 @@ functions and secondary edges have no place in this format.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from discotree.errors import TreeError
 from discotree.tree import NONE, Node, Token, Tree
@@ -19,6 +20,7 @@ from discotree.treebank.source import RunningNumber, Source
 # A bracket that opens, a whole leaf, a bracket that closes, or something that has no business here.
 _ITEM = re.compile(r"\(([^ ()]+) *(?:([0-9]{1,9})=([^ ()]+)\))?|(\))|([^ ]+)")
 _SEPARATOR = re.compile(r"[ \t\r\n]")
+_ODD = re.compile(r"[\t\r\n]|=\)")  # the last: an empty word, perhaps
 
 
 def read_discbracket(source: Source) -> Iterator[Tree]:
@@ -72,16 +74,21 @@ def parse_discbracket(text: str, id: str = "", comment: str = "") -> Tree:
     return Tree(tuple([tokens[k] for k in range(len(tokens))]), children[0][0], id, comment=comment)
 
 
-def write_discbracket(trees: Iterable[Tree]) -> Iterator[str]:
-    for number, tree in enumerate(trees, 1):
-        check(tree, "discbracket", "word", tree.words, _SEPARATOR)
-        check(tree, "discbracket", "tag", [token.tag or NONE for token in tree.tokens], _SEPARATOR)
-        check(tree, "discbracket", "label", labels_of(tree), _SEPARATOR)
-        check(tree, "discbracket", "id", [tree.id or NONE], _SEPARATOR)
+def write_discbracket(trees: Iterable[Tree], first: int = 1) -> Iterator[str]:
+    """``first`` is the number of the first tree."""
+    for number, tree in enumerate(trees, first):
+        text = format_discbracket(tree)
+        # As many blanks as there have to be, and nothing odd: then there is nothing to find for the checks.
+        if text.count(" ") != text.count("(") - 1 + len(tree) or _ODD.search(text):
+            check(tree, "discbracket", "word", tree.words, _SEPARATOR)
+            check(tree, "discbracket", "tag", [token.tag or NONE for token in tree.tokens], _SEPARATOR)
+            check(tree, "discbracket", "label", labels_of(tree), _SEPARATOR)
         note = tree.id if tree.id != str(number) else ""
-        if not note and " " in tree.comment.strip():  # one word would be taken for an id
+        if note:
+            check(tree, "discbracket", "id", [note], _SEPARATOR)
+        elif " " in tree.comment.strip():  # one word would be taken for an id
             note = " ".join(tree.comment.split())
-        yield format_discbracket(tree) + (f"\t{note}\n" if note else "\n")
+        yield f"{text}\t{note}\n" if note else f"{text}\n"
 
 
 def format_discbracket(tree: Tree) -> str:
@@ -105,6 +112,7 @@ def format_discbracket(tree: Tree) -> str:
     return "".join(pieces)[1:]
 
 
+@lru_cache(maxsize=1 << 12)
 def _label(label: str) -> str:
     if "(" in label or ")" in label:
         return label.replace("(", "[").replace(")", "]")

@@ -171,9 +171,7 @@ def open_all(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[So
     if path == STANDARD_STREAM:
         yield Source("<stdin>", cast(BinaryIO, sys.stdin.buffer))
     elif os.path.isdir(path):
-        visible = (p for p in Path(path).rglob("*") if not any(part[0] == "." for part in p.relative_to(path).parts))
-        files = choose([str(p) for p in visible if p.is_file()])
-        files.sort(key=_natural)
+        files = files_in(path, choose)
         for file, stem in zip(files, _stems([os.path.relpath(f, path) for f in files]), strict=True):
             with open(file, "rb") as raw, open_compressed(raw, file) as stream:
                 yield Source(file, stream, stem=stem)
@@ -190,6 +188,12 @@ def open_all(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[So
     else:
         with open(path, "rb") as raw, open_compressed(raw, path) as stream:
             yield Source(path, stream)
+
+
+def files_in(folder: str, choose: Callable[[list[str]], list[str]]) -> list[str]:
+    """The files of a folder and the folders in it, in the order in which they are read; hidden ones are left out."""
+    visible = (p for p in Path(folder).rglob("*") if not any(part[0] == "." for part in p.relative_to(folder).parts))
+    return sorted(choose([str(p) for p in visible if p.is_file()]), key=_natural)
 
 
 def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:

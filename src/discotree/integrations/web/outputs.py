@@ -8,7 +8,7 @@ from discotree.heads import HeadRules
 from discotree.integrations.web.limits import Refused
 from discotree.integrations.web.schemas import DrawRequest
 from discotree.tree import Tree
-from discotree.treebank import FORMATS
+from discotree.treebank import TEXT_FORMATS
 from discotree.treebank.conllu import write_conllu
 
 MEDIA = {
@@ -38,7 +38,7 @@ def written(trees: Sequence[Tree], output: str, rules: HeadRules) -> str:
         return "".join([f"{tree.id}\n{draw_text(tree)}\n\n" for tree in trees])
     if output == "conllu":
         return "".join(write_conllu(trees, rules))
-    return "".join(FORMATS[output].write(trees))
+    return "".join(TEXT_FORMATS[output].write(trees))
 
 
 def drawn(tree: Tree, against: Tree | None, request: DrawRequest, rules: HeadRules) -> str:

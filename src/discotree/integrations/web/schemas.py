@@ -8,10 +8,10 @@ from discotree.config import Method
 from discotree.heads import HeadRules
 from discotree.params import Params
 from discotree.tree import NONE
-from discotree.treebank import FORMATS
+from discotree.treebank import TEXT_FORMATS
 
 MOST_TREES = 10  # k
-OUTPUTS = ("json", "svg", "arcs", "latex", "text", *FORMATS)
+OUTPUTS = ("json", "svg", "arcs", "latex", "text", *TEXT_FORMATS)
 
 
 def _one_of(names: tuple[str, ...]) -> str:
@@ -31,7 +31,7 @@ Text = Annotated[str, AfterValidator(_encodable)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Output = Annotated[str, Field(pattern=_one_of(OUTPUTS))]
 Format = Annotated[
-    str | None, Field(pattern=_one_of(tuple(FORMATS)), description="Found out from name and content if not given.")
+    str | None, Field(pattern=_one_of(tuple(TEXT_FORMATS)), description="Found out from name and content if not given.")
 ]
 
 

@@ -12,7 +12,7 @@ from discotree.errors import TreebankError
 from discotree.integrations.web.limits import Limits, Refused, oversize
 from discotree.integrations.web.schemas import Upload
 from discotree.tree import Tree
-from discotree.treebank import FORMATS, guess_format
+from discotree.treebank import TEXT_FORMATS, guess_format
 from discotree.treebank.source import PEEK, Source, stop
 
 SHOWN = 10  # problems that are named
@@ -60,8 +60,8 @@ class Treebank:
 
 def format_of(upload: Upload) -> str:
     name = upload.format or guess_format(upload.name, upload.content[:PEEK].encode())
-    if name is None:
-        raise TreebankError(f"what format is this? Name one of {', '.join(FORMATS)}", upload.name or NAMELESS)
+    if name not in TEXT_FORMATS:  # what was sent is text, whatever its name says
+        raise TreebankError(f"what format is this? Name one of {', '.join(TEXT_FORMATS)}", upload.name or NAMELESS)
     return name
 
 
@@ -107,7 +107,7 @@ def _read(upload: Upload, format: str, limits: Limits, lenient: Treebank | None 
 
     name = upload.name or NAMELESS
     is_empty = True
-    for tree in FORMATS[format].read(Source(name, stream, "utf-8", skip)):
+    for tree in TEXT_FORMATS[format].read(Source(name, stream, "utf-8", skip)):
         is_empty = False
         stream.next_tree()
         yield tree if tree.id else replace(tree, id="1")
