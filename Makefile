@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := train,web,hub,spacy,nltk,transformers,tables,ray
 
-.PHONY: demo test check clean
+.PHONY: demo test check docs clean
 
 GOLD := src/discotree/samples/dutch.discbracket
 
@@ -24,6 +24,10 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+docs: $(READY)
+	$(BIN)/python tools/make_docs.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
@@ -31,4 +35,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist site

@@ -113,14 +113,17 @@ class Node:
 
     @property
     def block_degree(self) -> int:
+        """How many blocks there are: 1 where nothing is missing in between."""
         return (self.mask & ~(self.mask << 1)).bit_count()
 
     @property
     def gap_degree(self) -> int:
+        """How many gaps there are."""
         return self.block_degree - 1
 
     @property
     def is_discontinuous(self) -> bool:
+        """Whether there is a gap."""
         return (self.mask >> self.first) & ((self.mask >> self.first) + 1) != 0
 
     def __eq__(self, other: object) -> bool:

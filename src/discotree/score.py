@@ -39,6 +39,7 @@ class Counts(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
+        """Whether both sides have the same brackets."""
         return self.gold == self.predicted == self.matched
 
 
@@ -100,30 +101,37 @@ class Score:
 
     @property
     def counts(self) -> Counts:
+        """Brackets of all sentences together."""
         return total(sentence.counts(self.mode, self.disc_only) for sentence in self.sentences)
 
     @property
     def gold(self) -> int:
+        """How many brackets the gold trees have."""
         return self.counts.gold
 
     @property
     def predicted(self) -> int:
+        """How many brackets the predicted trees have."""
         return self.counts.predicted
 
     @property
     def matched(self) -> int:
+        """How many brackets are in both."""
         return self.counts.matched
 
     @property
     def precision(self) -> float:
+        """Of the predicted brackets, how many are right."""
         return self.counts.precision
 
     @property
     def recall(self) -> float:
+        """Of the gold brackets, how many were found."""
         return self.counts.recall
 
     @property
     def f1(self) -> float:
+        """The figure that the field quotes: the harmonic mean of precision and recall."""
         return self.counts.f1
 
     @property
@@ -135,15 +143,18 @@ class Score:
 
     @property
     def longest(self) -> int:
+        """Words of the longest sentence."""
         return max((sentence.length for sentence in self.sentences), default=0)
 
     @property
     def exact_match(self) -> float:
+        """Of the sentences that count, how many have all brackets right."""
         counted = self.counted
         return percent(sum(s.counts(self.mode, self.disc_only).is_exact for s in counted), len(counted))
 
     @property
     def pos_accuracy(self) -> float:
+        """Of the words that are not deleted, how many have the right tag."""
         return percent(sum(s.correct_tags for s in self.sentences), sum(s.tokens for s in self.sentences))
 
     @property

@@ -146,10 +146,12 @@ class Tree:
 
     @property
     def words(self) -> tuple[str, ...]:
+        """The forms of all tokens."""
         return tuple(token.form for token in self.tokens)
 
     @property
     def gap_degree(self) -> int:
+        """The largest number of gaps that any node has."""
         return self.block_degree - 1
 
     @property
@@ -159,6 +161,7 @@ class Tree:
 
     @property
     def is_discontinuous(self) -> bool:
+        """Whether any node has a gap."""
         return any(node.is_discontinuous for node in self.nodes())
 
     def constituents(self) -> list[Constituent]:

@@ -25,6 +25,8 @@ NOT_OFFERED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # other m
 
 @dataclass(frozen=True)
 class Params:
+    """What counts: which labels and words are deleted first, and which ones count as the same."""
+
     delete_label: frozenset[str] = frozenset()
     delete_word: frozenset[str] = frozenset()
     delete_label_for_length: frozenset[str] = frozenset()
