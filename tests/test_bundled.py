@@ -167,3 +167,22 @@ def test_the_card_of_one_model(shelf: Path) -> None:
     (shelf / "xx" / "README.md").unlink()
     assert isinstance(CliRunner().invoke(app, ["models", "xx"]).exception, ModelError)
     assert isinstance(CliRunner().invoke(app, ["models", "yy"]).exception, ModelError)
+
+
+def test_a_folder_with_the_name_of_a_bundled_model_is_a_folder_if_it_looks_like_one(
+    shelf: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """./xx, found and then loaded by what was found, must not become the bundled xx."""
+    shutil.copytree(model, tmp_path / "here" / "xx")
+    monkeypatch.chdir(tmp_path / "here")
+    assert bundled.find("xx") == shelf / "xx"
+    for name in ("./xx", Path("xx")):
+        found = bundled.find(name)
+        assert found.samefile(tmp_path / "here" / "xx")
+        assert bundled.find(str(found)) == found
+    assert bundled.load(Path("xx")).config.language == bundled.load("./xx").config.language
+
+
+def test_a_name_that_no_file_can_have_is_no_model() -> None:
+    with pytest.raises(ModelError, match="there is no model"):
+        bundled.load("x" * 5000)

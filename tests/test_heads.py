@@ -217,3 +217,14 @@ def test_alpino_goes_by_function():
 def test_alpinos_root_is_headed_by_its_phrase():
     tree = tree_of("(ROOT (let 0=-) (smain (n 1=kat) (ww 2=slaapt)) (let 3=.))")
     assert HeadRules.load("alpino").head_child(tree.root, tree.tokens) == 1
+
+
+def test_a_model_from_elsewhere_cannot_have_devices_or_huge_files_read_as_rules(tmp_path):
+    huge = tmp_path / "huge.headrules"
+    with huge.open("wb") as file:
+        file.truncate(1 << 30)
+    for path in (tmp_path, huge, "/dev/zero"):
+        with pytest.raises(HeadRuleError, match="neither one of"):
+            HeadRules.load(path)
+    with pytest.raises(HeadRuleError, match="neither one of"):
+        HeadRules.load("no\0name")

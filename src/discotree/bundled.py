@@ -9,7 +9,10 @@ good it is. Nothing here needs torch before a model is loaded.
 """
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -91,8 +94,13 @@ def names() -> list[str]:
     return sorted(folder.name for folder in MODELS.iterdir() if folder.is_dir() and folder.name[0] not in "._")
 
 
-def find(name: str, revision: str = "") -> Path:
-    """The folder of a model: of one that comes with discotree, of your own, or of one on the hub."""
+def find(name: str | PathLike[str], revision: str = "") -> Path:
+    """The folder of a model: of one that comes with discotree, of your own, or of one on the hub.
+
+    A ``Path`` is always a folder, and so is a name with a separator in it: ``./nl``.
+    """
+    if not isinstance(name, str):
+        name = os.path.join(os.curdir, name)
     if name.startswith(HUB):
         from discotree.hub import fetch
 
@@ -101,13 +109,14 @@ def find(name: str, revision: str = "") -> Path:
         raise ModelError(f"{name}: only a model on the hub has revisions")
     if name in names():
         return MODELS / name
-    if name and Path(name).is_dir():
-        return Path(name)
+    with suppress(OSError):  # a name that is too long
+        if name and Path(name).is_dir():
+            return Path(name).absolute()  # by any other name it could be taken for one of ours
     known = ", ".join(names()) or "none"
     raise ModelError(f"there is no model {name!r}: it is neither a folder nor one that comes with discotree ({known})")
 
 
-def load(name: str, device: str = "", revision: str = "") -> "Parser":
+def load(name: str | PathLike[str], device: str = "", revision: str = "") -> "Parser":
     """The parser of a model, on a GPU if there is one and no other device is named.
 
     ``revision`` is that of a model on the hub: a branch, a tag or a commit.

@@ -27,7 +27,8 @@ from discotree.batch import Corpus, Forms, Ints, by_length
 from discotree.collection import uncollected
 from discotree.decode import Decoded, decode, k_best
 from discotree.encoder import pretrained_pieces
-from discotree.errors import ModelError
+from discotree.errors import HeadRuleError, ModelError
+from discotree.heads import HeadRules
 from discotree.model import Network
 from discotree.scores import Scores
 from discotree.subwords import Subwords
@@ -96,6 +97,15 @@ class Parser:
         """An empty table of words."""
         pieces: Callable[[str], Sequence[int]] | None = self.subwords.pieces if self.subwords else None
         return Forms(self.vocab, self.config.network.max_chars, pieces)
+
+    @property
+    def head_rules(self) -> HeadRules:
+        """The head rules that the model learned with; where their file is gone, children marked as heads are heads."""
+        data = self.config.data
+        try:
+            return HeadRules.load(data.heads, marked_first=data.marked_heads)
+        except HeadRuleError:
+            return HeadRules({}, marked_first=True)
 
     def scores(self, corpus: Corpus, batch_words: int = 0) -> Iterator[tuple[Ints, Scores]]:
         """The scores of all sentences, batch by batch, and which sentences they are.

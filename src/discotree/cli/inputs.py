@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Literal, NamedTuple, cast
 
 from discotree.errors import TreebankError
-from discotree.text import sentences, tokenised
+from discotree.text import TOKEN, sentences, tokenised
 from discotree.text.streams import BLOCK, lines_of
 from discotree.tree import Token
 from discotree.treebank import FORMATS, guess_format, read
@@ -29,7 +29,6 @@ Errors = Literal["strict", "replace"]
 BLANKS = " \t\r\n"  # what never belongs to a token; of other blanks it depends on the kind of input
 _UNDECODABLE = re.compile("[\udc80-\udcff]")  # how Python keeps bytes that are no characters
 _CARRIAGE_RETURNS = re.compile(r"\r+\n?")
-_TOKEN = re.compile(f"[^{BLANKS}]+")
 _FILE_NAME = re.compile(r"\S*(/\S+|\.\w{1,10})")
 
 
@@ -61,7 +60,7 @@ class Line(NamedTuple):
 
     def sentence(self, with_places: bool) -> Sentence:
         if not self.language and not with_places:
-            return Sentence(self.id, _TOKEN.findall(self.text), self.where)
+            return Sentence(self.id, TOKEN.findall(self.text), self.where)
         found = sentences(self.text, self.language, lines=True) if self.language else tokenised(self.text)
         words, start = next(iter(found)), self.start
         places = [(start + word.start, start + word.end) for word in words]

@@ -20,7 +20,7 @@ from discotree.treebank.conllu import write_conllu
 from discotree.treebank.discbracket import format_discbracket, write_discbracket
 from discotree.treebank.source import base_name
 
-DRAW, JSON, PLAIN = "draw", "json", "discbracket"
+DRAW, JSON, PLAIN, CONLLU = "draw", "json", "discbracket", "conllu"
 OUTPUTS = (DRAW, JSON, *TEXT_FORMATS)
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 NUMBERED = {"discbracket": write_discbracket, "penn": write_penn}  # they leave out an id that is the tree's number
@@ -102,7 +102,7 @@ def _rounded(probability: float | None) -> float | None:
 def treebank(format: str, heads: HeadRules | None = None) -> Output:
     """A treebank format. ``heads`` are for CoNLL-U."""
     write: Callable[[Iterable[Tree]], Iterator[str]] = TEXT_FORMATS[format].write
-    if format == "conllu" and heads is not None:
+    if format == CONLLU and heads is not None:
         rules = heads
 
         def write(trees: Iterable[Tree]) -> Iterator[str]:

@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING
 from discotree import bundled
 from discotree.cli.common import show_warnings
 from discotree.cli.inputs import Line, Sentence
-from discotree.cli.outputs import DRAW, JSON, Output, drawings, json_lines, treebank
+from discotree.cli.outputs import CONLLU, DRAW, JSON, Output, drawings, json_lines, treebank
 from discotree.collection import uncollected
-from discotree.config import Config, Method
-from discotree.errors import DiscotreeError, HeadRuleError, TreebankError
-from discotree.heads import HeadRules
+from discotree.config import Method
+from discotree.errors import DiscotreeError, TreebankError
 from discotree.tree import Tree
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+    from discotree.parser import Parser
 
 CANNOT = (DiscotreeError, RuntimeError, ValueError, MemoryError)  # what one sentence may do to the parser
 AHEAD = 2  # windows that wait for every process
@@ -57,17 +58,13 @@ class Job:
     color: bool = False
     width: int | None = None  # of the terminal
 
-    def form(self, settings: Config) -> Output:
+    def form(self, parser: "Parser") -> Output:
         """How trees are written."""
         if self.output == DRAW:
             return drawings(self.k > 0, self.color, self.width)
         if self.output == JSON:
             return json_lines(self.k > 0)
-        try:
-            heads = HeadRules.load(settings.data.heads, marked_first=settings.data.marked_heads)
-        except HeadRuleError:  # a file that stayed where the model was trained
-            return treebank(self.output)
-        return treebank(self.output, heads)
+        return treebank(self.output, parser.head_rules if self.output == CONLLU else None)
 
 
 class Worker:
@@ -76,7 +73,7 @@ class Worker:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.parser = bundled.load(job.model, job.device)
-        self.form = job.form(self.parser.config)
+        self.form = job.form(self.parser)
         decoding = self.parser.config.decoding
         self.decoding = replace(decoding, method=job.decode) if job.decode else decoding
 

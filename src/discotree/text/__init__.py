@@ -18,6 +18,7 @@ from discotree.text.tokens import Word, words
 
 __all__ = [
     "LANGUAGES",
+    "TOKEN",
     "Paragraph",
     "Word",
     "decode",
@@ -29,7 +30,7 @@ __all__ = [
 
 LANGUAGES = tuple(CONVENTIONS)
 
-_TOKEN = re.compile(r"[^ \t\r\n]+")
+TOKEN = re.compile(r"[^ \t\r\n]+")  # of a line that is tokenised already
 
 
 def sentences(source: str | Iterable[str], language: str, *, lines: bool = False) -> Iterator[list[Word]]:
@@ -51,7 +52,7 @@ def tokenised(lines: str | Iterable[str]) -> Iterator[list[Word]]:
     """
     start = 0
     for line in lines_of(lines) if isinstance(lines, str) else lines:
-        yield [Word(token[0], start + token.start(), start + token.end()) for token in _TOKEN.finditer(line)]
+        yield [Word(token[0], start + token.start(), start + token.end()) for token in TOKEN.finditer(line)]
         start += len(line)
 
 

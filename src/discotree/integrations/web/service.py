@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from discotree import __version__
 from discotree.bundled import Card
-from discotree.errors import HeadRuleError, ModelError
+from discotree.errors import ModelError
 from discotree.evaluate import evaluate, paired
 from discotree.heads import HeadRules
 from discotree.integrations.web import outputs
@@ -68,7 +68,7 @@ class Service:
         self.batchers = {
             name: Batcher(parser, limits.queued_words, batching, limits.retry) for name, parser in parsers.items()
         }
-        self.rules = {name: _rules(parser) for name, parser in parsers.items()}
+        self.rules = {name: parser.head_rules for name, parser in parsers.items()}
 
     def close(self) -> None:
         self.desk.close()
@@ -281,15 +281,6 @@ def _matches(tree: Tree, wanted: TreebankRequest) -> bool:
         and (not wanted.words or wanted.words.casefold() in " ".join(tree.words).casefold())
         and (not wanted.gap_degree or tree.gap_degree >= wanted.gap_degree)
     )
-
-
-def _rules(parser: "Parser") -> HeadRules:
-    """The head rules that a model learned with."""
-    data = parser.config.data
-    try:
-        return HeadRules.load(data.heads, marked_first=data.marked_heads)
-    except HeadRuleError:  # a file that stayed where the model was trained
-        return MARKED_HEADS
 
 
 def _fresh(rules: HeadRules) -> HeadRules:
