@@ -102,6 +102,7 @@ def test_a_terminal_without_a_pager_is_written_to() -> None:
     assert b"Interessantes" in seen
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("less"), reason="less is not installed")
 def test_less_shows_the_first_tree_of_a_huge_treebank_at_once(tmp_path: Path) -> None:
     huge = tmp_path / "huge.export"

@@ -649,6 +649,7 @@ def wait_for(path: Path, done: int) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_killed_runs_go_on_to_the_same_bytes(
     start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
 ) -> None:
@@ -668,6 +669,7 @@ def test_killed_runs_go_on_to_the_same_bytes(
         assert (tmp_path / f"{output}.out").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done_and_a_second_writer_is_refused(
     start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
 ) -> None:
@@ -684,6 +686,7 @@ def test_ctrl_c_keeps_what_is_done_and_a_second_writer_is_refused(
     assert [tree.words for tree in dt.read(tmp_path / "out.export.part", "export")] == [t.words for t in TREES[:8]]
 
 
+@pytest.mark.slow
 def test_several_processes_write_what_one_writes(cli: Cli, tmp_path: Path) -> None:
     """Also where sentences fail, after which the numbers of the others are not what they seemed to be."""
     lines = [line.encode() for line in LINES * 4]
@@ -698,6 +701,7 @@ def test_several_processes_write_what_one_writes(cli: Cli, tmp_path: Path) -> No
     assert together.err == alone.err
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
     start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
 ) -> None:
@@ -718,6 +722,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
     assert (tmp_path / "out.txt").read_bytes() == cli(*options, stdin="\n".join(MANY)).out
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all_processes_at_once(start: Callable[..., "subprocess.Popen[bytes]"], tmp_path: Path) -> None:
     process = start("--input", "tokens", "-o", "out.txt", "--output", "discbracket", "--workers", "2")
     assert process.stdin is not None
@@ -752,6 +757,7 @@ def test_an_encoding_is_that_of_files_not_of_the_command_line(cli: Cli, tmp_path
         assert [token["form"] for token in done.records[0]["tokens"]] == ["café", "."]
 
 
+@pytest.mark.slow
 def test_a_reader_who_leaves_is_no_error(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
     process = start("--input", "tokens", "--output", "discbracket")
     assert process.stdout is not None
@@ -770,6 +776,7 @@ def test_nothing_is_packed_as_nothing(cli: Cli, tmp_path: Path, suffix: str) -> 
     assert unpack((tmp_path / f"out.txt{suffix}").read_bytes()) == b""
 
 
+@pytest.mark.slow
 def test_a_conversation_through_pipes(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
     """Every answer comes before the next question; then Ctrl-C."""
     process = start("--input", "lines", "--output", "json")

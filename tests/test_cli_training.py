@@ -131,6 +131,7 @@ def test_of_several_processes_only_the_first_one_talks(run: Run, monkeypatch: py
     assert not Path("quiet/tensorboard").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_says_how_to_go_on_and_does(run: Run, tmp_path: Path) -> None:
     command = ["train", "small.toml", *QUICK, "--set", "training.epochs=20"]
     first = process(tmp_path, *command, OMP_NUM_THREADS="1")

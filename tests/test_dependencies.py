@@ -237,6 +237,7 @@ def nonsense(rng, max_size):
     return Dependencies(WORDS[:n], random_heads(rng, n), tuple(labels), root=root)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_predictions_with_nonsense_labels_all_become_trees():
     rng = random.Random(100)
     for _ in range(100_000):

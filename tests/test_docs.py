@@ -180,6 +180,7 @@ class Page(HTMLParser):
             self.fetched.append(given[FETCHED[tag]])
 
 
+@pytest.mark.slow
 def test_the_site_builds_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     site = tmp_path / "site"

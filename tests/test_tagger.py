@@ -105,6 +105,7 @@ def test_tags_can_be_learned_from(config: Config, tmp_path: Path) -> None:
     assert not Path(f"{path}.folds").exists()
 
 
+@pytest.mark.slow
 def test_a_tagger_learns(config: Config, tmp_path: Path) -> None:
     """With dev among the training sentences, it has nothing to do but to learn them by heart."""
     plain = ["training.schedule=plateau", "training.average=0.0", "training.learning_rate=0.02"]

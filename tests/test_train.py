@@ -280,6 +280,7 @@ def test_mistakes_end_the_command_with_a_sentence(tmp_path, monkeypatch, argumen
     assert complaint in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_to_the_same_model_and_scores(tmp_path):
     settings = settings_of(tmp_path, epochs=EPOCHS, average=0.9, patience=2)
     path = recipe(tmp_path / "quick.toml", settings)
@@ -308,6 +309,7 @@ def test_a_run_that_is_killed_goes_on_to_the_same_model_and_scores(tmp_path):
     assert timeless(one) == timeless(other)
 
 
+@pytest.mark.slow
 def test_two_processes_learn_what_one_learns(tmp_path):
     # The large epsilon keeps Adam from making a step out of the last digit of a gradient that is zero.
     settings = settings_of(tmp_path, QUIET, epochs=4, learning_rate=0.01, average=0.5, batch_words=12, epsilon=0.01)

@@ -303,6 +303,7 @@ def changed(before, after):
     return {name for name in before if not torch.equal(before[name], after[name])}
 
 
+@pytest.mark.slow
 def test_it_learns_a_treebank_by_heart_and_the_saved_model_needs_nothing_else(folders, tmp_path):
     """With the dropout of the Transformer, without BiLSTMs, and then without the folder that it came from."""
     original = tmp_path / "hub"
@@ -381,6 +382,7 @@ class Interrupted(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -529,6 +531,7 @@ def test_code_that_a_configuration_names_is_not_run(saved):
     assert Parser.load(saved)(["Ende"]).words == ("Ende",)
 
 
+@pytest.mark.slow
 def test_flipped_bytes_are_a_model_error_or_a_model_that_works(saved):
     rng = random.Random(1)
     for name in (CONFIG, TOKENIZER):

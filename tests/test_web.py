@@ -843,6 +843,7 @@ def test_without_a_name_all_bundled_models_are_served(
         application([], "cpu", LOOPBACK, True, LIMITS)
 
 
+@pytest.mark.slow
 def test_the_command_serves_until_it_is_stopped(folder: Path) -> None:
     command = [sys.executable, "-W", "error", "-m", "discotree", "serve", "--model", str(folder / "xx"), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
