@@ -65,6 +65,15 @@ def test_a_continuous_tree_can_have_words_as_leaves():
         to_nltk(GAPPED, "words")
 
 
+def test_leaves_of_another_kind_are_refused(folder):
+    """A misspelt kind must not give the words in the order of the leaves."""
+    for wrong in ("word", "", None):
+        with pytest.raises(TreeError, match=f"leaves are positions or words, not {wrong!r}"):
+            to_nltk(GAPPED, wrong)
+        with pytest.raises(TreeError, match=f"leaves are positions or words, not {wrong!r}"):
+            TreebankReader(folder, leaves=wrong)
+
+
 def test_functions_are_part_of_labels_on_demand(data):
     (tree,) = read(data / "figure1.export")
     labels = {subtree.label() for subtree in to_nltk(tree, functions=True).subtrees()}
@@ -179,6 +188,7 @@ WRONG = {
     "neither": (leaves(None), ("a",), "a leaf has to be a word or a position, not None"),
     "a truth": (leaves(True, 0), ("a", "b"), "a leaf has to be a word or a position, not True"),
     "a pair": (leaves(("a", "N")), None, r"a leaf has to be a word or a position, not \('a', 'N'\)"),
+    "a sentence that is a string": (leaves(0, 1), "ab", "a sentence is a list of words, not a string: 'ab'"),
     "no leaves": (nltk.Tree("S", []), None, "'S' has no children"),
     "an empty phrase": (nltk.Tree("S", ["a", nltk.Tree("NP", [])]), None, "'NP' has no children"),
     "no tree": ("(S a)", None, "expected a tree of NLTK, got '\\(S a\\)'"),
@@ -212,7 +222,7 @@ def folder(tmp_path, data):
 def test_a_folder_is_a_corpus(folder):
     corpus = TreebankReader(folder)
     assert corpus.fileids() == ["2.dbr", "10.export.gz", os.path.join("part", "tiger.xml")]
-    together = [*read(folder / "2.dbr"), *read(folder / "10.export.gz"), *read(folder / "part" / "tiger.xml")]
+    together = list(read(folder))
     assert list(corpus.trees()) == together
     assert list(corpus.sents()) == [list(tree.words) for tree in together]
     assert list(corpus.words()) == [word for tree in together for word in tree.words]
@@ -239,9 +249,41 @@ def test_views_are_sequences_like_those_of_nltk(folder):
 def test_files_are_chosen_by_name(folder):
     for name in ("2.dbr", ["2.dbr"]):
         assert list(TreebankReader(folder, name).words()) == list(SMOOTH.words)
+    assert TreebankReader(folder, ["10.export.gz", "2.dbr"]).fileids() == ["10.export.gz", "2.dbr"]
+    assert TreebankReader(folder, []).fileids() == []
     assert TreebankReader(folder, format="discbracket").fileids() == ["2.dbr", os.path.join("part", "tiger.xml")]
-    with pytest.raises(TreebankError, match=r"there is no file 'other'; there are 2.dbr, 10"):
+    with pytest.raises(
+        TreebankError, match=r"there is no file 'other' \(a name .* not a pattern\); there are 2.dbr, 10"
+    ):
         TreebankReader(folder).words("other")
+
+
+def test_a_string_is_a_regular_expression_as_in_nltk(folder):
+    tiger = os.path.join("part", "tiger.xml")
+    assert TreebankReader(folder, r".*\.(dbr|xml)").fileids() == ["2.dbr", tiger]
+    assert TreebankReader(folder, "part/.*").fileids() == [tiger]
+    (folder / "2.dbr").rename(folder / "a+(1.dbr")
+    assert TreebankReader(folder, "a+(1.dbr").fileids() == ["a+(1.dbr"]
+    with pytest.raises(TreebankError, match=r"no file matches '\.\*\\\\\.expo'; there are 10\.export\.gz, a\+"):
+        TreebankReader(folder, r".*\.expo")
+    with pytest.raises(TreebankError, match=r"'\*\.export' is no regular expression: nothing to repeat"):
+        TreebankReader(folder, "*.export")
+
+
+def test_named_files_have_to_be_there(folder):
+    for name in ("other", "part", r".*\.dbr"):
+        with pytest.raises(TreebankError, match=r"there is no file .* not a pattern"):
+            TreebankReader(folder, ["2.dbr", name])
+
+
+def test_ids_are_those_of_the_folder_whatever_is_chosen(tmp_path):
+    """Sentences of two files do not get one id; a file that ``read`` does not take has its name in front."""
+    for name in ("a_x.dbr", "b_x.dbr", "other"):
+        (tmp_path / name).write_text("(S (A 0=a))\n" * 2)
+    assert [tree.id for tree in TreebankReader(tmp_path).trees()] == ["a/1", "a/2", "b/1", "b/2"]
+    chosen = TreebankReader(tmp_path, ["b_x.dbr", "other"])
+    assert [tree.id for tree in chosen.trees()] == ["b/1", "b/2", "other/1", "other/2"]
+    assert [tree.id for tree in TreebankReader(tmp_path, "b.*").trees("b_x.dbr")] == ["b/1", "b/2"]
 
 
 def test_one_file_or_archive_is_a_corpus(folder):
@@ -249,14 +291,24 @@ def test_one_file_or_archive_is_a_corpus(folder):
         archive.write(folder / "2.dbr", "2.dbr")
     (folder / "nameless").write_bytes(gzip.decompress((folder / "10.export.gz").read_bytes()))
     assert [list(TreebankReader(folder / name).words()) for name in ("2.dbr", "a.zip")] == [list(SMOOTH.words)] * 2
-    corpus = TreebankReader(folder / "nameless", format="export")
-    assert (corpus.fileids(), len(corpus.sents())) == (["nameless"], 2)
+    for itself in (None, "nameless", ["nameless"]):
+        corpus = TreebankReader(folder / "nameless", itself, format="export")
+        assert (corpus.fileids(), len(corpus.sents())) == (["nameless"], 2)
+
+
+def test_of_one_file_or_archive_nothing_can_be_chosen(folder):
+    """Every name would stand for all of it."""
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        archive.write(folder / "2.dbr", "2.dbr")
+    for names in ("2.dbr", ["2.dbr"], ["a.zip", "a.zip"], ".*", []):
+        with pytest.raises(TreebankError, match=r"a\.zip: it is no folder, so there are no files to choose"):
+            TreebankReader(folder / "a.zip", names)
 
 
 def test_how_trees_are_given_is_chosen(folder):
     corpus = TreebankReader(folder, leaves="words", tags=False)
     assert corpus.parsed_sents("2.dbr")[0].leaves() == list(SMOOTH.words)
-    with pytest.raises(TreeError, match="sentence x/1: a discontinuous tree"):
+    with pytest.raises(TreeError, match="sentence 10/x/1: a discontinuous tree"):
         list(corpus.parsed_sents())
     functions = TreebankReader(folder, functions=True).parsed_sents(os.path.join("part", "tiger.xml"))
     assert any("-" in subtree.label() for tree in functions for subtree in tree.subtrees())
@@ -272,8 +324,9 @@ def test_reading_is_lazy_and_an_error_has_an_address(folder):
 
 
 def test_a_missing_file_or_an_empty_folder_is_an_error(tmp_path):
-    with pytest.raises(TreebankError, match="No such file"):
-        list(TreebankReader(tmp_path / "missing.export").words())
+    for names in (None, "a.export", ["a.export"]):
+        with pytest.raises(TreebankError, match=r"missing: there is no such file or folder"):
+            TreebankReader(tmp_path / "missing", names)
     with pytest.raises(TreebankError, match="holds no treebank file"):
         TreebankReader(tmp_path)
 

@@ -122,6 +122,13 @@ def test_batches_come_one_at_a_time():
     assert batches[1].column("number").to_pylist() == [3, 0, 1, 2, 3, 0, 1]
 
 
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_batch_without_room_is_refused_at_once(size):
+    """Not an empty table, and not only when the first batch is taken."""
+    with pytest.raises(DiscotreeError, match=f"a batch of {size} rows holds nothing"):
+        tables.tokens([GAPPED]).batches(size)
+
+
 def test_a_table_of_a_list_can_be_used_again_and_one_of_a_stream_once():
     again = tables.constituents([GAPPED])
     assert list(again) == list(again)

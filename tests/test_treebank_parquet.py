@@ -220,10 +220,21 @@ def test_what_polars_and_pandas_write_is_read(tmp_path, name, hand_written):
 
 
 def test_an_arrow_stream_is_read_like_a_file(tmp_path, hand_written):
+    """Also without a suffix to know it by, and without rows."""
     batch = to_batch(hand_written)
-    with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    assert list(read(tmp_path / "a.arrow")) == hand_written
+    for rows in (batch, batch.slice(0, 0), None):
+        for name in ("a.arrow", "nameless"):
+            with pa.OSFile(str(tmp_path / name), "wb") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
+                if rows is not None:
+                    writer.write_batch(rows)
+            assert list(read(tmp_path / name)) == (hand_written if rows is batch else [])
+
+
+@pytest.mark.parametrize("content", [b"", bytes(4), b"\x10", b"\x10\x00\x00\x00", b"\xff" * 60])
+def test_what_only_begins_like_an_arrow_stream_is_an_error(file, content):
+    path = file("nameless", b"\xff" * 4 + content)
+    with pytest.raises(TreebankError, match="nameless: "):
+        list(read(path))
 
 
 def test_what_is_not_there_is_nothing(tmp_path):
@@ -475,7 +486,7 @@ for use in (
 ):
     try:
         use()
-    except dt.DiscotreeError as error:
+    except dt.ModelError as error:  # as for any other extra
         print(error)
 assert [row.label for row in tables.constituents([tree])] == [node.label for node in tree.nodes()]
 """

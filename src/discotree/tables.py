@@ -92,6 +92,11 @@ class Table(Generic[Row]):
 
     def batches(self, size: int = BATCH) -> Iterator[Any]:
         """The table as record batches of so many rows, one at a time in memory."""
+        if size < 1:
+            raise DiscotreeError(f"a batch of {size} rows holds nothing")
+        return self._batches(size)
+
+    def _batches(self, size: int) -> Iterator[Any]:
         schema = self.schema
         rows = iter(self)
         while some := list(islice(rows, size)):

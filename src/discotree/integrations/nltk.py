@@ -7,12 +7,14 @@ tree. Labels, unaries, the root and, over every word, its tag go there and come 
 as part of their labels (NP-SBJ). Lemmas, morphology, the functions of words, secondary edges and ids have no place.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os.path
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from discotree.bundled import needed
 from discotree.errors import TreebankError, TreeError
@@ -42,6 +44,7 @@ def to_nltk(
     ``leaves`` are positions, or words where no phrase is discontinuous. With ``tags`` there is a node over every word
     that is its tag; with ``functions`` those of phrases are part of the labels.
     """
+    _check_leaves(leaves)
     if leaves == "words" and tree.is_discontinuous:
         raise TreeError(f"sentence {tree.id}: a discontinuous tree cannot have words as leaves, only positions")
     root = join_functions(tree).root if functions else tree.root
@@ -61,6 +64,11 @@ def to_nltk(
     return below[0]
 
 
+def _check_leaves(leaves: str) -> None:
+    if leaves not in get_args(Leaves):
+        raise TreeError(f"leaves are {' or '.join(get_args(Leaves))}, not {leaves!r:.50}")
+
+
 def from_nltk(
     tree: Any,
     sentence: Sequence[str | Token] | None = None,
@@ -76,6 +84,8 @@ def from_nltk(
     """
     if not isinstance(tree, nltk.tree.Tree):
         raise TreeError(f"expected a tree of NLTK, got {tree!r:.50}")
+    if isinstance(sentence, str):
+        raise TreeError(f"a sentence is a list of words, not a string: {sentence!r:.50}")
     words = _Words(sentence)
     root = _node(tree, words, tags)
     result = Tree(words.all(), root, id)
@@ -162,9 +172,10 @@ def _label(tree: Any) -> str:
 class TreebankReader:
     """Treebanks in any format that ``read`` knows, with the methods of NLTK's corpus readers.
 
-    ``root`` is a folder, of which files can be chosen by their names (``fileids``), or one file or archive. Everything
-    is read when it is asked for, tree by tree; nothing is kept. It is not one of NLTK's own readers because those
-    refuse files outside NLTK's data folder.
+    ``root`` is a folder, or one file or archive. Of a folder, ``fileids`` are the names of files in a list or, as NLTK
+    has it, one regular expression for whole names. Ids are those that ``read`` gives in the folder. Everything is read
+    when it is asked for, tree by tree; nothing is kept. It is not one of NLTK's own readers because those refuse files
+    outside NLTK's data folder.
     """
 
     def __init__(
@@ -179,20 +190,19 @@ class TreebankReader:
         functions: bool = False,
     ) -> None:
         """``leaves``, ``tags`` and ``functions`` are those of ``to_nltk``, for ``parsed_sents``."""
+        _check_leaves(leaves)
         self._root = Path(root)
-        if fileids is None:
-            fileids = files(root, format) if self._root.is_dir() else self._root.name
-        self._fileids = [fileids] if isinstance(fileids, str) else list(fileids)
+        self._stems = _chosen(self._root, fileids, format)
         self._read = partial(read, format=format, encoding=encoding)
         self._to_nltk = partial(to_nltk, leaves=leaves, tags=tags, functions=functions)
 
     def fileids(self) -> list[str]:
-        return list(self._fileids)
+        return list(self._stems)
 
     def trees(self, fileids: str | Iterable[str] | None = None) -> Any:
-        """The trees as discotree has them, as a lazy sequence like all that follow."""
-        chosen = [fileids] if isinstance(fileids, str) else self._fileids if fileids is None else fileids
-        return _Trees([self._path(name) for name in chosen], self._read)
+        """The trees as discotree has them, as a lazy sequence like all that follow; here, ``fileids`` are names."""
+        names = [fileids] if isinstance(fileids, str) else self._stems if fileids is None else fileids
+        return _Trees(list(map(self._file, names)))
 
     def parsed_sents(self, fileids: str | Iterable[str] | None = None) -> Any:
         return LazyMap(self._to_nltk, self.trees(fileids))
@@ -212,22 +222,62 @@ class TreebankReader:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} in {str(self._root)!r}>"
 
-    def _path(self, name: str) -> str:
-        if name not in self._fileids:
-            raise TreebankError(f"there is no file {name!r}; there are {', '.join(self._fileids)}", str(self._root))
-        return str(self._root / name if self._root.is_dir() else self._root)
+    def _file(self, name: str) -> Callable[[], Iterator[Tree]]:
+        if name not in self._stems:
+            raise _no_file(self._root, name, self._stems)
+        path = self._root / name if self._root.is_dir() else self._root
+        return partial(self._read, path, stem=self._stems[name])
+
+
+def _chosen(root: Path, fileids: str | Iterable[str] | None, format: str | None) -> dict[str, str]:
+    """The files of a corpus, each with what goes in front of its ids: that depends on what else is in the folder."""
+    if not os.path.exists(root):
+        raise TreebankError("there is no such file or folder", str(root))
+    if not root.is_dir():
+        if fileids is not None and ([fileids] if isinstance(fileids, str) else list(fileids)) != [root.name]:
+            raise TreebankError("it is no folder, so there are no files to choose", str(root))
+        return {root.name: ""}
+    known = files(root, format)
+    if fileids is None:
+        if not known:
+            raise TreebankError("holds no treebank file by its name: name the format, too", str(root))
+        return known
+    if isinstance(fileids, str):
+        return {name: known[name] for name in _matching(root, fileids, known)}
+    names = list(fileids)
+    for name in names:
+        if not (root / name).is_file():
+            raise _no_file(root, name, known)
+    return {name: known.get(os.path.normpath(name), name) for name in names}
+
+
+def _matching(root: Path, pattern: str, names: Collection[str]) -> list[str]:
+    """The names that a regular expression matches; a name stands for itself whatever is in it."""
+    if pattern in names:
+        return [pattern]
+    try:
+        found = [name for name in names if re.fullmatch(pattern, Path(name).as_posix())]
+    except re.error as error:
+        raise TreebankError(f"{pattern!r} is no regular expression: {error}", str(root)) from None
+    if not found:
+        raise TreebankError(f"no file matches {pattern!r}; there are {', '.join(names) or 'none':.200}", str(root))
+    return found
+
+
+def _no_file(root: Path, name: str, names: Iterable[str]) -> TreebankError:
+    there = f"there are {', '.join(names) or 'none':.200}"
+    return TreebankError(f"there is no file {name!r} (a name is expected here, not a pattern); {there}", str(root))
 
 
 class _Trees(AbstractLazySequence):  # type: ignore[misc]
     """The trees of some files, one after the other; read again whenever they are wanted."""
 
-    def __init__(self, paths: list[str], read: Callable[[str], Iterator[Tree]]) -> None:
-        self._paths = paths
-        self._read = read
+    def __init__(self, files: list[Callable[[], Iterator[Tree]]]) -> None:
+        self._files = files
         self._length: int | None = None
 
     def iterate_from(self, start: int) -> Iterator[Tree]:
-        return islice(chain.from_iterable(map(self._read, self._paths)), start, None)
+        return islice(chain.from_iterable(read() for read in self._files), start, None)
 
     def __len__(self) -> int:
         if self._length is None:

@@ -42,6 +42,7 @@ from discotree.treebank.source import (
     is_encoding,
     open_all,
     readable,
+    stems,
     stop,
     writable,
 )
@@ -86,7 +87,7 @@ TEXT_FORMATS: dict[str, Format[str]] = {
 FORMATS: dict[str, AnyFormat] = {
     **TEXT_FORMATS,
     "parquet": Format(read_parquet, write_parquet, (".parquet",), rb"\APAR1", check_texts),
-    "arrow": Format(read_arrow, write_arrow, (".arrow", ".feather"), rb"\AARROW1", check_texts),
+    "arrow": Format(read_arrow, write_arrow, (".arrow", ".feather"), rb"\A(ARROW1|\xff{4})", check_texts),
 }
 ALL_SUFFIXES = tuple(suffix for form in FORMATS.values() for suffix in form.suffixes)
 GUESSED = ("parquet", "arrow", "export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")  # in this order
@@ -115,8 +116,9 @@ def read(
     *,
     encoding: str | None = None,
     on_error: ErrorHandler = stop,
+    stem: str = "",
 ) -> Iterator[Tree]:
-    """Read trees one by one.
+    """Read trees one by one; ``stem`` goes in front of their ids.
 
     A broken tree raises a TreebankError with its address. To skip broken trees, pass what is to happen
     with the errors instead: ``errors = []; read(path, on_error=errors.append)``.
@@ -128,20 +130,22 @@ def read(
     with readable(path):
         for source in open_all(path, partial(_choose, chosen)):
             found = True
-            yield from _read_file(replace(source, encoding=encoding, on_error=on_error), chosen)
+            source = replace(source, encoding=encoding, on_error=on_error, stem=_prefixed(stem, source.stem))
+            yield from _read_file(source, chosen)
     if not found:
         raise _nothing_in(path)
 
 
-def files(folder: str | PathLike[str], format: str | None = None) -> list[str]:
-    """The names of the files that ``read`` takes from a folder, in the same order."""
+def files(folder: str | PathLike[str], format: str | None = None) -> dict[str, str]:
+    """The names of the files that ``read`` takes from a folder, in its order, each with the stem that it gives them.
+
+    ``read(folder)`` is the same as ``read(f"{folder}/{name}", stem=stem)`` for all of them.
+    """
     folder = fspath(folder)
     chosen = _format(format) if format else None
     with readable(folder):
         found = [relpath(file, folder) for file in files_in(folder, partial(_choose, chosen))]
-    if not found:
-        raise _nothing_in(folder)
-    return found
+    return dict(zip(found, stems(found), strict=True))
 
 
 def _nothing_in(path: str) -> TreebankError:
@@ -170,7 +174,7 @@ def _read_file(source: Source, chosen: AnyFormat | None) -> Iterator[Tree]:
     for tree in reader.read(source):
         silent = False
         if source.stem or not tree.id:
-            tree = replace(tree, id=_prefixed(source.stem, tree.id))
+            tree = replace(tree, id=_prefixed(source.stem, tree.id) or "1")
         yield tree
     if silent and beginning.strip() and not re.search(reader.looks_like, beginning):
         raise TreebankError("there is no tree in it: is it in another format or encoding?", source.name)
@@ -178,7 +182,7 @@ def _read_file(source: Source, chosen: AnyFormat | None) -> Iterator[Tree]:
 
 def _prefixed(stem: str, identity: str) -> str:
     if not stem or not identity:
-        return stem or identity or "1"
+        return stem or identity
     return identity if identity == stem or identity.startswith(f"{stem}/") else f"{stem}/{identity}"
 
 

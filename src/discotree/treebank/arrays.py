@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, starmap
 from typing import Any
 
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, needed
 
 LONGEST = 1_000_000  # words or constituents of one tree
 TEXTS = ("string", "large_string", "string_view")
@@ -25,10 +25,8 @@ Rows = Iterable[list[Any] | None]
 
 def arrow() -> Any:
     """pyarrow, which is only there for those who want it."""
-    try:
+    with needed("tables"):
         import pyarrow  # type: ignore[import-untyped]
-    except ModuleNotFoundError as error:
-        raise TreebankError(f"{error.name} is missing: pip install 'discotree[tables]'") from None
     return pyarrow
 
 

@@ -172,7 +172,7 @@ def open_all(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[So
         yield Source("<stdin>", cast(BinaryIO, sys.stdin.buffer))
     elif os.path.isdir(path):
         files = files_in(path, choose)
-        for file, stem in zip(files, _stems([os.path.relpath(f, path) for f in files]), strict=True):
+        for file, stem in zip(files, stems([os.path.relpath(f, path) for f in files]), strict=True):
             with open(file, "rb") as raw, open_compressed(raw, file) as stream:
                 yield Source(file, stream, stem=stem)
     elif path.lower().endswith(".zip"):
@@ -180,7 +180,7 @@ def open_all(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[So
             names = sorted(
                 choose([info.filename for info in archive.infolist() if not info.filename.endswith("/")]), key=_natural
             )
-            for name, stem in zip(names, _stems(names), strict=True):
+            for name, stem in zip(names, stems(names), strict=True):
                 with _open_member(archive, name) as packed, open_compressed(packed, name) as stream:
                     yield Source(f"{path}/{name}", stream, stem=stem)
     elif is_archive(path):
@@ -207,17 +207,17 @@ def _open_tar(path: str, choose: Callable[[list[str]], list[str]]) -> Iterator[S
     """In the archive's own order: going back and forth in a compressed stream costs too much."""
     with tarfile.open(path) as archive:
         names = choose([member.name for member in archive if member.isfile()])
-    stems = dict(zip(names, _stems(names), strict=True))
+    prefixes = dict(zip(names, stems(names), strict=True))
     with tarfile.open(path, "r|*") as archive:
         for member in archive:
-            if member.name in stems and member.isfile():
+            if member.name in prefixes and member.isfile():
                 raw = archive.extractfile(member)
                 assert raw is not None  # a plain file has content
                 with raw, open_compressed(raw, member.name) as stream:
-                    yield Source(f"{path}/{member.name}", stream, stem=stems[member.name])
+                    yield Source(f"{path}/{member.name}", stream, stem=prefixes[member.name])
 
 
-def _stems(names: list[str]) -> list[str]:
+def stems(names: list[str]) -> list[str]:
     """What tells files apart: their names without suffixes and without the ``_parts`` all end in.
 
     Where two files in different folders have one name, the folders stay in.
