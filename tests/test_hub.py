@@ -1,5 +1,6 @@
 """Models on the Hugging Face hub: the card, the folder, and a real server on this machine that speaks the hub's API."""
 
+import copy
 import json
 import os
 import resource
@@ -24,11 +25,11 @@ from typer.testing import CliRunner
 import discotree as dt
 from discotree import Parser, bundled, parser, train
 from discotree.bundled import Card, Figures, Scores, Treebank
-from discotree.card import NO_FIGURES, card_of, figures, metadata, page, without_metadata, written
+from discotree.card import NO_FIGURES, bare, card_of, figures, metadata, page, without_metadata, written
 from discotree.cli import app
-from discotree.config import Config
+from discotree.config import Config, Data, Network, Source
 from discotree.errors import ModelError
-from discotree.hub import FILES, fetch
+from discotree.hub import FILES, _public, fetch
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Use 'content=:DeprecationWarning"
@@ -178,6 +179,7 @@ def test_bundled_models_have_the_same_card(name: str) -> None:
     assert without_metadata(text).startswith(f"# {name}: {card.language}\n")
 
 
+@pytest.mark.slow
 def test_a_training_run_says_how_good_its_model_is(tmp_path: Path) -> None:
     settings = Config.load(small_recipe(tmp_path), [*TINY, f"data.folder={tmp_path}"])
     results = train.train(settings, tmp_path / "run")
@@ -197,6 +199,52 @@ def test_a_training_run_says_how_good_its_model_is(tmp_path: Path) -> None:
     for wrong in ("", "[]", "{}", json.dumps(results | {"config": {}}), json.dumps(results | {"scores": {"dev": 1}})):
         path.write_text(wrong)  # of another run, or of none
         assert card_of(found).scores == Scores(NO_FIGURES, NO_FIGURES)
+
+
+@pytest.mark.parametrize(
+    ("path", "public"),
+    [
+        ("/home/me/secret/x.export", "x.export"),
+        ("../../home/me/secret/x.export", "x.export"),
+        ("data/../../secret/x.export", "x.export"),
+        ("~/secret/x.export", "x.export"),
+        ("~me/secret/x.export", "x.export"),
+        ("C:\\Users\\me\\x.export", "x.export"),
+        ("C:secret\\x.export", "x.export"),
+        ("\\\\server\\me\\secret\\x.export", "x.export"),
+        ("..\\secret\\x.export", "x.export"),
+        *((path, "") for path in ("/", "..", "../..", "~", "~me", "C:\\", "a/..")),
+        *((path, path) for path in ("", ".", "x.export", "alpino/x.export", "./a/x.export", "org/name", "a~/x..y")),
+    ],
+)
+def test_places_of_a_machine_are_not_shared(path: str, public: str) -> None:
+    assert bare(path) == public
+
+
+def test_a_shared_model_does_not_say_where_things_were(tiny: Parser, tmp_path: Path) -> None:
+    ways = ("/home/secret/", "../../secret/", "~/secret/", "C:\\secret\\")
+    sources = tuple(Source(f"{way}trees{k}.export", splits=f"{way}splits.tsv") for k, way in enumerate(ways))
+    sources += (Source(""), Source("."), Source(".."), Source("alpino/train.xml"))
+    secret = copy.copy(tiny)
+    for way in ways:
+        data = Data("/home/secret", *(f"{way}splits.tsv", sources, sources, sources), heads=f"{way}heads.txt")
+        data = replace(data, predicted_tags=f"{way}tags.txt", vectors=f"{way}vectors.txt")
+        secret.config = replace(tiny.config, data=data)
+        secret.save_pretrained(tmp_path / "shared")
+        assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "shared").iterdir())
+        card = Card.read(tmp_path / "shared" / "card.json")
+        assert [bank.name for bank in card.treebanks] == ["trees0", "trees1", "trees2", "trees3", "alpino"]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "public"),
+    [
+        *((f"hf:{way}bert", "hf:bert") for way in ("/home/me/", "../", "~/", "C:\\Users\\")),
+        *(("hf:..", "hf:encoder"), ("hf:org/bert", "hf:org/bert"), ("lstm", "lstm")),
+    ],
+)
+def test_a_shared_transformer_does_not_say_where_it_was(encoder: str, public: str) -> None:
+    assert _public(Config(network=Network(encoder=encoder))).network.encoder == public
 
 
 # The folder
@@ -223,6 +271,11 @@ def test_a_folder_with_something_else_is_left_alone(tiny: Parser, tmp_path: Path
     with pytest.raises(ModelError, match="it is no model: nothing was written"):
         tiny.save_pretrained(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["diary.txt"]
+
+
+def test_the_root_of_the_disk_is_no_folder_for_a_model(tiny: Parser) -> None:
+    with pytest.raises(ModelError, match=r"^/: a model needs a folder of its own$"):
+        tiny.save_pretrained("/")
 
 
 def test_a_full_disk_leaves_nothing_behind(tiny: Parser, tmp_path: Path) -> None:
@@ -508,6 +561,7 @@ def test_cards_keep_their_hands_off_the_terminal(hub: Hub, model: Path, monkeypa
     assert not {"\x1b]", "\x07", "\x9b"} & {text[k : k + n] for k in range(len(text)) for n in (1, 2)}
 
 
+@pytest.mark.slow
 def test_the_environment_is_obeyed_and_errors_are_one_line(hub: Hub, tmp_path: Path) -> None:
     variables = {"HF_ENDPOINT": constants.ENDPOINT, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-W", "error", "-m", "discotree", "models", "hub:me/xx@v1"]
@@ -518,6 +572,7 @@ def test_the_environment_is_obeyed_and_errors_are_one_line(hub: Hub, tmp_path: P
     assert not hub.requests
 
 
+@pytest.mark.slow
 def test_the_page_runs(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """test_docs.py cannot run it: the hub of others is not for tests."""
     monkeypatch.chdir(tmp_path)

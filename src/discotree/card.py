@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, astuple
-from pathlib import Path
+from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from discotree.bundled import CARD, Card, Figures, Scores, Treebank, needed
@@ -52,12 +52,12 @@ def card_of(parser: "Parser") -> Card:
         return Card.read(parser.folder / CARD)
     settings = parser.config
     sentences, scores = _trained(parser)
-    banks = dict.fromkeys(_treebank(source) for source in (*settings.data.test, *settings.data.train))
+    banks = dict.fromkeys(map(_treebank, (*settings.data.test, *settings.data.train)))
     return Card(
         name=settings.name,
         language=LANGUAGES.get(settings.language, (settings.language, ""))[0],
         code=settings.language,
-        treebanks=tuple(Treebank(name, "", "") for name in banks),
+        treebanks=tuple(Treebank(name, "", "") for name in banks if name),
         licence="",
         commercial=False,
         sentences=sentences,
@@ -100,9 +100,17 @@ def figures(scores: Mapping[str, Any]) -> Figures:
 
 
 def _treebank(source: Source) -> str:
-    """The folder of a treebank among all treebanks, or else its file."""
-    path = Path(source.file)
-    return Path(path.name if path.is_absolute() else path.parts[0]).stem
+    """The folder of a treebank among all treebanks, or else its file; nothing where the path names nothing."""
+    parts = PurePath(bare(source.file)).parts
+    return PurePath(parts[0]).stem if parts else ""
+
+
+def bare(path: str) -> str:
+    """A path without the places of a machine: one that begins or leads outside of the folder is its last part."""
+    found = PureWindowsPath(path)  # who understands the paths of all systems
+    if not found.anchor and ".." not in found.parts and not path.startswith("~"):
+        return path
+    return "" if found.name == ".." or found.name.startswith("~") else found.name
 
 
 def page(card: Card, name: str, rows: Mapping[str, Figures] | None = None, made: str = "discotree") -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discotree.bundled import CARD, HUB, README, Card, needed
-from discotree.card import card_of, page, written
+from discotree.card import bare, card_of, page, written
 from discotree.config import HF, Config, Network, Source
 from discotree.errors import DiscotreeError, ModelError
 from discotree.version import __version__
@@ -33,6 +33,7 @@ FILES = (  # that a model may have; whatever else a repository holds stays there
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 REVISION = re.compile(r"\w[\w+-]*([./][\w+-]+)*")  # it becomes a path in the cache: no way up
 LIBRARY = "discotree"
+UNNAMED = "encoder"  # what a Transformer is called whose path says nothing but where it is
 
 
 def save(parser: "Parser", folder: str | Path, card: Card | None = None, name: str = "") -> None:
@@ -40,6 +41,8 @@ def save(parser: "Parser", folder: str | Path, card: Card | None = None, name: s
     from safetensors import SafetensorError
 
     folder = Path(folder)
+    if not folder.resolve().name:
+        raise ModelError(f"{folder}: a model needs a folder of its own")
     card = card or card_of(parser)
     texts = {README: page(card, name or folder.resolve().name), CARD: written(card)}
     shared = copy.copy(parser)
@@ -128,10 +131,10 @@ def _public(settings: Config) -> Config:
         data=replace(
             data,
             folder="",
-            splits=_bare(data.splits),
-            heads=_bare(data.heads),
-            predicted_tags=_bare(data.predicted_tags),
-            vectors=_bare(data.vectors),
+            splits=bare(data.splits),
+            heads=bare(data.heads),
+            predicted_tags=bare(data.predicted_tags),
+            vectors=bare(data.vectors),
             train=_public_sources(data.train),
             dev=_public_sources(data.dev),
             test=_public_sources(data.test),
@@ -141,15 +144,11 @@ def _public(settings: Config) -> Config:
 
 
 def _public_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    return tuple(replace(source, file=_bare(source.file), splits=_bare(source.splits)) for source in sources)
+    return tuple(replace(source, file=bare(source.file), splits=bare(source.splits)) for source in sources)
 
 
 def _bare_encoder(network: Network) -> str:
-    return HF + _bare(network.transformer) if network.transformer else network.encoder
-
-
-def _bare(path: str) -> str:
-    return Path(path).name if Path(path).is_absolute() else path
+    return HF + (bare(network.transformer) or UNNAMED) if network.transformer else network.encoder
 
 
 @contextmanager

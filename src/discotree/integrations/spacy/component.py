@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy
@@ -15,10 +16,10 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
 from discotree import text
-from discotree.bundled import find, load
+from discotree.bundled import CARD, README, find, load
 from discotree.config import Decoding, Method
 from discotree.errors import ModelError
-from discotree.integrations.spacy.extensions import STORED, leaf
+from discotree.integrations.spacy.extensions import STORED, leaf, notices
 from discotree.integrations.spacy.storage import packed
 from discotree.tree import NONE, Token
 
@@ -68,6 +69,8 @@ def make(
     include_model: bool,
 ) -> "DiscotreePipe":
     """The component, as a pipeline's configuration describes it."""
+    if any(isinstance(pipe, DiscotreePipe) for _, pipe in nlp.components):
+        notices.warning("%s: there is such a component already; a Doc keeps the trees of the last one", name)
     model = model or str(nlp.lang)
     return DiscotreePipe(name, Settings(model, device, decode, tokens, batch_words, set_tags, include_model))
 
@@ -76,41 +79,50 @@ class DiscotreePipe(Pipe):
     """Parses Docs. Several threads may use it at once."""
 
     def __init__(self, name: str, settings: Settings, model: bytes = b"") -> None:
-        """``model``: what ``to_bytes`` gave; without it the model that the settings name."""
+        """``model``: what ``to_bytes`` gave; without it the model that the settings name.
+
+        One that is saved with the pipeline is looked for by its name only if nothing is loaded before it is used.
+        """
         self.name = name
         self.settings = settings
         self._parser: Parser | None = None
+        self._texts: dict[str, str] = {}  # that belong to the model: its card
+        self._loading = Lock()
         self._process = os.getpid()
         if model:
             self.from_bytes(model)
-            return
-        try:
-            folder = find(settings.model)
-        except ModelError:
-            if settings.include_model:
-                return  # it will come from the pipeline's own folder
-            raise
-        self._take(load(str(folder), settings.device))
+        elif not settings.include_model:
+            self._take(load(settings.model, settings.device))
 
-    def _take(self, parser: "Parser") -> None:
+    def _take(self, parser: "Parser") -> "Parser":
         if self.settings.tokens == MODEL and parser.has_tags:
             raise ModelError(f"{self.settings.model}: this model looks at tags, which only spaCy's tokens have")
         if self.settings.tokens == MODEL and not parser.config.language:
             raise ModelError(f"{self.settings.model}: this model has no language to cut a text by")
         parser.batch_words = self.settings.batch_words or parser.batch_words
+        texts = [parser.folder / name for name in (CARD, README)] if parser.folder else []
+        self._texts = {path.name: path.read_text("utf-8", "replace") for path in texts if path.is_file()}
         self._parser = parser
+        return parser
+
+    def _named(self) -> "Parser":
+        try:
+            folder = find(self.settings.model)
+        except ModelError as error:
+            raise ModelError(f"{error}; and none was loaded with the pipeline") from None
+        return self._take(load(str(folder), self.settings.device))
 
     @property
     def parser(self) -> "Parser":
         """The parser, ready for the process that asks."""
-        if self._parser is None:
-            raise ModelError(f"there is no model {self.settings.model!r}, and none was loaded with the pipeline")
         if self._process != os.getpid():
-            if self._parser.device.type != "cpu":
+            if self._parser is not None and self._parser.device.type != "cpu":
                 raise ModelError("a GPU cannot be shared with other processes: n_process=1, or the device 'cpu'")
             _settle_in_fork()
+            self._loading = Lock()  # the old one may belong to a thread that stayed behind
             self._process = os.getpid()
-        return self._parser
+        with self._loading:
+            return self._parser or self._named()
 
     def __call__(self, doc: Doc) -> Doc:
         self._parse([doc])
@@ -195,7 +207,7 @@ class DiscotreePipe(Pipe):
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:  # noqa: ARG002 - spaCy gives it
         if self.settings.include_model:
-            self.parser.save(path)
+            self.parser.save(path, self._texts)  # asked for first: it may have to be loaded
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "DiscotreePipe":  # noqa: ARG002
         if self.settings.include_model:
@@ -207,7 +219,7 @@ class DiscotreePipe(Pipe):
             return b""
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / "model"
-            self.parser.save(model)
+            self.parser.save(model, self._texts)
             files = [path for path in model.rglob("*") if path.is_file()]
             data: bytes = srsly.msgpack_dumps({path.relative_to(model).as_posix(): path.read_bytes() for path in files})
         return data

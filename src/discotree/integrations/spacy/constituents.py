@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from spacy.tokens import Span, Token
 
 from discotree.integrations.spacy.storage import Parse
+from discotree.tables import GAP
 from discotree.tree import Node, Tree
-
-GAP = " … "
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,7 +47,7 @@ class Constituent:
         ends: list[tuple[int, int]] = []
         for start, end in self._node.blocks:
             first, last = self._token_at(self.parse.starts[start]), self._token_at(self.parse.ends[end - 1] - 1)
-            if ends and first <= ends[-1][1]:  # tokens have been merged since
+            if ends and first <= ends[-1][1] + 1:  # tokens have been merged since
                 first = ends.pop()[0]
             ends.append((first, last))
         return [self.sent.doc[first : last + 1] for first, last in ends]
@@ -69,12 +68,16 @@ class Constituent:
 
     @property
     def children(self) -> "list[Constituent | Token]":
-        """What is directly below it, in the order of the first words."""
+        """What is directly below it, in the order of the first words; a token of several words once."""
         number = self.number + 1
         children: list[Constituent | Token] = []
+        seen = set()
         for child in self._node.children:
             if isinstance(child, int):
-                children.append(self.sent.doc[self._token_at(self.parse.starts[child])])
+                place = self._token_at(self.parse.starts[child])
+                if place not in seen:
+                    children.append(self.sent.doc[place])
+                seen.add(place)
             else:
                 while self.parse.nodes[number] is not child:
                     number += 1

@@ -68,6 +68,8 @@ def _trees(item: Doc | Span | Constituent) -> tuple[bool, list[Tree]]:
     """What is to be drawn, and whether it is a single thing."""
     if isinstance(item, Constituent):
         return True, [item.tree]
+    if not isinstance(item, Doc | Span):
+        raise DiscotreeError(f"a Doc, a Span or a Constituent can be drawn, not a {type(item).__name__}")
     if isinstance(item, Span) and (found := tree_of(item)):
         return True, [found]
     trees = [parse.tree for _, parse in sentences(item[:])]
