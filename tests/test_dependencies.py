@@ -69,22 +69,22 @@ def many_trees(count, odd=True):
     ]
 
 
-@pytest.fixture(scope="module")
-def twenty_thousand():
-    return many_trees(20_000)
+@pytest.fixture(scope="module", params=[2_000, pytest.param(20_000, marks=pytest.mark.slow)])
+def thousands(request):
+    return many_trees(request.param)
 
 
-def test_the_random_trees_have_everything_that_could_go_wrong(twenty_thousand):
-    assert sum(tree.is_discontinuous for tree in twenty_thousand) > 5000
-    assert sum(any(len(node.children) == 1 for node in tree.nodes()) for tree in twenty_thousand) > 5000
-    below = Counter(node.label == tree.root.label for tree in twenty_thousand for node in list(tree.nodes())[1:])
-    assert below[True] > 500
+def test_the_random_trees_have_everything_that_could_go_wrong(thousands):
+    assert sum(tree.is_discontinuous for tree in thousands) > len(thousands) / 4
+    assert sum(any(len(node.children) == 1 for node in tree.nodes()) for tree in thousands) > len(thousands) / 4
+    below = Counter(node.label == tree.root.label for tree in thousands for node in list(tree.nodes())[1:])
+    assert below[True] > len(thousands) / 40
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_random_trees_come_back(name, twenty_thousand):
+def test_random_trees_come_back(name, thousands):
     rules = RULES[name]
-    for tree in twenty_thousand if name in HeadRules.names() else twenty_thousand[:5000]:
+    for tree in thousands if name in HeadRules.names() else thousands[:5000]:
         assert to_tree(to_dependencies(tree, rules)) == tree
 
 

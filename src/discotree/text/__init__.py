@@ -18,7 +18,6 @@ from discotree.text.tokens import Word, words
 
 __all__ = [
     "LANGUAGES",
-    "TOKEN",
     "Paragraph",
     "Word",
     "decode",
