@@ -224,6 +224,27 @@ def test_what_is_missing_is_said_with_what_to_install(bare: Installed) -> None:
     assert bare("python", "-c", script).stdout.decode() == f"torch is missing: {NEEDED}\n"
 
 
+@pytest.mark.parametrize(
+    ("line", "module", "extra"),
+    [
+        ("import discotree.integrations.spacy", "spacy", "spacy"),
+        ("from discotree.integrations.nltk import to_nltk", "nltk", "nltk"),
+        ("import discotree as dt; dt.write([], 'x.parquet')", "pyarrow", "tables"),
+        ("from discotree.tables import constituents; constituents([]).to_arrow()", "pyarrow", "tables"),
+        ("import discotree as dt; dt.load('hub:org/name')", "huggingface_hub", "hub"),
+        ("from discotree.cli import main; import sys; sys.argv[1:] = ['bulk', 'x', '-o', 'y']; main()", None, "ray"),
+        ("from discotree.cli import main; import sys; sys.argv[1:] = ['serve']; main()", None, "web"),
+    ],
+)
+def test_every_integration_says_which_extra_it_needs(
+    bare: Installed, line: str, module: str | None, extra: str
+) -> None:
+    done = bare("python", "-c", line)
+    said = done.stderr.decode().strip().splitlines()[-1]
+    assert done.returncode == 1
+    assert said.endswith(f"{module or ''} is missing: pip install 'discotree[{extra}]'")
+
+
 # The first tree
 
 
