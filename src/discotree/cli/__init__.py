@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 from discotree import __version__
+from discotree.cli.bulk import bulk
 from discotree.cli.common import err, show_warnings
 from discotree.cli.draw import draw
 from discotree.cli.evaluation import evaluate
-from discotree.cli.models import models
+from discotree.cli.models import models, push
 from discotree.cli.parse import parse
 from discotree.cli.serve import serve
 from discotree.cli.training import tag, train
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Discontinuous constituent trees: parse text, train parsers; convert, count and compare treebanks.",
 )
-for command in (parse, models, convert, stats, evaluate, draw, serve, train, tag):
+for command in (parse, bulk, models, convert, stats, evaluate, draw, serve, train, tag, push):
     app.command()(command)
 
 

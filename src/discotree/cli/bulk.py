@@ -1,0 +1,149 @@
+"""bulk: more rows than one process can parse, into a folder of shards."""
+
+import time
+from collections.abc import Generator
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from discotree.bundled import HUB, find, names, needed
+from discotree.cli.common import err
+from discotree.cli.training import INTERRUPTED
+from discotree.errors import DiscotreeError
+from discotree.version import __version__
+
+if TYPE_CHECKING:
+    from discotree.integrations.bulk.work import Outcome
+
+SECONDS = 30.0  # between two lines about how far it is, where there is no terminal
+MOST_PROBLEMS = 10  # shards that fail before the job stops: it is not the shards, then
+
+
+def bulk(
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="INPUT…", help="Text, JSONL or Parquet: files, folders, s3://… and the like.")
+    ],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the shards go.")],
+    model: Annotated[
+        str, typer.Option(envvar="DISCOTREE_MODEL", help="A name (discotree models), a folder, or hub:ORG/NAME.")
+    ] = "nl",
+    input: Annotated[
+        Literal["lines", "tokens", "text"], typer.Option(help="What a row is: a sentence, its words, or a text.")
+    ] = "lines",
+    column: Annotated[
+        str, typer.Option(help="Where JSONL and Parquet have it: text, or tokens with --input tokens.")
+    ] = "",
+    id_column: Annotated[str, typer.Option(help="Where they have an id, if they do.")] = "id",
+    format: Annotated[Literal["parquet", "jsonl"], typer.Option(help="What to write.")] = "parquet",
+    shard_rows: Annotated[int, typer.Option(min=1, help="Rows of a shard, about.")] = 10_000,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="As many as there is room for; 0: this process, without Ray.")
+    ] = None,
+    address: Annotated[str, typer.Option(help="Of a Ray cluster, or auto; this machine if not named.")] = "",
+    cpus: Annotated[float, typer.Option(min=0.01, help="Cores for each worker.")] = 1.0,
+    gpus: Annotated[
+        float | None, typer.Option(min=0, help="GPUs for each worker, such as 0.25; 1 if there are any.")
+    ] = None,
+) -> None:
+    """Parse very many rows on many cores, GPUs or machines, with Ray.
+
+    Every row gets one row in the output, with a tree or an error. The same command goes on with a job that was
+    interrupted. Exit codes: 0 all shards are there, 1 some are not, 130 interrupted.
+    """
+    if address and workers == 0:
+        raise typer.BadParameter("--workers 0 means this process, but there is an --address")
+    with needed("ray"):
+        from discotree.integrations.bulk.job import Cluster, on_ray
+        from discotree.integrations.bulk.plan import Plan, check_column, check_place
+        from discotree.integrations.bulk.shards import Output
+        from discotree.integrations.bulk.storage import absolute
+        from discotree.integrations.bulk.work import Task, Worker, fingerprint
+    column = column or ("tokens" if input == "tokens" else "text")
+    folder = Output(absolute(output), format, documents=input == "text")
+    name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # workers are elsewhere
+    task = Task(name, fingerprint(name), input, column, id_column, folder)
+    check_place(inputs, output)
+    plan = Plan.of(inputs, shard_rows)
+    check_column(plan.files, column)
+    job = {
+        "discotree": __version__,
+        "files": [file.identity for file in plan.files],
+        "model": task.fingerprint,
+        "--input": input,
+        "--column": column,
+        "--id-column": id_column,
+        "--format": format,
+        "--shard-rows": shard_rows,
+    }
+    worker = Worker(task, "" if workers == 0 else "cpu")  # what is wrong with the model is said before anything begins
+    interrupted = False
+    with folder.begun(job):
+        left = folder.missing(plan.shards)
+        progress = _Progress(len(plan.shards), len(plan.shards) - len(left))
+        cluster = Cluster(address, workers, cpus, gpus)
+        try:
+            if left:
+                progress((worker(shard) for shard in left) if workers == 0 else on_ray(task, left, cluster))
+        except KeyboardInterrupt:
+            interrupted = True
+        left = folder.missing(plan.shards)
+        if not left:
+            folder.finish()
+    progress.done = len(plan.shards) - len(left)
+    progress.say(f"written to {output}")
+    if interrupted:
+        err.print("discotree: interrupted; the same command goes on", style="red")
+        raise typer.Exit(INTERRUPTED)
+    if left:
+        hint = "the same command tries again" if progress.problems else "do the workers write to other disks?"
+        raise DiscotreeError(f"{len(left):,} shards are not there: {hint}")
+
+
+class _Progress:
+    """How far a job is: on a terminal a bar, elsewhere a line from time to time."""
+
+    def __init__(self, shards: int, done: int) -> None:
+        self.shards = shards
+        self.done = done
+        self.rows = self.sentences = self.errors = self.problems = 0
+        self.start = self.said = time.monotonic()
+
+    def __call__(self, outcomes: "Generator[Outcome, None, None]") -> None:
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("shards, {task.description}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        with closing(outcomes), Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+            task = bar.add_task("workers are starting", total=self.shards, completed=self.done)
+            for outcome in outcomes:
+                self.add(outcome)
+                bar.update(task, completed=self.done, description=self.figures)
+                if not err.is_terminal and time.monotonic() - self.said > SECONDS:
+                    self.say("so far")
+
+    def add(self, outcome: "Outcome") -> None:
+        if outcome.problem:
+            self.problems += 1
+            err.print(f"discotree: {outcome.problem}", style="red", markup=False, soft_wrap=True)
+            if self.problems >= MOST_PROBLEMS:
+                raise DiscotreeError(f"{self.problems} shards could not be done: that is too many")
+            return
+        self.done += 1
+        self.rows += outcome.rows
+        self.sentences += outcome.sentences
+        self.errors += outcome.errors
+
+    @property
+    def figures(self) -> str:
+        rate = self.sentences / (time.monotonic() - self.start)
+        return f"{self.rows:,} rows, {self.errors:,} with an error, {self.sentences:,} sentences, {rate:,.0f}/s"
+
+    def say(self, what: str) -> None:
+        self.said = time.monotonic()
+        text = f"{self.done:,} of {self.shards:,} shards, {self.figures}; {what}"
+        err.print(f"discotree: {text}", style="dim", markup=False, soft_wrap=True)

@@ -1,0 +1,96 @@
+"""Shards worked on in the processes of a Ray cluster, on this machine or on many.
+
+The shards are the rows of a dataset, and workers are actors that map them. Ray Data gives a shard to whoever is free;
+if a worker dies it starts another, which does the shard again. What workers read and write does not travel.
+"""
+
+import logging
+import os
+import tempfile
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from math import ceil
+from typing import Any
+
+from discotree.bundled import needed
+from discotree.errors import DiscotreeError
+from discotree.integrations.bulk.plan import Shard
+from discotree.integrations.bulk.work import Outcome, Task, Worker
+
+MOST_BLOCKS = 10_000  # of a dataset: each costs the scheduler some milliseconds
+STORE = 2**27  # bytes on this machine for what travels
+
+notices = logging.getLogger("discotree")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where workers run: at the address of a Ray cluster, or on this machine. Each gets so much of a machine."""
+
+    address: str = ""
+    workers: int | None = None  # None: as many as there is room for
+    cpus: float = 1.0
+    gpus: float | None = None  # None: one if there are any
+
+
+class Actor:
+    """A worker as Ray Data wants it: a row in, a row out."""
+
+    def __init__(self, task: Task, device: str, threads: int) -> None:
+        self.worker = Worker(task, device, threads)
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        return self.worker(Shard(**row))._asdict()
+
+
+def on_ray(task: Task, shards: Sequence[Shard], cluster: Cluster) -> Generator[Outcome, None, None]:
+    """Work on shards in a cluster; the outcomes come as they are there."""
+    with needed("ray"):
+        ray, data = import_module("ray"), import_module("ray.data")
+    with _connected(cluster) as there:
+        gpus = float(there.get("GPU", 0) > 0) if cluster.gpus is None else cluster.gpus
+        room = int(there.get("GPU", 0) / gpus if gpus else there.get("CPU", 0) / cluster.cpus)
+        workers = room if cluster.workers is None else cluster.workers
+        if room < 1:
+            if not cluster.address:
+                raise DiscotreeError(f"there is no room for a worker of {cluster.cpus:g} cores and {gpus:g} GPUs here")
+            notices.warning("the cluster has no room for a worker of %g cores and %g GPUs yet", cluster.cpus, gpus)
+        data.DataContext.get_current().enable_progress_bars = False
+        rows = data.from_items([asdict(shard) for shard in shards], override_num_blocks=min(len(shards), MOST_BLOCKS))
+        outcomes = rows.map(
+            Actor,
+            fn_constructor_args=(task, "cuda" if gpus else "cpu", max(1, int(cluster.cpus))),
+            compute=data.ActorPoolStrategy(size=max(1, min(workers, len(shards))), max_tasks_in_flight_per_actor=1),
+            **({"num_gpus": gpus} if gpus else {"num_cpus": cluster.cpus}),
+        )
+        try:
+            for row in outcomes.iter_rows():
+                yield Outcome(**row)
+        except ray.exceptions.RayError as error:
+            raise DiscotreeError(f"a worker has failed: {str(error).strip().splitlines()[-1]}") from None
+
+
+@contextmanager
+def _connected(cluster: Cluster) -> Iterator[dict[str, float]]:
+    """A cluster, and what there is in it. One on this machine is private, and ends with us."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or it would tell its makers that it is used
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    with needed("ray"):
+        ray = import_module("ray")
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what it raises is enough
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        if not cluster.address:
+            cores = cluster.workers and ceil(cluster.workers * cluster.cpus)  # also more than there are, if asked for
+            options |= {"num_cpus": cores, "object_store_memory": STORE}
+            options |= {"include_dashboard": False, "_temp_dir": folder}
+        try:
+            ray.init(cluster.address or "local", **options)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise DiscotreeError(f"Ray: {error}") from None
+        try:
+            yield ray.cluster_resources()
+        finally:
+            ray.shutdown()

@@ -1,0 +1,147 @@
+"""What there is to do: the files of the input, cut into shards.
+
+A shard is a stretch of one file: of a Parquet file some rows, of others some bytes, to which the lines belong that
+begin there. No file has to be read for that but the ends of Parquet files. A packed file is one shard.
+"""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+from pyarrow import fs, parquet  # type: ignore[import-untyped]
+
+from discotree.errors import DiscotreeError
+from discotree.integrations.bulk.storage import addressed, storage
+from discotree.treebank.source import COMPRESSED, is_archive
+
+Kind = Literal["text", "json", "parquet"]
+KINDS: dict[str, Kind] = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
+ZSTANDARD = ".zst"
+PACKED = (*COMPRESSED, ZSTANDARD)
+BYTES_A_ROW = 100  # of text, about
+END = 2**62  # beyond the end of any file
+LOOKING = 16  # threads that wait for the ends of Parquet files
+
+
+def kind_of(path: str) -> Kind:
+    """What a file holds, by its name: text if that says nothing."""
+    base = path.lower()
+    for suffix in PACKED:
+        base = base.removesuffix(suffix)
+    return next((kind for suffix, kind in KINDS.items() if base.endswith(suffix)), "text")
+
+
+def is_packed(path: str) -> bool:
+    return path.lower().endswith(PACKED)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of the input. ``source`` is the address that led to it, ``path`` its place in the file system there."""
+
+    source: str
+    path: str
+    name: str  # what tells it apart from the others
+    size: int  # bytes, or rows of a Parquet file
+    modified: int | None  # nanoseconds; None where the storage does not say
+    columns: tuple[str, ...] = ()  # of a Parquet file
+
+    @property
+    def identity(self) -> list[object]:
+        """What the same file still has when a job goes on. Not the address: it may hold a password."""
+        return [self.path, self.size, self.modified]
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A stretch of a file: the rows or lines that begin in it."""
+
+    number: int
+    source: str
+    path: str
+    name: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    files: tuple[File, ...]
+    shards: tuple[Shard, ...]
+
+    @classmethod
+    def of(cls, addresses: Sequence[str], rows: int) -> "Plan":
+        """The shards of some files and folders, in their order, with about so many rows each."""
+        found = tuple(_files(addresses))
+        shards: list[Shard] = []
+        for file in found:
+            step = rows if kind_of(file.path) == "parquet" else rows * BYTES_A_ROW
+            cuts = [0, END] if is_packed(file.path) else [*range(0, file.size, step), file.size]
+            for begin, end in pairwise(cuts):
+                shards.append(Shard(len(shards), file.source, file.path, file.name, begin, end))
+        return cls(found, tuple(shards))
+
+
+def _files(addresses: Sequence[str]) -> list[File]:
+    places: list[tuple[str, Any, Any]] = []  # address, file system, what that says about the file
+    for address in addresses:
+        filesystem, path = storage(address)
+        with addressed(address):
+            about = filesystem.get_file_info(path)
+            if about.type == fs.FileType.NotFound:
+                raise DiscotreeError(f"{address}: there is no such file")
+            if about.type == fs.FileType.Directory:
+                inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
+                chosen = [one for one in inside if one.type == fs.FileType.File and _is_visible(one.path, path)]
+                places += [(address, filesystem, one) for one in sorted(chosen, key=lambda one: str(one.path))]
+            else:
+                places.append((address, filesystem, about))
+    if not places:
+        raise DiscotreeError(f"{', '.join(addresses)}: there is no file in it")
+    for _, _, about in places:
+        if is_archive(about.path):
+            raise DiscotreeError(f"{about.path}: archives are not read: unpack it ({', '.join(PACKED)} may stay)")
+    names = _names([about.path for _, _, about in places])
+    with ThreadPoolExecutor(LOOKING) as threads:
+        return list(threads.map(_file, *zip(*places, strict=True), names))
+
+
+def _is_visible(path: str, folder: str) -> bool:
+    return not any(part[:1] in ("_", ".") for part in path[len(folder) :].strip("/").split("/"))
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """The paths without the folders that all of them have in common."""
+    common = ""
+    for parts in zip(*(path.split("/")[:-1] for path in paths), strict=False):
+        if len(set(parts)) > 1:
+            break
+        common += f"{parts[0]}/"
+    return [path[len(common) :] for path in paths]
+
+
+def _file(address: str, filesystem: Any, about: Any, name: str) -> File:
+    size, columns = about.size, ()
+    if kind_of(about.path) == "parquet":
+        with addressed(about.path), filesystem.open_input_file(about.path) as stream:
+            metadata = parquet.read_metadata(stream)
+        size, columns = metadata.num_rows, tuple(metadata.schema.to_arrow_schema().names)
+    return File(address, about.path, name, size, about.mtime_ns, columns)
+
+
+def check_column(files: Iterable[File], column: str) -> None:
+    """Refuse a column that no Parquet file has: one record after the other would say so."""
+    tables = [file for file in files if kind_of(file.path) == "parquet"]
+    if tables and not any(column in file.columns for file in tables):
+        there = ", ".join(tables[0].columns)
+        raise DiscotreeError(f"{tables[0].path}: there is no column {column!r}; there are {there:.200}")
+
+
+def check_place(addresses: Sequence[str], output: str) -> None:
+    """Refuse a folder of the input as the place of the output: what is written there would be input the next time."""
+    target = storage(output)[1]
+    for address in addresses:
+        if f"{target}/".startswith(f"{storage(address)[1]}/"):
+            raise DiscotreeError(f"{output}: lies in the input {address}: choose another folder")

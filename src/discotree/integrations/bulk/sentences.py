@@ -1,0 +1,56 @@
+"""What a row holds as sentences of words, or why it holds none."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from discotree.integrations.bulk.rows import LONGEST, RowError, brief
+from discotree.text import Word, sentences, tokenised
+
+Input = Literal["lines", "tokens", "text"]
+MOST_WORDS = 10_000  # of a sentence
+
+Words = list[str]
+
+
+def sentences_of(content: object, kind: Input, language: str) -> list[Words]:
+    """The sentences of a row: one, unless rows are texts."""
+    if isinstance(content, RowError):
+        raise content
+    if kind == "tokens" and isinstance(content, list):
+        found = [[_text(word, "a word") for word in content]]
+        if "" in found[0]:
+            raise RowError("a word is empty")
+    elif kind == "text":
+        found = [_forms([words]) for words in sentences(_text(content), language)]
+    elif kind == "lines":
+        found = [_forms(sentences(_text(content), language, lines=True))]
+    else:
+        found = [_forms(tokenised(_text(content)))]
+    found = [words for words in found if words]
+    if not found:
+        raise RowError("there are no words")
+    for words in found:
+        if len(words) > MOST_WORDS:
+            raise RowError(f"a sentence of {len(words):,} words is too long: at most {MOST_WORDS:,}")
+    return found
+
+
+def _forms(lines: Iterable[list[Word]]) -> Words:
+    return [word.form for line in lines for word in line]
+
+
+def _text(content: object, expected: str = "text") -> str:
+    """Text that can be written again, too."""
+    if isinstance(content, (str, bytes)) and len(content) > LONGEST:
+        raise RowError(f"a row of {len(content):,} bytes is too long: at most {LONGEST:,}")
+    try:
+        if isinstance(content, bytes):
+            return content.decode()
+        if isinstance(content, str):
+            content.encode()
+            return content
+    except UnicodeDecodeError as error:
+        raise RowError(f"byte {error.object[error.start]:#04x} at {error.start} is not UTF-8") from None
+    except UnicodeEncodeError as error:
+        raise RowError(f"{error.object[error.start]!r} at {error.start} is no character") from None
+    raise RowError(f"expected {expected}, got {brief(content)}")
