@@ -16,7 +16,7 @@ FLOORS = {
     3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "tables", "draw", "text"),
     4: (
         *("config", "vocab", "vectors", "subwords", "transformer", "batch", "encoder"),
-        *("scores", "model", "arborescence", "decode", "assembly", "weights"),
+        *("scores", "model", "arborescence", "decode", "assembly", "parts", "weights"),
     ),
     5: ("data", "checkpoint", "fit", "parser", "train", "tagger", "bundled", "card", "hub"),
     6: ("cli", "integrations", "__main__"),

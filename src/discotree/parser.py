@@ -6,8 +6,6 @@ in it is run as code.
 
 import dataclasses
 import json
-import logging
-import math
 import os
 import shutil
 import uuid
@@ -30,6 +28,7 @@ from discotree.encoder import pretrained_pieces
 from discotree.errors import HeadRuleError, ModelError
 from discotree.heads import HeadRules
 from discotree.model import Network
+from discotree.parts import in_parts, joined
 from discotree.scores import Scores
 from discotree.subwords import Subwords
 from discotree.transformer import Pretrained
@@ -47,12 +46,8 @@ BATCH_WORDS = 4000
 BATCH_WORDS_GPU = 16_000
 BATCHES_AHEAD = 5  # that the sentences which are read ahead fill, about
 MEAN_WORDS = 20  # of a sentence
-MOST_WORDS = 1000  # of a sentence: a longer one is parsed in parts
-LAST_WORDS = frozenset(".?!;:…")  # where such a sentence is best cut
 MOST_WORDS_K = 200  # of a sentence of which several trees are wanted: each that is looked at takes its square
 MOST_CANDIDATES = 4  # labelled dependencies that are looked at for every tree of k_best
-
-notices = logging.getLogger("discotree")
 
 Sentence = str | Sequence[str] | Sequence[Token] | Tree
 
@@ -199,7 +194,7 @@ class Parser:
                 if len(tags[number]) != len(tokens):
                     raise ModelError(f"sentence {number + 1} has {len(tokens)} words but {len(tags[number])} tags")
                 tokens = [token._replace(tag=tag) for token, tag in zip(tokens, tags[number], strict=True)]
-            cut = _parts(tokens)
+            cut = in_parts(tokens)
             parts += cut
             owners += [number] * len(cut)
         trees: list[list[Tree]] = [[] for _ in sentences]
@@ -207,7 +202,7 @@ class Parser:
         with uncollected():
             for owner, tree in zip(owners, self._trees(parts, settings, names), strict=True):
                 trees[owner].append(tree)
-        return [_joined(found) for found in trees]
+        return [joined(found) for found in trees]
 
     def _trees(
         self, sentences: Sequence[Sequence[Token]], settings: config.Decoding | None, ids: Sequence[str]
@@ -324,46 +319,6 @@ class Parser:
                 raise ModelError(f"{where}: {name} has the shape {found}, its settings and vocabulary need {expected}")
             if not weights[name].is_floating_point() or not weights[name].isfinite().all():
                 raise ModelError(f"{where}: {name} holds what is no number, or none that fits half precision")
-
-
-def _parts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """A sentence in parts that are not too long, cut where a sentence might have ended if there is such a place."""
-    if len(tokens) <= MOST_WORDS:
-        return [tokens]
-    parts = []
-    begin = 0
-    while begin < len(tokens):
-        end = begin + MOST_WORDS
-        if end < len(tokens):
-            places = range(end, end - MOST_WORDS // 2, -1)
-            end = next((place for place in places if tokens[place - 1].form in LAST_WORDS), end)
-        parts.append(tokens[begin:end])
-        begin = end
-    notices.warning("a sentence of %d words is parsed in %d parts, each by itself", len(tokens), len(parts))
-    return parts
-
-
-def _joined(trees: list[Tree]) -> Tree:
-    """The trees of the parts of one sentence side by side under one root."""
-    if len(trees) == 1:
-        return trees[0]
-    tokens: list[Token] = []
-    token_parents: list[int] = []
-    nodes: list[tuple[str, str, int]] = []
-    for tree in trees:
-        above, below = tree.parents()
-        token_parents += [parent + len(nodes) if parent >= 0 else parent for parent in above]
-        first = len(nodes)
-        nodes += [(label, role, parent + first if parent >= 0 else parent) for label, role, parent in below]
-        tokens += tree.tokens
-    root = trees[0].root
-    whole = Tree.from_parents(tokens, token_parents, nodes, root=(root.label, root.function), id=trees[0].id)
-    inner = [value for tree in trees for value in tree.confidences[1:]]
-    return dataclasses.replace(
-        whole,
-        confidence=math.prod(tree.confidence or 0.0 for tree in trees),
-        confidences=(math.prod(tree.confidences[0] for tree in trees), *inner),
-    )
 
 
 def _replace(new: Path, folder: Path) -> None:
