@@ -122,10 +122,16 @@ class Assembler:
                     if len(chain) > 1:
                         steps += [(label, (), product) for label in chain[-2::-1]]
                     product, joining = 1.0, []
+            steps.append(("", joining, product))  # what joins a label that dissolved
             parts, inner, value = finished[position], "", 1.0  # the phrase that is being made; "": it is just the word
             child = tags[position]
             for label, joined, probability in steps:
-                role = NONE if functions is None else usual.get((label, child), NONE)
+                role = NONE
+                if functions is not None:
+                    if label or position == order[0]:
+                        role = usual.get((label or root, child), NONE)
+                    elif heads[position] != DUMMY_ROOT:
+                        role = functions[position]
                 if inner:
                     node = Node(inner, parts, role)
                     sure[id(node)] = value
@@ -136,19 +142,6 @@ class Assembler:
                     parts += finished[dependent]
                 inner = child = label
                 value = probability
-            role = NONE
-            if functions is not None and position == order[0]:
-                role = usual.get((root, child), NONE)
-            elif functions is not None and heads[position] != DUMMY_ROOT:
-                role = functions[position]
-            if inner:
-                node = Node(inner, parts, role)
-                sure[id(node)] = value
-                parts = [node]
-            elif functions is not None:
-                roles[position] = role
-            for dependent in joining:  # to a label that dissolved
-                parts += finished[dependent]
             finished[position], loose[position] = parts, product
         tops = below[DUMMY_ROOT]
         whole = Node(root, [part for position in tops for part in finished[position]])
