@@ -19,9 +19,9 @@ from discotree.config import (
     Training,
     recipe_names,
     recipe_path,
-    updated,
 )
 from discotree.errors import ModelError
+from discotree.settings import updated
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ FLOORS = {
     2: ("labels", "punctuation", "transforms", "schemes", "heads", "dependencies"),
     3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "tables", "draw", "text"),
     4: (
-        *("config", "vocab", "vectors", "subwords", "transformer", "batch", "encoder"),
+        *("settings", "config", "vocab", "vectors", "subwords", "transformer", "batch", "encoder"),
         *("scores", "model", "arborescence", "decode", "assembly", "parts", "weights"),
     ),
     5: ("data", "checkpoint", "fit", "parser", "train", "tagger", "bundled", "card", "hub"),

@@ -8,6 +8,7 @@ import pytest
 
 import discotree as dt
 from discotree import bundled, config, data
+from discotree.settings import updated
 from discotree.train import parsed_score
 
 TEXTS = {
@@ -66,7 +67,7 @@ def test_the_hand_written_dutch_sentences():
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_the_settings_of_published_results_can_be_used(path):
     results = json.loads(path.read_text("utf-8"))
-    settings = config.updated(config.Config(), results["config"], path.name)
+    settings = updated(config.Config(), results["config"], path.name)
     assert settings.name in config.recipe_names()
 
 

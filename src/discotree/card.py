@@ -12,8 +12,9 @@ from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from discotree.bundled import CARD, Card, Figures, Scores, Treebank, needed
-from discotree.config import Config, Source, updated
+from discotree.config import Config, Source
 from discotree.errors import ModelError
+from discotree.settings import updated
 
 if TYPE_CHECKING:
     from discotree.parser import Parser

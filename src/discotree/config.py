@@ -9,15 +9,14 @@ import dataclasses
 import json
 import math
 import sys
-import types
 import typing
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from discotree.errors import ModelError
+from discotree.settings import MOST, updated, within
 from discotree.transforms import Punctuation
 
 if sys.version_info >= (3, 11):
@@ -25,11 +24,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-T = TypeVar("T")
 RECIPES = Path(__file__).parent / "recipes"
 SUFFIX = ".toml"
 Method = Literal["greedy", "beam", "exact"]
-MOST = 1 << 40  # of anything
 MOST_LAYERS = 100
 HALF = 16  # bits
 LSTM, HF = "lstm", "hf:"  # how an encoder's name begins
@@ -46,6 +43,16 @@ class Source:
     scheme: Literal["", "squoia"] = ""  # what the trees are brought from to the scheme of the others (schemes.py)
     format: str = ""
     skip_broken: bool = False
+
+    @classmethod
+    def of(cls, item: object, where: str) -> "Source":
+        """A source as a recipe writes it: a table, or just the file."""
+        if isinstance(item, str):
+            return cls(item)
+        source = updated(cls(""), item, where)
+        if not source.file:
+            raise ModelError(f"{where}: a source needs a file: {item!r}")
+        return source
 
 
 @dataclass(frozen=True)
@@ -111,12 +118,12 @@ class Network:
             optional |= {"word_size", "char_filters", "lstm_layers"}
         for entry in dataclasses.fields(self):
             if entry.name.endswith("_weight"):
-                _within(self, entry.name, 0, math.inf)
+                within(self, entry.name, 0, math.inf)
             elif entry.type is float:
-                _within(self, entry.name, 0, 1)
+                within(self, entry.name, 0, 1)
             elif entry.type is int:
-                _within(self, entry.name, int(entry.name not in optional), MOST)
-        _within(self, "lstm_layers", 0, MOST_LAYERS)
+                within(self, entry.name, int(entry.name not in optional), MOST)
+        within(self, "lstm_layers", 0, MOST_LAYERS)
         if self.encoder != LSTM and not self.transformer:
             raise ModelError(
                 f"encoder: expected {LSTM!r}, or {HF!r} and the name of a Transformer, got {self.encoder!r}"
@@ -157,14 +164,14 @@ class Training:
 
     def __post_init__(self) -> None:
         for name in ("beta1", "beta2", "average"):
-            _within(self, name, 0, 1)
+            within(self, name, 0, 1)
         for name in ("learning_rate", "encoder_learning_rate", "layer_decay"):
-            _within(self, name, 0, math.inf)
+            within(self, name, 0, math.inf)
         for name in ("epsilon", "weight_decay", "clip", "decay", "max_seconds"):
-            _within(self, name, 0, math.inf)
+            within(self, name, 0, math.inf)
         for name in ("seed", "epochs", "patience", "max_decays", "warmup", "checkpoint_epochs"):
-            _within(self, name, 0, math.inf)
-        _within(self, "batch_words", 1, math.inf)
+            within(self, name, 0, math.inf)
+        within(self, "batch_words", 1, math.inf)
         if self.weight_bits != HALF and not 2 <= self.weight_bits <= 8:
             raise ModelError(f"weight_bits: expected 16, or 2 to 8, got {self.weight_bits}")
 
@@ -178,7 +185,7 @@ class Decoding:
     consistent: bool = False  # one label per phrase, chosen by the sum over the arcs that form it
 
     def __post_init__(self) -> None:
-        _within(self, "beam", 1, MOST)
+        within(self, "beam", 1, MOST)
 
 
 @dataclass(frozen=True)
@@ -257,13 +264,6 @@ def recipe_path(recipe: str | Path) -> Path:
     return path
 
 
-def _within(settings: object, name: str, least: float, below: float) -> None:
-    """Refuse a number that no network can be made of or trained with, and what is no number at all."""
-    value = getattr(settings, name)
-    if not least <= value < below:
-        raise ModelError(f"{name}: expected at least {least}{f' and below {below:,}' * (below < MOST)}, got {value}")
-
-
 def _parsed(setting: str) -> dict[str, Any]:
     """``training.seed=7`` as a nested table; the value is TOML, or else a string."""
     name, equals, value = setting.partition("=")
@@ -277,53 +277,6 @@ def _parsed(setting: str) -> dict[str, Any]:
     for part in reversed(name.strip().split(".")):
         result = {part: result}
     return typing.cast("dict[str, Any]", result)
-
-
-def updated(config: T, table: object, where: str) -> T:
-    """The dataclass with the table's values in place of its own, every one of them checked."""
-    if not isinstance(table, Mapping):
-        raise ModelError(f"{where}: expected a table of settings, got {table!r}")
-    hints = typing.get_type_hints(type(config))
-    changes = {}
-    for name, value in table.items():
-        if name not in hints:
-            raise ModelError(f"{where}: there is no setting {name!r}; there are {', '.join(hints)}")
-        kind = hints[name]
-        if dataclasses.is_dataclass(kind):
-            changes[name] = updated(getattr(config, name), value, f"{where}: {name}")
-        else:
-            changes[name] = _checked(value, kind, f"{where}: {name}")
-    try:
-        return dataclasses.replace(config, **changes)  # type: ignore[type-var]
-    except ModelError as error:
-        raise ModelError(f"{where}: {error}") from None
-
-
-def _checked(value: Any, kind: Any, where: str) -> Any:
-    """The value, if it is of that kind: a choice, a number, a string or a list of sources."""
-    origin = typing.get_origin(kind)
-    if origin is Literal:
-        choices = typing.get_args(kind)
-        if value in choices:
-            return value
-        raise ModelError(f"{where}: {value!r} is none of {', '.join(repr(choice) for choice in choices)}")
-    if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_source(item, where) for item in value)
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
-        with suppress(OverflowError):
-            return float(value)
-    if isinstance(kind, type) and not isinstance(kind, types.GenericAlias) and type(value) is kind:
-        return value
-    raise ModelError(f"{where}: expected {getattr(kind, '__name__', kind)}, got {value!r}")
-
-
-def _source(item: object, where: str) -> Source:
-    if isinstance(item, str):
-        return Source(item)
-    source = updated(Source(""), item, where)
-    if not source.file:
-        raise ModelError(f"{where}: a source needs a file: {item!r}")
-    return source
 
 
 PAPER = Config(

@@ -30,6 +30,7 @@ from discotree.heads import HeadRules
 from discotree.model import Network
 from discotree.parts import in_parts, joined
 from discotree.scores import Scores
+from discotree.settings import updated
 from discotree.subwords import Subwords
 from discotree.transformer import Pretrained
 from discotree.tree import Token, Tree
@@ -281,7 +282,7 @@ class Parser:
             raise ModelError(
                 f"{folder}: made by a newer discotree (format {about['format']}, this one knows {FORMAT}): upgrade it"
             )
-        settings = config.updated(config.Config(), about.get("config"), str(folder / CONFIG))
+        settings = updated(config.Config(), about.get("config"), str(folder / CONFIG))
         vocab = Vocab.from_json(vocab_text, str(folder / VOCAB))
         try:
             tensors = load_file(folder / WEIGHTS)
