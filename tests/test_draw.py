@@ -187,9 +187,12 @@ def test_texts_take_as_many_cells_as_in_a_terminal(text, cells):
 @pytest.mark.parametrize("shape", [*DEEP, "random"])
 def test_400_words_are_drawn_at_once(shape, options):
     tree = random_tree(random.Random(1), 400) if shape == "random" else DEEP[shape](400)
-    start = time.process_time()
-    draw_text(tree, **options)
-    assert time.process_time() - start < 2.5
+    took = []
+    for _ in range(3):  # one may be interrupted by the collector of other tests' garbage
+        start = time.process_time()
+        draw_text(tree, **options)
+        took.append(time.process_time() - start)
+    assert min(took) < 0.5
 
 
 # --- the layout
