@@ -24,6 +24,7 @@ from pyarrow import dataset, fs, parquet
 from strategies import HOLDS, trees
 
 import discotree as dt
+from discotree.bundled import fingerprint
 from discotree.cli import main
 from discotree.cli.bulk import _Progress
 from discotree.errors import DiscotreeError, ModelError, TreebankError
@@ -34,7 +35,7 @@ from discotree.integrations.bulk.rows import RowError, lines
 from discotree.integrations.bulk.sentences import MOST_WORDS
 from discotree.integrations.bulk.shards import Output
 from discotree.integrations.bulk.storage import storage
-from discotree.integrations.bulk.work import MOST_DEATHS, Outcome, Task, Worker, fingerprint
+from discotree.integrations.bulk.work import MOST_DEATHS, Outcome, Task, Worker
 from discotree.treebank.discbracket import parse_discbracket
 
 SENTENCES = [" ".join(tree.words) for tree in TREES]
@@ -93,7 +94,7 @@ def records_of(address: str) -> list[dict[str, Any]]:
 
 def task_of(model: Path, folder: str, **options: Any) -> Task:
     given = {"input": "tokens", "column": "tokens", "id_column": "id"} | options
-    return Task(str(model), fingerprint(str(model)), **given, output=Output(folder, "parquet", documents=False))
+    return Task(str(model), fingerprint(model), **given, output=Output(folder, "parquet", documents=False))
 
 
 # Shards and the lines in them

@@ -8,6 +8,7 @@ A bundled model is a folder in ``models`` with a card.json that says what it lea
 good it is. Nothing here needs torch before a model is loaded.
 """
 
+import hashlib
 import json
 import os
 from contextlib import suppress
@@ -114,6 +115,14 @@ def find(name: str | PathLike[str], revision: str = "") -> Path:
             return Path(name).absolute()  # by any other name it could be taken for one of ours
     known = ", ".join(names()) or "none"
     raise ModelError(f"there is no model {name!r}: it is neither a folder nor one that comes with discotree ({known})")
+
+
+def fingerprint(folder: Path) -> str:
+    """What tells a model from all others, whatever it is called."""
+    digest = hashlib.sha256()
+    for path in [folder / "config.json", folder / "vocab.json", *sorted(folder.glob("*.safetensors"))]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def load(name: str | PathLike[str], device: str = "", revision: str = "") -> "Parser":

@@ -17,6 +17,9 @@ class DiscotreeError(Exception):
     """The base of all errors that are meant for the user."""
 
 
+CANNOT = (DiscotreeError, RuntimeError, ValueError, MemoryError)  # what one sentence may do to the parser
+
+
 class TreeError(DiscotreeError, ValueError):
     """A tree that may not exist.
 

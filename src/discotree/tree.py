@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from discotree.dependencies import Dependencies
     from discotree.heads import HeadRules
 
-__all__ = ["NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree"]
+__all__ = ["NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree", "rounded"]
 
+DIGITS = 6  # of a probability that is shown
 ROOT = "ROOT"
 """The label that every reader gives to the virtual root on top of a sentence."""
 
@@ -41,6 +42,11 @@ class Constituent(NamedTuple):
     function: str
     positions: tuple[int, ...]
     confidence: float | None = None
+
+
+def rounded(probability: float | None) -> float | None:
+    """A probability with as many digits as mean something."""
+    return None if probability is None else float(f"{probability:.{DIGITS}g}")
 
 
 @dataclass(frozen=True, slots=True)

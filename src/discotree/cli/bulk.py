@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from discotree.bundled import HUB, find, names, needed
+from discotree.bundled import HUB, find, fingerprint, names, needed
 from discotree.cli.common import err
 from discotree.cli.training import INTERRUPTED
 from discotree.errors import DiscotreeError
@@ -59,11 +59,11 @@ def bulk(
         from discotree.integrations.bulk.plan import Plan, check_column, check_place
         from discotree.integrations.bulk.shards import Output
         from discotree.integrations.bulk.storage import absolute
-        from discotree.integrations.bulk.work import Task, Worker, fingerprint
+        from discotree.integrations.bulk.work import Task, Worker
     column = column or ("tokens" if input == "tokens" else "text")
     folder = Output(absolute(output), format, documents=input == "text")
     name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # workers are elsewhere
-    task = Task(name, fingerprint(name), input, column, id_column, folder)
+    task = Task(name, fingerprint(find(name)), input, column, id_column, folder)
     check_place(inputs, output)
     plan = Plan.of(inputs, shard_rows)
     check_column(plan.files, column)

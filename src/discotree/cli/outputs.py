@@ -13,7 +13,7 @@ from typing import Any
 from discotree.cli.inputs import Sentence
 from discotree.errors import TreebankError
 from discotree.heads import HeadRules
-from discotree.tree import Tree
+from discotree.tree import Tree, rounded
 from discotree.treebank import TEXT_FORMATS, guess_format
 from discotree.treebank.brackets import write_penn
 from discotree.treebank.conllu import write_conllu
@@ -24,7 +24,6 @@ DRAW, JSON, PLAIN, CONLLU = "draw", "json", "discbracket", "conllu"
 OUTPUTS = (DRAW, JSON, *TEXT_FORMATS)
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 NUMBERED = {"discbracket": write_discbracket, "penn": write_penn}  # they leave out an id that is the tree's number
-DIGITS = 6  # of a probability
 _LINE_END = re.compile("[\x85\u2028\u2029]")  # what some take for one, beside those that JSON escapes
 
 
@@ -86,17 +85,13 @@ def _tokens(sentence: Sentence) -> Iterator[dict[str, Any]]:
 
 def _analysis(tree: Tree) -> dict[str, Any]:
     return {
-        "confidence": _rounded(tree.confidence),
+        "confidence": rounded(tree.confidence),
         "tags": [token.tag for token in tree.tokens],
         "morph": [token.morph for token in tree.tokens],
         "functions": [token.function for token in tree.tokens],
-        "constituents": [row._replace(confidence=_rounded(row.confidence))._asdict() for row in tree.constituents()],
+        "constituents": [row._replace(confidence=rounded(row.confidence))._asdict() for row in tree.constituents()],
         "discbracket": format_discbracket(tree),
     }
-
-
-def _rounded(probability: float | None) -> float | None:
-    return None if probability is None else float(f"{probability:.{DIGITS}g}")
 
 
 def treebank(format: str, heads: HeadRules | None = None) -> Output:

@@ -1,6 +1,5 @@
 """parse: text or a treebank in, trees out, as a stream."""
 
-import hashlib
 import os
 import shutil
 import signal
@@ -137,10 +136,7 @@ def _sink(target: str, form: Output, job: dict[str, object], folder: Path, resum
         raise TreebankError("archives can be read but not written", target)
     if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device cannot be replaced
         return Stream(open(target, "wb"), form.begin)
-    model = hashlib.sha256()
-    for path in [folder / "config.json", *sorted(folder.glob("*.safetensors"))]:
-        model.update(path.read_bytes())
-    return File(target, form.begin, job | {"model": model.hexdigest()}, resume)
+    return File(target, form.begin, job | {"model": bundled.fingerprint(folder)}, resume)
 
 
 class _Run:

@@ -22,7 +22,7 @@ from discotree.cli.inputs import Line, Sentence
 from discotree.cli.outputs import CONLLU, DRAW, JSON, Output, drawings, json_lines, treebank
 from discotree.collection import uncollected
 from discotree.config import Method
-from discotree.errors import DiscotreeError, TreebankError
+from discotree.errors import CANNOT, DiscotreeError, TreebankError
 from discotree.tree import Tree
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from discotree.parser import Parser
 
-CANNOT = (DiscotreeError, RuntimeError, ValueError, MemoryError)  # what one sentence may do to the parser
 AHEAD = 2  # windows that wait for every process
 
 Window = list[Sentence | Line | TreebankError]

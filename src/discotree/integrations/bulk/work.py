@@ -1,13 +1,12 @@
 """The work on a shard: rows in, records out."""
 
-import hashlib
 import platform
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from discotree import bundled
-from discotree.errors import DiscotreeError, ModelError, TreebankError
+from discotree.errors import CANNOT, DiscotreeError, ModelError, TreebankError
 from discotree.integrations.bulk.plan import Shard
 from discotree.integrations.bulk.records import Record, failed, of_document, of_tree, reason
 from discotree.integrations.bulk.rows import RowError, rows
@@ -19,7 +18,6 @@ BATCHES = 5  # of the network that are parsed together, about
 MOST_ROWS = 10_000  # that are parsed together, if there is little in them
 MOST_DEATHS = 3  # of workers by one shard
 PROBE = "."  # a sentence that every parser can parse
-CANNOT = (DiscotreeError, RuntimeError, ValueError, MemoryError)  # what one sentence may do to the parser
 
 
 @dataclass(frozen=True)
@@ -44,22 +42,13 @@ class Outcome(NamedTuple):
     problem: str = ""
 
 
-def fingerprint(model: str) -> str:
-    """What tells a model from all others, whatever it is called."""
-    folder = bundled.find(model)
-    digest = hashlib.sha256()
-    for path in [folder / "config.json", folder / "vocab.json", *sorted(folder.glob("*.safetensors"))]:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 class Worker:
     """A parser that works on shards, one after the other."""
 
     def __init__(self, task: Task, device: str = "", threads: int = 0) -> None:
         """``threads``: those of torch, if that is not to decide by itself."""
         self.task = task
-        if fingerprint(task.model) != task.fingerprint:
+        if bundled.fingerprint(bundled.find(task.model)) != task.fingerprint:
             raise ModelError(
                 f"{platform.node()} has another model {task.model!r} than the machine that the job is from"
             )

@@ -6,10 +6,9 @@ from typing import Any
 
 from discotree.errors import TreeError
 from discotree.integrations.web.schemas import Edge, Phrase, Record, Word
-from discotree.tree import NONE, SecondaryEdge, Token, Tree
+from discotree.tree import NONE, SecondaryEdge, Token, Tree, rounded
 from discotree.treebank.discbracket import format_discbracket
 
-DIGITS = 6  # of a probability
 ORDER = "constituents must come with parents before children, children from left to right, and no two may overlap"
 
 Places = Sequence[tuple[int, int]]
@@ -32,12 +31,12 @@ def fields_of(tree: Tree, places: Places = ()) -> dict[str, Any]:
                 label=row.label,
                 function=row.function,
                 positions=list(row.positions),
-                confidence=_rounded(row.confidence),
+                confidence=rounded(row.confidence),
             )
             for row in tree.constituents()
         ],
         "secondary": [Edge(label=label, child=child, parent=parent) for label, child, parent in tree.secondary],
-        "confidence": _rounded(tree.confidence),
+        "confidence": rounded(tree.confidence),
         "discbracket": format_discbracket(tree),
     }
 
@@ -95,7 +94,3 @@ def _filled(name: str, values: list[str], n: int) -> list[str]:
     if values and len(values) != n:
         raise TreeError(f"there are {n} words but {len(values)} {name}")
     return values or [NONE] * n
-
-
-def _rounded(probability: float | None) -> float | None:
-    return None if probability is None else float(f"{probability:.{DIGITS}g}")
