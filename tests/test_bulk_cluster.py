@@ -15,9 +15,10 @@ from models import saved_model
 from networks import TREES
 from pyarrow import parquet
 
+from discotree.bundled import find, fingerprint
 from discotree.integrations.bulk.plan import Plan
 from discotree.integrations.bulk.shards import Output
-from discotree.integrations.bulk.work import Task, Worker, fingerprint
+from discotree.integrations.bulk.work import Task, Worker
 
 pytestmark = pytest.mark.cluster
 
@@ -35,7 +36,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "corpus.txt").write_text("\n".join((SENTENCES * (ROWS // len(SENTENCES)))[:ROWS]) + "\n")
     output = Output(str(folder / "plain"), "parquet", documents=False)
     name = str(folder / "model")
-    worker = Worker(Task(name, fingerprint(name), "tokens", "tokens", "id", output), "cpu", 1)
+    worker = Worker(Task(name, fingerprint(find(name)), "tokens", "tokens", "id", output), "cpu", 1)
     with output.begun({}):
         assert not any(worker(shard).problem for shard in Plan.of([str(folder / "corpus.txt")], SHARD).shards)
     return folder
