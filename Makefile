@@ -7,7 +7,7 @@ EXTRAS := train,web,hub,spacy,nltk,transformers,tables,ray
 
 .PHONY: demo test check docs clean
 
-GOLD := src/discotree/samples/dutch.discbracket
+GOLD := src/discotree/treebanks/samples/dutch.discbracket
 
 demo: $(READY)
 	$(BIN)/discotree parse "Ik heb het hem niet kunnen zeggen." --model nl --output draw

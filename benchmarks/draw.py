@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import discotree as dt
-from discotree import draw
-from discotree.draw.page import Item
+from discotree import drawing as draw
+from discotree.drawing.page import Item
 
 TREEBANKS = {
     "alpino": ("alpino/cdb.xml", "alpino"),

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import discotree as dt
-from discotree.analysis import Analysis
-from discotree.evaluate import evaluate
+from discotree.evaluation.analysis import Analysis
+from discotree.evaluation.parseval import evaluate
 
 
 def spoiled(rng: random.Random, tree: dt.Tree, labels: list[str]) -> dt.Tree:

@@ -19,13 +19,13 @@ import torch
 
 import discotree as dt
 from discotree import config
-from discotree.batch import Corpus, by_length
-from discotree.decode import decode
-from discotree.dependencies import Dependencies
-from discotree.fit import Trainer, World
-from discotree.model import small_heads
-from discotree.parser import Parser
-from discotree.vocab import Vocab
+from discotree.encoding.dependencies import Dependencies
+from discotree.network.batch import Corpus, by_length
+from discotree.network.decode import decode
+from discotree.network.model import small_heads
+from discotree.network.vocab import Vocab
+from discotree.parsing.parser import Parser
+from discotree.training.fit import Trainer, World
 
 LABELS = [f"{label}#{level}" for label in ("S", "NP", "VP", "PP", "AP", "CNP", "CS") for level in range(1, 11)]
 

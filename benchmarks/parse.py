@@ -22,9 +22,9 @@ import torch
 from network import flops_per_word, matrix_rate, seconds
 
 import discotree as dt
-from discotree.batch import Corpus, by_length
-from discotree.parser import Parser
-from discotree.treebank.discbracket import write_discbracket
+from discotree.network.batch import Corpus, by_length
+from discotree.parsing.parser import Parser
+from discotree.treebanks.discbracket import write_discbracket
 
 
 def command(model: str, source: Path, kind: str, device: str, workers: int, target: Path) -> float:

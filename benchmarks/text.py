@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from discotree.config import Config
-from discotree.data import read_parts
 from discotree.text import paragraphs, sentences
+from discotree.training.data import read_parts
 
 Span = tuple[int, int]
 TREEBANKS = {  # file, recipe

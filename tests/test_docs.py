@@ -14,18 +14,18 @@ from typing import Any
 from urllib.parse import unquote, urldefrag
 
 import pytest
-from models import saved_model
-from pages import PAGES, ROOT, Block, blocks, check_command, matches, options_of, prose, run_command, run_python
-from servers import serving
+from support.models import saved_model
+from support.pages import PAGES, ROOT, Block, blocks, check_command, matches, options_of, prose, run_command, run_python
+from support.servers import serving
 
-import discotree.draw
+import discotree.drawing
 import discotree.text
 from discotree import read, write
 from discotree.config import Config
 from discotree.integrations.web.guard import LOOPBACK
 from discotree.integrations.web.limits import Limits
 from discotree.integrations.web.server import application
-from discotree.parser import Parser
+from discotree.parsing.parser import Parser
 
 DOCS = ROOT / "docs"
 LANGUAGES = {"python", "console", "sh", "toml", "text"}
@@ -147,7 +147,7 @@ def test_what_is_made_is_up_to_date() -> None:
 def test_the_reference_is_complete() -> None:
     """Every public name has a place there, and every format is described."""
     reference = "".join(page.read_text("utf-8") for page in (DOCS / "reference").glob("*.md"))
-    for name in {*discotree.__all__, *discotree.draw.__all__, *discotree.text.__all__} - {"__version__"}:
+    for name in {*discotree.__all__, *discotree.drawing.__all__, *discotree.text.__all__} - {"__version__"}:
         assert re.search(rf"\b{name}\b", reference), name
     formats = (DOCS / "treebanks.md").read_text("utf-8")
     for name in discotree.FORMATS:

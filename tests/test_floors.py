@@ -1,4 +1,4 @@
-"""Imports point only from a higher floor to a lower one, and the lower floors need no numpy and no torch."""
+"""Folders are the floors: a folder uses those before it in one ordered list, and no circle of imports is left."""
 
 import ast
 import subprocess
@@ -10,36 +10,34 @@ import pytest
 import discotree
 
 PACKAGE = Path(discotree.__file__).parent
-FLOORS = {
-    1: ("version", "errors", "collection", "node", "tree"),
-    2: ("labels", "punctuation", "transforms", "schemes", "heads", "dependencies"),
-    3: ("treebank", "params", "score", "evaluate", "analysis", "charts", "report", "stats", "tables", "draw", "text"),
-    4: (
-        *("settings", "config", "vocab", "vectors", "subwords", "transformer", "batch", "encoder"),
-        *("scores", "model", "arborescence", "decode", "assembly", "parts", "weights"),
-    ),
-    5: ("data", "checkpoint", "fit", "parser", "train", "tagger", "bundled", "card", "hub"),
-    6: ("cli", "integrations", "__main__"),
-}
-FLOOR = {name: floor for floor, names in FLOORS.items() for name in names}
-LIGHT = 3  # the highest floor that works in a bare Python
+FLOORS = [
+    *("version", "errors", "files"),
+    *("trees", "encoding"),
+    *("treebanks", "evaluation", "drawing", "text"),
+    *("config", "network"),
+    *("models", "parsing", "training"),
+    *("integrations", "cli", "__main__"),
+]
+LIGHT = FLOORS[: FLOORS.index("config")]  # these run in a bare Python
+RIM = FLOORS[FLOORS.index("integrations") :]  # these may use the public names of the package
 HEAVY = ("numpy", "torch")
 
-# What a tree reaches up for when somebody asks it to, and never before.
+# A tree draws and encodes itself: it imports these when it is asked to, and never before.
 CONVENIENCES = {
-    "discotree.dependencies.Dependencies",
-    "discotree.dependencies.to_dependencies",
-    "discotree.draw.svg.draw_svg",
-    "discotree.draw.text.draw_text",
-    "discotree.heads.HeadRules",
+    "discotree.drawing.svg.draw_svg",
+    "discotree.drawing.text.draw_text",
+    "discotree.encoding.dependencies.Dependencies",
+    "discotree.encoding.dependencies.to_dependencies",
+    "discotree.encoding.head_rules.HeadRules",
 }
+TREE = PACKAGE / "trees" / "tree.py"
 
 SOURCES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
 
 
-def room(path):
-    """The part of the package that a file belongs to: a module or a folder right below it."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def floor_of(path, root=PACKAGE):
+    """The folder, or the module right below the package, that a file belongs to."""
+    return path.relative_to(root).parts[0].removesuffix(".py")
 
 
 def imports(path, root=PACKAGE):
@@ -57,60 +55,105 @@ def imports(path, root=PACKAGE):
 
 
 def climbs(path, floor, root=PACKAGE):
-    """The imports of a file that lead to a higher floor than its own, as sentences."""
+    """The imports of a file that lead to a later floor than its own, as sentences."""
     for line, name in imports(path, root):
         top, *rest = name.split(".")
         where = f"{path.name}:{line} imports {name}"
         if top == "discotree":
             target = rest[0] if rest else ""
-            if target not in FLOOR:
-                yield f"{where}: name the module that it comes from, not the package"
-            elif FLOOR[target] > floor:
-                yield f"{where}: that climbs from floor {floor} to floor {FLOOR[target]}"
-        elif top in HEAVY and floor <= LIGHT:
-            yield f"{where}: floors 1 to {LIGHT} do without {top}"
+            if target not in FLOORS:
+                if floor not in RIM:
+                    yield f"{where}: name the module that it comes from, not the package"
+            elif FLOORS.index(target) > FLOORS.index(floor):
+                yield f"{where}: {floor} may not use {target}"
+        elif top in HEAVY and floor in LIGHT:
+            yield f"{where}: {floor} does without {top}"
 
 
-BESIDE = """
-import types
-discotree = sys.modules["discotree"] = types.ModuleType("discotree")  # without what the package itself imports
-discotree.__path__ = [{path!r}]
-"""
+def module_name(path, root=PACKAGE):
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(["discotree", *parts]).removesuffix(".__init__")
+
+
+def circles(graph):
+    """The modules that reach themselves through their imports."""
+    reachable = {module: set(targets) for module, targets in graph.items()}
+    grown = True
+    while grown:
+        grown = False
+        for targets in reachable.values():
+            more = {far for near in targets for far in reachable[near]} - targets
+            targets |= more
+            grown = grown or bool(more)
+    return sorted(module for module, targets in reachable.items() if module in targets)
+
+
+def import_graph(sources, root=PACKAGE):
+    """Which module imports which; a name is looked up in the module that it comes from."""
+    modules = {module_name(path, root): path for path in sources}
+    graph = {}
+    for module, path in modules.items():
+        names = {name for _, name in imports(path, root) if path != TREE or name not in CONVENIENCES}
+        found = {name if name in modules else name.rpartition(".")[0] for name in names}
+        graph[module] = (found & modules.keys()) - {module}
+    return graph
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_no_import_climbs(path):
-    assert room(path) in FLOOR, f"{path.name} has no floor: give it one in {Path(__file__).name}"
-    if FLOOR[room(path)] < max(FLOORS):  # the top floor is the rim: it uses the public names
-        allowed = CONVENIENCES if path == PACKAGE / "tree.py" else set()
-        assert [climb for climb in climbs(path, FLOOR[room(path)]) if not any(name in climb for name in allowed)] == []
+    floor = floor_of(path)
+    assert floor in FLOORS, f"{path.name} has no floor: give it one in {Path(__file__).name}"
+    allowed = CONVENIENCES if path == TREE else set()
+    assert [climb for climb in climbs(path, floor) if not any(name in climb for name in allowed)] == []
+
+
+def test_no_circle_is_left():
+    assert circles(import_graph(SOURCES)) == []
+
+
+def test_a_circle_is_found(tmp_path):
+    (tmp_path / "trees").mkdir()
+    paths = [tmp_path / "trees" / f"{name}.py" for name in "abc"]
+    for path, target in zip(paths, "bca", strict=True):
+        path.write_text(f"def late():\n    from discotree.trees.{target} import x\n")
+    assert len(circles(import_graph(paths, tmp_path))) == 3
+    assert circles(import_graph(paths[:2], tmp_path)) == []
 
 
 def test_a_tree_reaches_up_for_exactly_these_conveniences():
-    climbing = list(climbs(PACKAGE / "tree.py", FLOOR["tree"]))
-    assert {name for _, name in imports(PACKAGE / "tree.py") if any(f" {name}:" in c for c in climbing)} == CONVENIENCES
+    climbing = list(climbs(TREE, "trees"))
+    assert {name for _, name in imports(TREE) if any(f" {name}:" in climb for climb in climbing)} == CONVENIENCES
+
+
+BESIDE = """
+import sys, types
+discotree = sys.modules["discotree"] = types.ModuleType("discotree")  # without what the package itself imports
+discotree.__path__ = [{path!r}]
+import discotree.trees.tree
+print(*sorted(sys.modules))
+"""
 
 
 def test_importing_a_tree_climbs_nowhere():
-    code = "import sys\n" + BESIDE.format(path=str(PACKAGE)) + "import discotree.tree\nprint(*sorted(sys.modules))"
+    code = BESIDE.format(path=str(PACKAGE))
     result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     ours = {name.split(".")[1] for name in result.stdout.split() if name.startswith("discotree.")}
-    assert ours == {"tree", "node", "errors"}
+    assert ours == {"trees", "errors"}
 
 
 @pytest.mark.parametrize(
     ("code", "floor", "complaint"),
     [
         (
-            "from discotree.treebank import read",
-            2,
-            "imports discotree.treebank.read: that climbs from floor 2 to floor 3",
+            "from discotree.treebanks import read",
+            "encoding",
+            "discotree.treebanks.read: encoding may not use treebanks",
         ),
-        ("import discotree.heads", 1, "imports discotree.heads: that climbs from floor 1 to floor 2"),
-        ("def f():\n    from .heads import HeadRules", 1, "bad.py:2 imports discotree.heads.HeadRules: that climbs"),
-        ("import numpy as np", 3, "imports numpy: floors 1 to 3 do without numpy"),
-        ("from torch.nn import Linear", 1, "floors 1 to 3 do without torch"),
-        ("from discotree import Tree", 2, "imports discotree.Tree: name the module"),
+        ("import discotree.encoding.head_rules", "trees", "imports discotree.encoding.head_rules: trees may not use"),
+        ("def f():\n    from .encoding import x", "trees", "bad.py:2 imports discotree.encoding.x: trees may not use"),
+        ("import numpy as np", "text", "imports numpy: text does without numpy"),
+        ("from torch.nn import Linear", "trees", "trees does without torch"),
+        ("from discotree import Tree", "encoding", "imports discotree.Tree: name the module"),
     ],
 )
 def test_a_climbing_import_is_named(tmp_path, code, floor, complaint):
@@ -120,11 +163,11 @@ def test_a_climbing_import_is_named(tmp_path, code, floor, complaint):
     assert complaint in found
 
 
-@pytest.mark.parametrize("code", ["import numpy", "import re, torch", "from discotree.model import Network"])
+@pytest.mark.parametrize("code", ["import numpy", "import re, torch", "from discotree.network.model import Network"])
 def test_the_upper_floors_may_import_what_they_need(tmp_path, code):
     path = tmp_path / "good.py"
     path.write_text(code)
-    assert list(climbs(path, 4, tmp_path)) == []
+    assert list(climbs(path, "network", tmp_path)) == []
 
 
 BARE = """
@@ -145,10 +188,10 @@ for name in {heavy}:
 
 import importlib
 for name in {modules}:
-    importlib.import_module(f"discotree.{{name}}")
+    importlib.import_module(name)
 
 import discotree
-for format in discotree.treebank.TEXT_FORMATS:
+for format in discotree.treebanks.TEXT_FORMATS:
     trees = list(discotree.read({path!r}))
     discotree.write(trees, {out!r}, format)
     assert [t.words for t in discotree.read({out!r}, format)] == [t.words for t in trees]
@@ -171,8 +214,8 @@ print("fine")
 
 
 def test_the_lower_floors_work_in_a_bare_python(data, tmp_path):
-    modules = sorted({room(path) for path in SOURCES if FLOOR.get(room(path), LIGHT) <= LIGHT})
-    assert "treebank" in modules
+    modules = sorted(module_name(path) for path in SOURCES if floor_of(path) in LIGHT)
+    assert "discotree.treebanks.export" in modules
     files = {"path": str(data / "figure1.export"), "out": str(tmp_path / "out"), "folder": str(tmp_path)}
     code = BARE.format(heavy=HEAVY, modules=modules, **files)
     result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from texts import LANGUAGES, files, paragraphs
+from support.texts import LANGUAGES, files, paragraphs
 
-from discotree.cli.inputs import LINES, TEXT, TOKENS
-from discotree.cli.outputs import DRAW, JSON, OUTPUTS
-from discotree.treebank import TEXT_FORMATS as FORMATS  # those that need nothing else
+from discotree.parsing.inputs import LINES, TEXT, TOKENS
+from discotree.parsing.outputs import DRAW, JSON, OUTPUTS
+from discotree.treebanks import TEXT_FORMATS as FORMATS  # those that need nothing else
 
 pytestmark = pytest.mark.installed
 
@@ -139,17 +139,17 @@ def test_the_wheel_holds_what_is_needed_and_nothing_else(wheel: Path, say: Say) 
     assert sizes.keys() - about == wanted
     for language in LANGUAGES:
         for name in ("config.json", "vocab.json", "weights.safetensors", "card.json", "README.md"):
-            assert f"discotree/models/{language}/{name}" in sizes
+            assert f"discotree/models/bundled/{language}/{name}" in sizes
     for kind in (
-        "recipes/alpino.toml",
-        "rules/negra.headrules",
+        "config/recipes/alpino.toml",
+        "encoding/rules/negra.headrules",
         "params/proper.prm",
         "pieces/",
-        "samples/",
+        "treebanks/samples/",
         "py.typed",
     ):
         assert any(name.startswith(f"discotree/{kind}") for name in sizes), kind
-    models = sum(size for name, size in sizes.items() if name.startswith("discotree/models/"))
+    models = sum(size for name, size in sizes.items() if name.startswith("discotree/models/bundled/"))
     say(f"wheel {wheel.stat().st_size / 1e6:.1f} MB, models {models / 1e6:.1f} MB of it")
     assert models <= MODELS_MB * 1e6
 
@@ -160,7 +160,7 @@ def test_the_wheel_holds_what_is_needed_and_nothing_else(wheel: Path, say: Say) 
 @pytest.fixture(scope="session")
 def treebanks(bare: Installed) -> Path:
     """A few Dutch sentences in every treebank format, made by discotree itself."""
-    sample = next(bare.programs.parent.glob("lib/*/site-packages/discotree/samples/dutch.discbracket"))
+    sample = next(bare.programs.parent.glob("lib/*/site-packages/discotree/treebanks/samples/dutch.discbracket"))
     (bare.work / "sample.dbr").write_text(
         "".join(sample.read_text("utf-8").splitlines(keepends=True)[:SENTENCES]), "utf-8"
     )
@@ -230,7 +230,7 @@ def test_what_is_missing_is_said_with_what_to_install(bare: Installed) -> None:
         ("import discotree.integrations.spacy", "spacy", "spacy"),
         ("from discotree.integrations.nltk import to_nltk", "nltk", "nltk"),
         ("import discotree as dt; dt.write([], 'x.parquet')", "pyarrow", "tables"),
-        ("from discotree.tables import constituents; constituents([]).to_arrow()", "pyarrow", "tables"),
+        ("from discotree.treebanks.dataframes import constituents; constituents([]).to_arrow()", "pyarrow", "tables"),
         ("import discotree as dt; dt.load('hub:org/name')", "huggingface_hub", "hub"),
         ("from discotree.cli import main; import sys; sys.argv[1:] = ['bulk', 'x', '-o', 'y']; main()", None, "ray"),
         ("from discotree.cli import main; import sys; sys.argv[1:] = ['serve']; main()", None, "web"),

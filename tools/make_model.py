@@ -4,7 +4,7 @@
     python tools/make_model.py runs/nl nl --commit $(git rev-parse --short HEAD)
 
 Leaves out the head that only helped learning, rounds the weights to a few bits, scores the result on dev and test
-beside the trained model in half precision, and writes src/discotree/models/NAME with its card.
+beside the trained model in half precision, and writes src/discotree/models/bundled/NAME with its card.
 """
 
 import argparse
@@ -15,15 +15,16 @@ from typing import Any
 
 import torch
 
-from discotree import config, data
-from discotree.bundled import CARD, README, Card, Figures, Scores, Treebank
-from discotree.card import figures, page, written
-from discotree.data import Part
-from discotree.parser import Parser
-from discotree.train import MODEL, corpus_of, scores_of
+from discotree import config
+from discotree.models.card import figures, page, written
+from discotree.models.finding import CARD, README, Card, Figures, Scores, Treebank
+from discotree.parsing.parser import Parser
+from discotree.training import data
+from discotree.training.data import Part
+from discotree.training.run import MODEL, corpus_of, scores_of
 
 BITS = 6
-MODELS = Path(__file__).parent.parent / "src" / "discotree" / "models"
+MODELS = Path(__file__).parent.parent / "src" / "discotree" / "models" / "bundled"
 ONLY_LEARNING = "spine"  # the small head that nobody asks for anything
 
 ALPINO = Treebank("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL 2.1 or later")

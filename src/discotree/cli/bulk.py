@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from discotree.bundled import HUB, find, fingerprint, names, needed
 from discotree.cli.common import err
 from discotree.cli.training import INTERRUPTED
 from discotree.errors import DiscotreeError
+from discotree.models.finding import HUB, find, fingerprint, names, needed
 from discotree.version import __version__
 
 if TYPE_CHECKING:

@@ -16,20 +16,20 @@ from typing import Annotated, BinaryIO, Literal, NamedTuple, cast
 import typer
 
 from discotree.cli.common import Bar, Encoding, From, Skip, err, read_trees, say_skipped
-from discotree.dependencies import to_dependencies
-from discotree.draw.arcs import draw_arcs
-from discotree.draw.comparison import draw_comparison, draw_comparison_text
-from discotree.draw.latex import latex_document
-from discotree.draw.markup import Theme
-from discotree.draw.page import Item, draw_page
-from discotree.draw.raster import convert
-from discotree.draw.svg import draw_svg
-from discotree.draw.text import draw_text
+from discotree.drawing.arcs import draw_arcs
+from discotree.drawing.comparison import draw_comparison, draw_comparison_text
+from discotree.drawing.latex import latex_document
+from discotree.drawing.markup import Theme
+from discotree.drawing.page import Item, draw_page
+from discotree.drawing.raster import convert
+from discotree.drawing.svg import draw_svg
+from discotree.drawing.text import draw_text
+from discotree.encoding.dependencies import to_dependencies
+from discotree.encoding.head_rules import HeadRules
 from discotree.errors import DiscotreeError, TreebankError
-from discotree.evaluate import paired
-from discotree.heads import HeadRules
-from discotree.tree import Tree
-from discotree.treebank.source import STANDARD_STREAM, writable
+from discotree.evaluation.parseval import paired
+from discotree.treebanks.source import STANDARD_STREAM, writable
+from discotree.trees.tree import Tree
 
 Format = Literal["text", "svg", "png", "pdf", "latex", "html"]
 SUFFIXES: dict[str, Format] = {

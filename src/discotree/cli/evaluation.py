@@ -6,15 +6,15 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from discotree.analysis import TABLES, Analysis, Difference, bootstrap
 from discotree.cli.common import Bar, Encoding, From, number, out, read_trees
+from discotree.encoding.head_rules import HeadRules
 from discotree.errors import EvaluationError
-from discotree.evaluate import evaluate as score_of
-from discotree.heads import HeadRules
-from discotree.params import Params
-from discotree.report import MOST_CONFUSIONS, ROWS, html
-from discotree.score import Counts, Score
-from discotree.treebank.source import STANDARD_STREAM, writable
+from discotree.evaluation.analysis import TABLES, Analysis, Difference, bootstrap
+from discotree.evaluation.html_report import MOST_CONFUSIONS, ROWS, html
+from discotree.evaluation.params import Params
+from discotree.evaluation.parseval import evaluate as score_of
+from discotree.evaluation.score import Counts, Score
+from discotree.treebanks.source import STANDARD_STREAM, writable
 
 LISTS = {"confusions": "most frequent confusions", "worst": "the worst sentences"}
 COUNTS = ("gold", "predicted", "matched", "precision", "recall", "f1")

@@ -10,10 +10,10 @@ import typer
 from rich.markdown import Markdown
 from rich.table import Table
 
-from discotree.bundled import CARD, README, Card, bundled, find, load
-from discotree.card import card_of, without_metadata, written
 from discotree.cli.common import err, number, out
 from discotree.errors import ModelError
+from discotree.models.card import card_of, without_metadata, written
+from discotree.models.finding import CARD, README, Card, bundled, find, load
 
 RIGHT = ("sentences", "F1", "disc. F1")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what would tell a terminal to do something

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
-from discotree import bundled
-from discotree.cli.common import Bar, Encoding, err
-from discotree.cli.inputs import INPUTS, LINES, TEXT, Errors, Input, Sentences, Unwritten
-from discotree.cli.journal import Counts, File, Sink, Stream
-from discotree.cli.outputs import DRAW, OUTPUTS, PLAIN, Output, output_for
+from discotree.cli.common import Bar, Encoding, err, show_warnings
 from discotree.cli.training import INTERRUPTED
-from discotree.cli.windows import Failure, Job, Outcomes, Window, Worker, side_by_side
 from discotree.config import Method
 from discotree.errors import DiscotreeError, ModelError, TreebankError
-from discotree.treebank.source import STANDARD_STREAM, is_archive
+from discotree.models import finding as bundled
+from discotree.parsing.inputs import INPUTS, LINES, TEXT, Errors, Input, Sentences, Unwritten
+from discotree.parsing.outputs import DRAW, OUTPUTS, PLAIN, Output, output_for
+from discotree.parsing.resumable import Counts, File, Sink, Stream
+from discotree.parsing.workers import Failure, Job, Outcomes, Window, Worker, side_by_side
+from discotree.treebanks.source import STANDARD_STREAM, is_archive
 
 if TYPE_CHECKING:
-    from discotree.parser import Parser
+    from discotree.parsing.parser import Parser
 
 K_WINDOW = 16  # sentences that are worked on together, where each is parsed by itself
 SHOWN = 20  # errors that are said one by one
@@ -163,7 +163,9 @@ class _Run:
             with bar:
                 rest = islice(sentences, self.sink.counts.done, None)
                 if self.workers > 1:
-                    with closing(side_by_side(self.worker.job, self.workers, self.windows(rest))) as results:
+                    with closing(
+                        side_by_side(self.worker.job, self.workers, self.windows(rest), show_warnings)
+                    ) as results:
                         for window, number, outcomes in results:
                             is_right = number == self.sink.counts.written + 1  # if all before could be parsed
                             self.put(window, outcomes if is_right else self.work(window))

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from discotree.bundled import needed
 from discotree.cli.common import err
+from discotree.models.finding import needed
 
 DESCRIPTION = (
     "Models that clients may choose: names, folders or hub:ORG/NAME; may be repeated. All bundled ones if none."

@@ -11,9 +11,9 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from discotree.bundled import needed
 from discotree.cli.common import err, number, out
 from discotree.config import PRESETS, SCENARIOS, Config, Training, recipe_names
+from discotree.models.finding import needed
 
 INTERRUPTED = 130  # exit code, as shells have it
 FIGURES = {  # of results.json, by the heads of the columns
@@ -68,8 +68,8 @@ def train(
     chosen = Config.load(recipe, settings or (), scenario, preset)
     target = Path(folder or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
     with needed("parser"):
-        from discotree.train import MODEL, RESULTS, train_seeds
-        from discotree.train import train as train_one
+        from discotree.training.run import MODEL, RESULTS, train_seeds
+        from discotree.training.run import train as train_one
 
     with Watch(chosen.training, "dev/las", "LAS", target if tensorboard else None) as watch:
         if seeds:
@@ -109,7 +109,7 @@ def tag(
     """
     chosen = Config.load(recipe, settings or (), "", preset)
     with needed("parser"):
-        from discotree.tagger import tag as tag_all
+        from discotree.training.tagger import tag as tag_all
 
     with Watch(chosen.training, "dev/accuracy", "accuracy") as watch:
         accuracies = tag_all(chosen, output, folds, epochs or 0, watch)

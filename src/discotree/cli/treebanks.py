@@ -19,13 +19,13 @@ from discotree.cli.common import (
     read_trees,
     say_skipped,
 )
+from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
-from discotree.heads import HeadRules
-from discotree.stats import Statistics
-from discotree.transforms import Functions, Punctuation, Root, Unaries, label_root, transform
-from discotree.treebank import write
-from discotree.treebank.source import STANDARD_STREAM, stop, writable
-from discotree.treebank.splits import read_ids, selected
+from discotree.evaluation.statistics import Statistics
+from discotree.treebanks import write
+from discotree.treebanks.source import STANDARD_STREAM, stop, writable
+from discotree.treebanks.splits import read_ids, selected
+from discotree.trees.transforms import Functions, Punctuation, Root, Unaries, label_root, transform
 
 
 def convert(

@@ -16,11 +16,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from discotree.bundled import needed
 from discotree.errors import TreebankError, TreeError
-from discotree.transforms import join_functions, split_functions
-from discotree.tree import NONE, ROOT, Node, Token, Tree
-from discotree.treebank import files, read
+from discotree.models.finding import needed
+from discotree.treebanks import files, read
+from discotree.trees.transforms import join_functions, split_functions
+from discotree.trees.tree import NONE, ROOT, Node, Token, Tree
 
 with needed("nltk"):
     import nltk.tree  # type: ignore[import-untyped]

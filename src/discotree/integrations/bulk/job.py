@@ -14,10 +14,10 @@ from importlib import import_module
 from math import ceil
 from typing import Any
 
-from discotree.bundled import needed
 from discotree.errors import DiscotreeError
 from discotree.integrations.bulk.plan import Shard
 from discotree.integrations.bulk.work import Outcome, Task, Worker
+from discotree.models.finding import needed
 
 MOST_BLOCKS = 10_000  # of a dataset: each costs the scheduler some milliseconds
 STORE = 2**27  # bytes on this machine for what travels

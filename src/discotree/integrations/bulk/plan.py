@@ -14,7 +14,7 @@ from pyarrow import fs, parquet  # type: ignore[import-untyped]
 
 from discotree.errors import DiscotreeError
 from discotree.integrations.bulk.storage import addressed, storage
-from discotree.treebank.source import COMPRESSED, is_archive
+from discotree.treebanks.source import COMPRESSED, is_archive
 
 Kind = Literal["text", "json", "parquet"]
 KINDS: dict[str, Kind] = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}

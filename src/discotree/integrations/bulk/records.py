@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from discotree.tree import Tree
-from discotree.treebank.discbracket import write_discbracket
+from discotree.treebanks.discbracket import write_discbracket
+from discotree.trees.tree import Tree
 
 LONGEST = 200  # characters of an error
 MOST_ERRORS = 10  # of a document that are named

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from discotree.errors import DiscotreeError, TreebankError
 from discotree.integrations.bulk.plan import ZSTANDARD, Shard, is_packed, kind_of
 from discotree.integrations.bulk.storage import addressed, storage
-from discotree.treebank.source import open_compressed
+from discotree.treebanks.source import open_compressed
 
 BLOCK = 2**20  # bytes that are read at a time
 LONGEST = 2**22  # bytes of a row: a longer one is an error, and never in the memory as a whole

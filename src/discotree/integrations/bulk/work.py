@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from discotree import bundled
 from discotree.errors import CANNOT, DiscotreeError, ModelError, TreebankError
 from discotree.integrations.bulk.plan import Shard
 from discotree.integrations.bulk.records import Record, failed, of_document, of_tree, reason
 from discotree.integrations.bulk.rows import RowError, rows
 from discotree.integrations.bulk.sentences import Input, Words, sentences_of
 from discotree.integrations.bulk.shards import Output
-from discotree.tree import Token, Tree
+from discotree.models import finding as bundled
+from discotree.trees.tree import Token, Tree
 
 BATCHES = 5  # of the network that are parsed together, about
 MOST_ROWS = 10_000  # that are parsed together, if there is little in them

@@ -9,7 +9,7 @@ A text is cut into sentences, each is parsed (``component``), and the Doc keeps 
 (``storage``), so that it goes wherever the Doc goes. The attributes (``extensions``) read that line.
 """
 
-from discotree.bundled import needed
+from discotree.models.finding import needed
 
 with needed("spacy"):
     import spacy  # noqa: F401 - here, so that what is missing is said whichever module is asked for

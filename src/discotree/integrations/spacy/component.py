@@ -16,15 +16,15 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
 from discotree import text
-from discotree.bundled import CARD, README, find, load
 from discotree.config import Decoding, Method
 from discotree.errors import ModelError
 from discotree.integrations.spacy.extensions import STORED, leaf, notices
 from discotree.integrations.spacy.storage import packed
-from discotree.tree import NONE, Token
+from discotree.models.finding import CARD, README, find, load
+from discotree.trees.tree import NONE, Token
 
 if TYPE_CHECKING:
-    from discotree.parser import Parser
+    from discotree.parsing.parser import Parser
 
 FACTORY = "discotree"
 SPACY, MODEL = "spacy", "model"  # whose words are parsed

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from spacy.tokens import Span, Token
 
 from discotree.integrations.spacy.storage import Parse
-from discotree.tables import GAP
-from discotree.tree import Node, Tree
+from discotree.treebanks.dataframes import GAP
+from discotree.trees.tree import Node, Tree
 
 
 @dataclass(frozen=True, slots=True, repr=False)

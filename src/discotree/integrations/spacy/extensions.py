@@ -13,9 +13,9 @@ from spacy.tokens import Doc, Span, Token
 from discotree.errors import DiscotreeError
 from discotree.integrations.spacy.constituents import Constituent
 from discotree.integrations.spacy.storage import Parse, unpacked
-from discotree.node import Token as Leaf
-from discotree.tree import ROOT, Node, Tree
-from discotree.treebank.discbracket import format_discbracket
+from discotree.treebanks.discbracket import format_discbracket
+from discotree.trees.node import Token as Leaf
+from discotree.trees.tree import ROOT, Node, Tree
 
 STORED = "discotree"  # the attribute of a sentence that is kept; all others are computed
 

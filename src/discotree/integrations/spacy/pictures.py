@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from spacy.tokens import Doc, Span
 
-from discotree.draw import draw_page, draw_svg, stylesheet
-from discotree.draw.markup import Theme
-from discotree.draw.page import Item
+from discotree.drawing import draw_page, draw_svg, stylesheet
+from discotree.drawing.markup import Theme
+from discotree.drawing.page import Item
 from discotree.errors import DiscotreeError
 from discotree.integrations.spacy.constituents import Constituent
 from discotree.integrations.spacy.extensions import sentences
 from discotree.integrations.spacy.extensions import tree as tree_of
-from discotree.tree import ROOT_LABELS, Tree
+from discotree.trees.tree import ROOT_LABELS, Tree
 
 TITLE = "Trees"
 PALETTE = (  # on a light page and on a dark one

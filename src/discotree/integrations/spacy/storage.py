@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 
 from discotree.errors import DiscotreeError, TreeError
-from discotree.tree import NONE, Node, Token, Tree
+from discotree.trees.tree import NONE, Node, Token, Tree
 
 MOST_KEPT = 1024  # sentences
 

@@ -12,8 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from discotree import __version__
-from discotree.bundled import Card
-from discotree.draw.markup import DARK, LIGHT, stylesheet
+from discotree.drawing.markup import DARK, LIGHT, stylesheet
 from discotree.errors import DiscotreeError
 from discotree.integrations.web.guard import LOOPBACK, Guard
 from discotree.integrations.web.limits import Limits, Refused
@@ -26,9 +25,10 @@ from discotree.integrations.web.schemas import (
     TreebankResponse,
 )
 from discotree.integrations.web.service import Service
+from discotree.models.finding import Card
 
 if TYPE_CHECKING:
-    from discotree.parser import Parser
+    from discotree.parsing.parser import Parser
 
 DESCRIPTION = "Discontinuous constituent trees: parse, draw, browse and compare."
 LONGEST_MESSAGE = 500

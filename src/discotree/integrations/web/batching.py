@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from discotree.config import Method
 from discotree.integrations.web.limits import Refused
-from discotree.tree import Token, Tree
+from discotree.trees.tree import Token, Tree
 
 if TYPE_CHECKING:
-    from discotree.parser import Parser
+    from discotree.parsing.parser import Parser
 
 TURN_WORDS = 512  # of one batch on a CPU: a larger one is hardly more efficient, and makes everybody wait
 WAITING = "too many sentences are waiting for this model: try again later"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from discotree.tree import Tree
+from discotree.trees.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

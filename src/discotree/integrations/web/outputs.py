@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from discotree.draw import draw_arcs, draw_comparison, draw_comparison_text, draw_svg, draw_text
-from discotree.draw.latex import latex_document
-from discotree.heads import HeadRules
+from discotree.drawing import draw_arcs, draw_comparison, draw_comparison_text, draw_svg, draw_text
+from discotree.drawing.latex import latex_document
+from discotree.encoding.head_rules import HeadRules
 from discotree.integrations.web.limits import Refused
 from discotree.integrations.web.schemas import DrawRequest
-from discotree.tree import Tree
-from discotree.treebank import TEXT_FORMATS
-from discotree.treebank.conllu import write_conllu
+from discotree.treebanks import TEXT_FORMATS
+from discotree.treebanks.conllu import write_conllu
+from discotree.trees.tree import Tree
 
 MEDIA = {
     "json": "application/json",

@@ -6,8 +6,8 @@ from typing import Any
 
 from discotree.errors import TreeError
 from discotree.integrations.web.schemas import Edge, Phrase, Record, Word
-from discotree.tree import NONE, SecondaryEdge, Token, Tree, rounded
-from discotree.treebank.discbracket import format_discbracket
+from discotree.treebanks.discbracket import format_discbracket
+from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree, rounded
 
 ORDER = "constituents must come with parents before children, children from left to right, and no two may overlap"
 

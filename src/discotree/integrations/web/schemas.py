@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from discotree.config import Method
-from discotree.heads import HeadRules
-from discotree.params import Params
-from discotree.tree import NONE
-from discotree.treebank import TEXT_FORMATS
+from discotree.encoding.head_rules import HeadRules
+from discotree.evaluation.params import Params
+from discotree.treebanks import TEXT_FORMATS
+from discotree.trees.tree import NONE
 
 MOST_TREES = 10  # k
 OUTPUTS = ("json", "svg", "arcs", "latex", "text", *TEXT_FORMATS)

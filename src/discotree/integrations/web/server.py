@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import uvicorn
 from fastapi import FastAPI
 
-from discotree import bundled
-from discotree.bundled import CARD, Card
 from discotree.errors import DiscotreeError, ModelError
 from discotree.integrations.web.app import create_app
 from discotree.integrations.web.guard import LOOPBACK, is_loopback
 from discotree.integrations.web.limits import Limits
+from discotree.models import finding as bundled
+from discotree.models.finding import CARD, Card
 
 if TYPE_CHECKING:
-    from discotree.parser import Parser
+    from discotree.parsing.parser import Parser
 
 BACKLOG = 512
 

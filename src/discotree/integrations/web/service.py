@@ -9,10 +9,10 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from discotree import __version__
-from discotree.bundled import Card
+from discotree.encoding.head_rules import HeadRules
 from discotree.errors import ModelError
-from discotree.evaluate import evaluate, paired
-from discotree.heads import HeadRules
+from discotree.evaluation.params import Params
+from discotree.evaluation.parseval import evaluate, paired
 from discotree.integrations.web import outputs
 from discotree.integrations.web.batching import Batcher, Manner, Trees
 from discotree.integrations.web.desk import Desk, in_time
@@ -35,12 +35,12 @@ from discotree.integrations.web.schemas import (
     Upload,
 )
 from discotree.integrations.web.uploads import read_leniently, read_one, read_strictly
-from discotree.params import Params
+from discotree.models.finding import Card
 from discotree.text import sentences as sentences_of
-from discotree.tree import Token, Tree
+from discotree.trees.tree import Token, Tree
 
 if TYPE_CHECKING:
-    from discotree.parser import Parser
+    from discotree.parsing.parser import Parser
 
 MARKED_HEADS = HeadRules({}, marked_first=True)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from discotree.errors import TreebankError
 from discotree.integrations.web.limits import Limits, Refused, oversize
 from discotree.integrations.web.schemas import Upload
-from discotree.tree import Tree
-from discotree.treebank import TEXT_FORMATS, guess_format
-from discotree.treebank.source import PEEK, Source, stop
+from discotree.treebanks import TEXT_FORMATS, guess_format
+from discotree.treebanks.source import PEEK, Source, stop
+from discotree.trees.tree import Tree
 
 SHOWN = 10  # problems that are named
 NAMELESS = "upload"

@@ -1,0 +1,43 @@
+"""Settings as frozen dataclasses, the presets they start from, and the recipes that change them."""
+
+from discotree.config.schema import (
+    BERT,
+    DEFAULT,
+    HALF,
+    HF,
+    LSTM,
+    PAPER,
+    PRESETS,
+    RECIPES,
+    SCENARIOS,
+    Config,
+    Data,
+    Decoding,
+    Method,
+    Network,
+    Source,
+    Training,
+    recipe_names,
+    recipe_path,
+)
+
+__all__ = [
+    "BERT",
+    "DEFAULT",
+    "HALF",
+    "HF",
+    "LSTM",
+    "PAPER",
+    "PRESETS",
+    "RECIPES",
+    "SCENARIOS",
+    "Config",
+    "Data",
+    "Decoding",
+    "Method",
+    "Network",
+    "Source",
+    "Training",
+    "recipe_names",
+    "recipe_path",
+]

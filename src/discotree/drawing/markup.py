@@ -1,0 +1,143 @@
+"""What all SVG pictures share: colours for light and dark, the style sheet, the frame, and text that XML can hold.
+
+A style sheet for ``auto`` names its colours in CSS variables, which a page may set to its own, and follows what the
+reader's system prefers. Programs that know no variables find the light colours in front of them.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+from xml.sax.saxutils import quoteattr
+
+from discotree.drawing.letters import is_right_to_left
+from discotree.drawing.sheet import Sizes
+
+Theme = Literal["auto", "light", "dark"]
+FONT = "'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif"  # one width for all, see letters.py
+SIZES = Sizes(
+    label=14,
+    tag=12,
+    form=15,
+    function=11,
+    margin=16,
+    step=12,
+    box=8,
+    reach=11,
+    bar=20,
+    role=20,
+    row=42,
+    tall=58,
+    below=20,
+)
+RIGHT_TO_LEFT = ' direction="rtl"'
+HUES = 4  # discontinuous constituents take turns
+
+
+class Colors(NamedTuple):
+    page: str
+    ink: str
+    soft: str  # tags and functions
+    line: str
+    hue0: str
+    hue1: str
+    hue2: str
+    hue3: str
+    missing: str
+    spurious: str
+    changed: str
+
+
+LIGHT = Colors("#ffffff", "#1f2328", "#57606a", "#6e7781",
+               "#b3361c", "#0b63b8", "#7a3fa8", "#1a7040", "#b03a2e", "#7548a8", "#8a5a00")  # fmt: skip
+DARK = Colors("#16191d", "#e6edf3", "#a9b4c0", "#8b949e",
+              "#ff9b7a", "#79b8ff", "#d2a8ff", "#7ee2a0", "#ff8a7a", "#c3a6ff", "#e3b341")  # fmt: skip
+
+RULES = f"""\
+.discotree text{{font:{SIZES.form}px {FONT};text-anchor:middle;fill:@ink}}
+.discotree .page{{fill:@page}}
+.discotree .label{{font-size:{SIZES.label}px}}
+.discotree .tag{{font-size:{SIZES.tag}px;fill:@soft}}
+.discotree .function{{font-size:{SIZES.function}px;fill:@soft}}
+.discotree .caption{{font-size:{SIZES.tag}px;fill:@soft;text-anchor:start}}
+.discotree .line{{fill:none;stroke:@line;stroke-width:1.3;stroke-linecap:round}}
+.discotree .box{{fill:none;stroke:@line;stroke-width:1.3}}
+.discotree .tip{{fill:@line}}
+.discotree .bridge{{stroke-dasharray:.1 5}}
+.discotree .extra{{stroke-dasharray:5 3}}
+.discotree .behind{{fill:@page}}
+.discotree .node:hover>.line,.discotree .arc:hover>.line{{stroke-width:3}}
+"""
+MARKED = """\
+.discotree .NAME>.label{font-weight:700;fill:@NAME}
+.discotree .NAME>.line{stroke:@NAME;stroke-width:2.2}
+.discotree .NAME>.box{stroke:@NAME;stroke-width:1.6}
+.discotree .NAME>.tag{font-weight:700;fill:@NAME}
+"""
+RULES += "".join([MARKED.replace("NAME", name) for name in Colors._fields[4:]])
+_COLOR = re.compile(r"([\w-]+):@(\w+)")
+_MARKUP = re.compile(r"[&<>]")
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def stylesheet(theme: Theme = "auto") -> str:
+    """The rules that all pictures follow; a page with many of them needs it once."""
+    light, dark = LIGHT._asdict(), DARK._asdict()
+    if theme != "auto":
+        colors = dark if theme == "dark" else light
+        return _COLOR.sub(lambda found: f"{found[1]}:{colors[found[2]]}", RULES)
+    variables = [";".join([f"--dt-{name}:{color}" for name, color in colors.items()]) for colors in (light, dark)]
+    rules = _COLOR.sub(lambda found: f"{found[1]}:{light[found[2]]};{found[1]}:var(--dt-{found[2]})", RULES)
+    return f".discotree{{{variables[0]}}}\n@media(prefers-color-scheme:dark){{.discotree{{{variables[1]}}}}}\n{rules}"
+
+
+class Picture(NamedTuple):
+    """Drawn elements, and all that goes around them."""
+
+    title: str
+    description: str
+    width: int
+    height: int
+    elements: Iterable[str]
+
+    def svg(self, theme: Theme, style: bool = True) -> str:
+        """An SVG file, or without the style sheet a piece of a page that has it already."""
+        width, height = self.width, self.height
+        return "\n".join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" class="discotree" viewBox="0 0 {width} {height}" '
+                f'width="{width}" height="{height}" direction="ltr" role="img">',
+                f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>",
+                *([f"<style>\n{stylesheet(theme)}</style>"] if style else []),
+                f'<rect class="page" width="{width}" height="{height}"/>',
+                *self.elements,
+                "</svg>\n",
+            ]
+        )
+
+
+def escape(text: str) -> str:
+    """Text for XML. What XML cannot hold, such as control characters and lone surrogates, becomes a visible sign."""
+    if _MARKUP.search(text):
+        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text if text.isascii() and text.isprintable() else _NOT_IN_XML.sub("�", text)
+
+
+def attribute(text: str) -> str:
+    """Text as the value of an attribute, with its quotes."""
+    return _NOT_IN_XML.sub("�", quoteattr(text, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}))
+
+
+def text_at(kind: str, x: float, y: float, size: float, text: str) -> str:
+    """A text with its middle at a point."""
+    direction = RIGHT_TO_LEFT if is_right_to_left(text) else ""
+    return f'<text class="{kind}" x="{x:g}" y="{y + round(0.35 * size):g}"{direction}>{escape(text)}</text>'
+
+
+def path(kind: str, d: str) -> str:
+    return f'<path class="{kind}" d="{d}"/>'
+
+
+def box_around(x: float, y: float, width: float, height: float, kind: str = "box") -> str:
+    """A rectangle with its middle at a point."""
+    corner = f'x="{x - width / 2:g}" y="{y - height / 2:g}"'
+    return f'<rect class="{kind}" {corner} width="{width:g}" height="{height:g}" rx="5"/>'

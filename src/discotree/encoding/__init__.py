@@ -1,0 +1,1 @@
+"""Constituents as augmented dependencies and back: section 2 of the paper."""

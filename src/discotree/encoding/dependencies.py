@@ -1,0 +1,216 @@
+"""Constituents as augmented dependencies, and back: section 2 of the paper, made lossless and total.
+
+Every node has a head word, found by head rules; the nodes that share a head word form its *spine*. A
+child that is not the head of its node becomes an arc from the node's head word to its own, labelled with
+the node's label and its height on that spine: ``NP#2`` joins the head's second phrase, an NP. The head
+word of the sentence hangs on the dummy root (-1) with the label ``ROOT``.
+
+Beyond the paper, so that ``to_tree(to_dependencies(t)) == t``:
+
+* A chain of nodes with one child each is one level, its labels joined from top to bottom: ``S+VP#1``.
+  Over a single word, where no arc can carry it, the chain stands in ``unaries``.
+* The functions of all nodes on a word's spine stand in ``functions``, from bottom to top.
+* The root's label and the sentence's id travel along. The root needs no arc when it has one child.
+* What could be misread in a label is escaped (see labels.py).
+
+``to_tree`` makes a tree of *any* arcs that form a tree, with *any* labels, by these rules alone:
+
+* Two labels at one level: the most frequent wins, then that of the leftmost dependent.
+* A label without a number after the last ``#`` counts as level 1; levels may be skipped.
+* A root label below the top dissolves: its children go to the node above. An empty label becomes ``--``.
+* Labels on arcs from the dummy root are ignored; several such arcs meet at the root.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from discotree.encoding.head_rules import HeadRules
+from discotree.errors import EncodingError
+from discotree.trees.labels import JOINER, LEVEL, escape, split_chain, split_level
+from discotree.trees.tree import NONE, ROOT, Node, Token, Tree
+
+DUMMY_ROOT = -1
+ROOT_LABEL = "ROOT"  # the label of the arc from the dummy root
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """The lossless image of a Tree: one head and one label for every token.
+
+    ``functions`` and ``unaries`` may be left out; then no node has a function and no word a unary chain.
+    """
+
+    tokens: tuple[Token, ...]
+    heads: tuple[int, ...]
+    labels: tuple[str, ...]
+    functions: tuple[tuple[str, ...], ...] = ()
+    unaries: tuple[str, ...] = ()
+    root: str = ROOT
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        n = len(self.tokens)
+        if not n:
+            raise EncodingError("no tokens")
+        for name in ("heads", "labels", "functions", "unaries"):
+            given = len(getattr(self, name))
+            if given != n and (given or name in ("heads", "labels")):
+                raise EncodingError(f"{n} tokens but {given} {name}")
+        for position, head in enumerate(self.heads):
+            if not DUMMY_ROOT <= head < n:
+                raise EncodingError(f"token {position} has the head {head}, outside -1..{n - 1}")
+
+
+def to_dependencies(tree: Tree, rules: HeadRules, unaries: Literal["keep", "drop"] = "keep") -> Dependencies:
+    """Encode a tree. ``unaries="drop"`` leaves nodes with one child out, as the paper does."""
+    tokens, root = tree.tokens, tree.root
+    n = len(tokens)
+    keep = unaries == "keep"
+    chains = [""] * n  # over single words
+    functions: list[list[str]] = [[] for _ in range(n)]
+    branching: list[tuple[Node, str, list[str]]] = []  # parents first: node, label, functions top-down
+    stack: list[Node | int] = [root]
+    while stack:
+        child = stack.pop()
+        if child.__class__ is int:
+            continue
+        labels: list[str] = []
+        roles: list[str] = []
+        node: Node = child  # type: ignore[assignment]
+        while len(node.children) == 1:
+            if keep or node is root:
+                roles.append(node.function)
+                if node is not root:
+                    labels.append(escape(node.label, root.label))
+            below = node.children[0]
+            if below.__class__ is int:
+                chains[below] = JOINER.join(labels)
+                functions[below].extend(reversed(roles))
+                break
+            node = below  # type: ignore[assignment]
+        else:
+            roles.append(node.function)
+            label = escape(node.label, "" if node is root else root.label)
+            branching.append((node, JOINER.join([*labels, label]) if labels else label, roles))
+            stack.extend(node.children)
+    heads, arcs = _arcs(tokens, branching, rules, functions)
+    return Dependencies(
+        tokens, tuple(heads), tuple(arcs), tuple(map(tuple, functions)), tuple(chains), root.label, tree.id
+    )
+
+
+def _arcs(
+    tokens: tuple[Token, ...],
+    branching: list[tuple[Node, str, list[str]]],
+    rules: HeadRules,
+    functions: list[list[str]],
+) -> tuple[list[int], list[str]]:
+    """Heads and labels from the branching nodes; extends the spines' functions on the way."""
+    heads = [DUMMY_ROOT] * len(tokens)
+    labels = [ROOT_LABEL] * len(tokens)
+    height = [0] * len(tokens)
+    head_word: dict[int, int] = {}  # by id of the node
+    for node, label, roles in reversed(branching):
+        children = [_head_word(child, head_word) for child in node.children]
+        head = children.pop(rules.head_child(node, tokens))
+        height[head] += 1
+        arc = f"{label}{LEVEL}{height[head]}"
+        for child in children:
+            heads[child] = head
+            labels[child] = arc
+        functions[head].extend(reversed(roles))
+        head_word[id(node)] = head
+    return heads, labels
+
+
+def _head_word(child: Node | int, head_word: dict[int, int]) -> int:
+    """The head word of a child: of the branching node or the word at the end of its chain."""
+    while child.__class__ is not int:
+        found = head_word.get(id(child))
+        if found is not None:
+            return found
+        child = child.children[0]  # type: ignore[union-attr]
+    return child
+
+
+def to_tree(dependencies: Dependencies) -> Tree:
+    """Decode any arcs that form a tree; a cycle is an EncodingError."""
+    tokens, root = dependencies.tokens, dependencies.root
+    n = len(tokens)
+    below = _dependents(dependencies)
+    order = list(below[DUMMY_ROOT])
+    for position in order:  # grows while we walk it: heads come before their dependents
+        order.extend(below[position])
+    if len(order) < n:
+        lost = min(set(range(n)).difference(order))
+        raise EncodingError(f"token {lost} is part of a cycle or hangs on one")
+    finished: list[list[Node | int]] = [[]] * n  # mostly one part; several where a root label dissolved
+    roles: list[str] = []
+    unaries = dependencies.unaries
+    for position in reversed(order):
+        roles = list(reversed(dependencies.functions[position])) if dependencies.functions else []
+        parts: list[Node | int] = [position]
+        if unaries and unaries[position]:
+            parts = _grow(parts, split_chain(unaries[position], root), roles)
+        dependents = below[position]
+        if dependents:
+            for labels, group in _levels(dependents, dependencies.labels, root):
+                for dependent in group:
+                    parts += finished[dependent]
+                parts = _grow(parts, labels, roles)
+        finished[position] = parts
+    top = [part for position in below[DUMMY_ROOT] for part in finished[position]]
+    return Tree(tokens, Node(root, top, roles.pop() if roles else NONE), dependencies.id)
+
+
+def spines(dependencies: Dependencies) -> list[list[str]]:
+    """For every word, the labels of the nodes that it heads, lowest first, as ``to_tree`` will make them.
+
+    The root belongs to the first word that hangs on the dummy root.
+    """
+    root = dependencies.root
+    below = _dependents(dependencies)
+    result: list[list[str]] = [[] for _ in dependencies.tokens]
+    for position, spine in enumerate(result):
+        if dependencies.unaries and dependencies.unaries[position]:
+            spine.extend(reversed(split_chain(dependencies.unaries[position], root)))
+        for labels, _ in _levels(below[position], dependencies.labels, root):
+            spine.extend(reversed(labels))
+    result[below[DUMMY_ROOT][0]].append(root)
+    return result
+
+
+def _dependents(dependencies: Dependencies) -> list[list[int]]:
+    """The dependents of every word; the last list, [-1], is that of the dummy root."""
+    below: list[list[int]] = [[] for _ in range(len(dependencies.tokens) + 1)]
+    for position, head in enumerate(dependencies.heads):
+        below[head].append(position)
+    return below
+
+
+def _grow(parts: list[Node | int], labels: tuple[str, ...], roles: list[str]) -> list[Node | int]:
+    """Put a chain of nodes, given from top to bottom, over the parts; ``roles`` loses what it gives."""
+    for label in reversed(labels):
+        parts = [Node(label, parts, roles.pop() if roles else NONE)]
+    return parts
+
+
+def _levels(dependents: list[int], labels: tuple[str, ...], root: str) -> list[tuple[tuple[str, ...], list[int]]]:
+    """The phrases of one spine, lowest first: their chain of labels and the dependents that join there."""
+    if len(dependents) == 1:
+        chain, _ = split_level(labels[dependents[0]], root)
+        return [(chain, dependents)]
+    groups: dict[int, list[int]] = {}
+    for dependent in dependents:
+        groups.setdefault(split_level(labels[dependent], root)[1], []).append(dependent)
+    levels = []
+    for level in sorted(groups):
+        group = groups[level]
+        label = labels[group[0]]
+        if any(labels[dependent] != label for dependent in group):
+            names = Counter(split_level(labels[dependent], root)[0] for dependent in group)
+            levels.append((names.most_common(1)[0][0], group))  # ties: the first seen, the leftmost
+        else:
+            levels.append((split_level(label, root)[0], group))
+    return levels

@@ -1,0 +1,183 @@
+"""Head rules: which child of a node carries its head word.
+
+A rule file is plain text, one rule a line, in disco-dop's syntax (``%`` starts a comment, case does not
+matter):
+
+    PARENT  DIRECTION  LABEL LABEL …
+
+Several lines for one parent are tried in turn. Directions:
+
+    left-to-right, left    for each label in order: the first child from the left that has it
+    right-to-left, right   for each label in order: the first child from the right that has it
+    leftdis                the first child from the left that has any of the labels
+    rightdis               the first child from the right that has any of the labels
+    function               for each function in order: the first child from the left that plays it
+    like OTHER             the rules of another parent
+
+Three things go beyond disco-dop: the direction ``function``, labels that end in ``*`` (any ending), and
+the parent ``*``, whose rules are tried after those of every parent.
+
+When nothing hits, the head is the first child that is not punctuation, seen from the side of the last
+rule tried (the left when there was none); a line without labels, which disco-dop skips, says only which side
+that is. Where all children are punctuation, it is the first of them. So every node has a head.
+"""
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from discotree.errors import HeadRuleError
+from discotree.trees.punctuation import is_punctuation_tag
+from discotree.trees.tree import Node, Token
+
+ANY = "*"
+MARKED = "HD"  # the function that marks a head in NEGRA, TIGER and Alpino
+DIRECTIONS = {
+    "LEFT-TO-RIGHT": "left",
+    "LEFT": "left",
+    "RIGHT-TO-LEFT": "right",
+    "RIGHT": "right",
+    "LEFTDIS": "leftdis",
+    "RIGHTDIS": "rightdis",
+    "FUNCTION": "function",
+}
+MOST_BYTES = 1 << 20  # of a rule file: its name may come with a model from elsewhere
+CACHE_SIZE = 200_000  # distinct nodes remembered; a treebank has a few thousand
+
+
+class Rule(NamedTuple):
+    direction: str
+    labels: tuple[str, ...]
+
+
+class Child(NamedTuple):
+    """What a rule may look at."""
+
+    label: str
+    function: str
+    is_punctuation: bool
+
+
+class HeadRules:
+    """Rules for all parents. Equal nodes are decided once and remembered."""
+
+    def __init__(self, rules: dict[str, list[Rule]], *, marked_first: bool = False) -> None:
+        """With ``marked_first`` a child that the treebank marks as head (HD, hd) wins before any rule."""
+        self.rules = rules
+        self.marked_first = marked_first
+        self._uses_functions = marked_first or any(
+            rule.direction == "function" for lines in rules.values() for rule in lines
+        )
+        self._cache: dict[tuple[str, tuple[str, ...]], int] = {}
+
+    @classmethod
+    def load(cls, name: str | Path, *, marked_first: bool = False) -> "HeadRules":
+        """Rules that come with discotree (see ``names``), or a file of your own."""
+        bundled = resources.files(__package__) / "rules" / f"{name}.headrules"
+        if str(name) in cls.names():
+            return cls(parse(bundled.read_text("utf-8"), str(name)), marked_first=marked_first)
+        try:
+            if Path(name).exists() and not (Path(name).is_file() and Path(name).stat().st_size <= MOST_BYTES):
+                raise OSError("no plain file, or too large for rules")
+            text = Path(name).read_text("utf-8")
+        except (OSError, ValueError) as error:
+            known = ", ".join(cls.names())
+            raise HeadRuleError(f"{name}: neither one of {known} nor a readable file ({error})") from None
+        return cls(parse(text, str(name)), marked_first=marked_first)
+
+    @staticmethod
+    def names() -> list[str]:
+        """The rule sets that come with discotree."""
+        folder = resources.files(__package__) / "rules"
+        suffix = ".headrules"
+        return sorted(file.name.removesuffix(suffix) for file in folder.iterdir() if file.name.endswith(suffix))
+
+    def head_child(self, node: Node, tokens: Sequence[Token]) -> int:
+        """The index of the head among ``node.children``."""
+        children = node.children
+        if len(children) == 1:
+            return 0
+        if self._uses_functions:
+            signature = tuple(
+                [
+                    f"{tokens[c].tag}\t{tokens[c].function}" if c.__class__ is int else f"{c.label}\t{c.function}"  # type: ignore[union-attr]
+                    for c in children
+                ]
+            )
+        else:
+            signature = tuple([tokens[c].tag if c.__class__ is int else c.label for c in children])  # type: ignore[union-attr]
+        key = (node.label, signature)
+        head = self._cache.get(key)
+        if head is None:
+            if len(self._cache) >= CACHE_SIZE:
+                self._cache.clear()
+            head = self._cache[key] = self._decide(node, tokens)
+        return head
+
+    def _decide(self, node: Node, tokens: Sequence[Token]) -> int:
+        children = [_child(c, tokens) for c in node.children]
+        if self.marked_first:
+            for index, child in enumerate(children):
+                if MARKED in child.function.split("-"):
+                    return index
+        lines = self.rules.get(node.label.upper(), []) + self.rules.get(ANY, [])
+        for rule in lines:
+            head = _apply(rule, children)
+            if head is not None:
+                return head
+        from_right = bool(lines) and lines[-1].direction.startswith("right")
+        order = range(len(children))[::-1] if from_right else range(len(children))
+        return next((i for i in order if not children[i].is_punctuation), order[0])
+
+
+def _child(child: Node | int, tokens: Sequence[Token]) -> Child:
+    if isinstance(child, int):
+        token = tokens[child]
+        return Child(token.tag.upper(), token.function.upper(), is_punctuation_tag(token.tag))
+    return Child(child.label.upper(), child.function.upper(), False)
+
+
+def _apply(rule: Rule, children: list[Child]) -> int | None:
+    order = list(range(len(children)))
+    if rule.direction.startswith("right"):
+        order.reverse()
+    if rule.direction == "function":  # which punctuation may share with words
+        order.sort(key=lambda index: children[index].is_punctuation)
+    if rule.direction in ("leftdis", "rightdis"):
+        for index in order:
+            if any(_matches(label, children[index].label) for label in rule.labels):
+                return index
+        return None
+    for label in rule.labels:
+        for index in order:
+            child = children[index]
+            if _matches(label, child.function if rule.direction == "function" else child.label):
+                return index
+    return None
+
+
+def _matches(pattern: str, label: str) -> bool:
+    return label.startswith(pattern[:-1]) if pattern.endswith("*") else label == pattern
+
+
+def parse(text: str, source: str = "<rules>") -> dict[str, list[Rule]]:
+    """Read a rule file's text."""
+    rules: dict[str, list[Rule]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.partition("%")[0].upper().split()
+        if not fields:
+            continue
+        if len(fields) < 2:
+            raise HeadRuleError(f"{source}:{number}: expected 'PARENT DIRECTION LABEL …', got {line.strip()!r}")
+        parent, direction, *labels = fields
+        if direction == "LIKE":
+            if len(labels) != 1 or labels[0] not in rules:
+                raise HeadRuleError(f"{source}:{number}: 'like' needs one parent that has rules above")
+            rules.setdefault(parent, []).extend(rules[labels[0]])
+        elif direction in DIRECTIONS:
+            rules.setdefault(parent, []).append(Rule(DIRECTIONS[direction], tuple(labels)))
+        else:
+            known = ", ".join([*DIRECTIONS, "LIKE"]).lower()
+            raise HeadRuleError(f"{source}:{number}: unknown direction {direction.lower()!r}; known: {known}")
+    return rules

@@ -1,0 +1,121 @@
+"""What a treebank is made of: sizes, labels, unaries and, above all, discontinuity.
+
+A constituent is any phrase but the virtual root. "Without punctuation" means that punctuation was removed first,
+which is how the field counts: a gap that holds nothing but a comma is none.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from discotree.evaluation.charts import Chart, svg
+from discotree.trees.punctuation import is_punctuation, remove_punctuation
+from discotree.trees.tree import Tree
+
+LENGTH_BIN = 5
+
+
+@dataclass
+class Statistics:
+    """Counts that add up: ``of(a) + of(b)`` is what ``of`` gives for both together."""
+
+    trees: int = 0
+    tokens: int = 0
+    longest: int = 0
+    discontinuous: int = 0  # trees, as they are …
+    discontinuous_without_punctuation: int = 0  # … and without punctuation
+    constituents: int = 0
+    unary_over_phrase: int = 0
+    unary_over_word: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    tags: Counter[str] = field(default_factory=Counter)
+    gap_degrees: Counter[int] = field(default_factory=Counter)  # of constituents, without punctuation
+    lengths: Counter[int] = field(default_factory=Counter)  # of sentences, in tokens
+
+    @classmethod
+    def of(cls, trees: Iterable[Tree]) -> "Statistics":
+        statistics = cls()
+        for tree in trees:
+            statistics.add(tree)
+        return statistics
+
+    def add(self, tree: Tree) -> None:
+        self.trees += 1
+        self.tokens += len(tree)
+        self.longest = max(self.longest, len(tree))
+        self.lengths[len(tree)] += 1
+        self.tags.update([token.tag for token in tree.tokens])
+        self.discontinuous += tree.is_discontinuous
+        for node in tree.nodes():
+            if node is tree.root:
+                continue
+            self.constituents += 1
+            self.labels[node.label] += 1
+            if len(node.children) == 1:
+                if isinstance(node.children[0], int):
+                    self.unary_over_word += 1
+                else:
+                    self.unary_over_phrase += 1
+        if all(map(is_punctuation, tree.tokens)):
+            return
+        bare = remove_punctuation(tree)
+        self.discontinuous_without_punctuation += bare.is_discontinuous
+        self.gap_degrees.update([node.gap_degree for node in bare.nodes() if node is not bare.root])
+
+    def __add__(self, other: "Statistics") -> "Statistics":
+        return Statistics(
+            self.trees + other.trees,
+            self.tokens + other.tokens,
+            max(self.longest, other.longest),
+            self.discontinuous + other.discontinuous,
+            self.discontinuous_without_punctuation + other.discontinuous_without_punctuation,
+            self.constituents + other.constituents,
+            self.unary_over_phrase + other.unary_over_phrase,
+            self.unary_over_word + other.unary_over_word,
+            self.labels + other.labels,
+            self.tags + other.tags,
+            self.gap_degrees + other.gap_degrees,
+            self.lengths + other.lengths,
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """The figures people quote; percentages unrounded, None where there is nothing to divide by."""
+        bare = sum(self.gap_degrees.values())
+        return {
+            "trees": self.trees,
+            "tokens": self.tokens,
+            "mean_length": self.tokens / self.trees if self.trees else None,
+            "max_length": self.longest,
+            "discontinuous_trees_percent": _percent(self.discontinuous, self.trees),
+            "discontinuous_trees_without_punctuation_percent": _percent(
+                self.discontinuous_without_punctuation, self.trees
+            ),
+            "discontinuous_constituents_without_punctuation_percent": _percent(bare - self.gap_degrees[0], bare),
+            "constituents": self.constituents,
+            "labels": len(self.labels),
+            "tags": len(self.tags),
+            "unary_over_phrase_percent": _percent(self.unary_over_phrase, self.constituents),
+            "unary_over_word_percent": _percent(self.unary_over_word, self.constituents),
+            "gap_degrees": {str(degree): self.gap_degrees[degree] for degree in sorted(self.gap_degrees)},
+            "lengths": {str(length): self.lengths[length] for length in sorted(self.lengths)},
+        }
+
+    def plot(self, title: str) -> str:
+        """Gap degrees and sentence lengths as an SVG picture."""
+        bins = Counter[int]()
+        for length, count in self.lengths.items():
+            bins[(length - 1) // LENGTH_BIN] += count
+        last = max(bins, default=0)
+        lengths = [(f"{k * LENGTH_BIN + 1}–{(k + 1) * LENGTH_BIN}", bins[k]) for k in range(last + 1)]
+        degrees = [(str(degree), self.gap_degrees[degree]) for degree in range(max(self.gap_degrees, default=0) + 1)]
+        return svg(
+            [
+                Chart(f"{title}: constituents by gap degree", "gaps, punctuation removed", degrees, logarithmic=True),
+                Chart(f"{title}: sentences by length", "tokens", lengths),
+            ]
+        )
+
+
+def _percent(part: int, whole: int) -> float | None:
+    return 100 * part / whole if whole else None

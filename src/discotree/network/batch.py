@@ -1,0 +1,197 @@
+"""Sentences → tensors: every distinct word is looked up once, batches are cut by length and made by indexing.
+
+Shapes: B sentences, N words in the longest of them, U distinct words in the batch, C characters in the
+longest of those, P pieces in the longest sentence. Heads are columns 0..N as in Scores: 0 is the dummy root.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from discotree.encoding.dependencies import Dependencies
+from discotree.errors import ModelError
+from discotree.network.vocab import UNKNOWN, UNKNOWN_CHAR, Vocab, normalized, targets
+from discotree.trees.tree import Token
+
+IGNORED = -100  # the class of what no loss looks at: padding, and labels that training never saw
+HEAD = "head"
+LABEL = "label"
+MOST_PAIRS = 1 << 21  # pairs of words in a batch, so that a few very long sentences do not fill the memory
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some sentences as tensors, padded on the right."""
+
+    lengths: Tensor  # (B,), stays on the CPU
+    words: Tensor  # (B, N)
+    tags: Tensor  # (B, N)
+    chars: Tensor  # (U, C) of the distinct words
+    form: Tensor  # (B, N) which of the distinct words
+    pieces: Tensor  # (B, P) sub-words; (B, 0) where none are used
+    first: Tensor  # (B, N) each word's first piece
+    last: Tensor  # (B, N) and its last
+    gold: dict[str, Tensor] = field(default_factory=dict)  # (B, N) each: head, label, and the small heads
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def twice(self) -> "Batch":
+        """Every sentence two times: all of them, then all of them again."""
+        shared = ("chars", "gold")  # distinct words stay what they are
+        doubled = {name: torch.cat([value, value]) for name, value in vars(self).items() if name not in shared}
+        gold = {name: torch.cat([value, value]) for name, value in self.gold.items()}
+        return Batch(**doubled, chars=self.chars, gold=gold)
+
+    def to(self, device: torch.device) -> "Batch":
+        """The batch on a device; to a GPU in one piece, because every single copy takes its time."""
+        names = [name for name in vars(self) if name not in ("lengths", "gold")]
+        tensors = [*(getattr(self, name) for name in names), *self.gold.values()]
+        if device.type == "cuda":
+            flat = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)
+            pieces = torch.split(flat, [tensor.numel() for tensor in tensors])
+            tensors = [piece.view(tensor.shape) for piece, tensor in zip(pieces, tensors, strict=True)]
+        else:
+            tensors = [tensor.to(device) for tensor in tensors]
+        moved = dict(zip(names, tensors, strict=False))
+        return Batch(self.lengths, **moved, gold=dict(zip(self.gold, tensors[len(names) :], strict=True)))
+
+
+class Forms:
+    """The distinct words met so far, with their numbers, characters and pieces."""
+
+    def __init__(self, vocab: Vocab, max_chars: int, pieces: Callable[[str], Sequence[int]] | None = None) -> None:
+        self.vocab = vocab
+        self.max_chars = max_chars
+        self.pieces = pieces
+        self.index: dict[str, int] = {}
+        self._words: list[int] = []
+        self._chars: list[list[int]] = []
+        self._pieces: list[Sequence[int]] = []
+        self._arrays: tuple[Ints, Ints, Ints, Ints] | None = None
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def lookup(self, form: str) -> int:
+        number = self.index.get(form)
+        if number is None:
+            number = self.index[form] = len(self.index)
+            chars = self.vocab.chars.ids
+            self._words.append(self.vocab.words.ids.get(normalized(form), UNKNOWN))
+            self._chars.append([chars.get(char, UNKNOWN_CHAR) for char in form[: self.max_chars]])
+            self._pieces.append(self.pieces(form) if self.pieces else ())
+            self._arrays = None
+        return number
+
+    def arrays(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Words (F,), characters (F, C), all pieces in a row, and where each word's pieces begin (F+1,)."""
+        if self._arrays is None:
+            starts = np.zeros(len(self) + 1, np.int64)
+            np.cumsum([len(pieces) for pieces in self._pieces], out=starts[1:])
+            flat = np.fromiter((piece for pieces in self._pieces for piece in pieces), np.int64, starts[-1])
+            chars = np.zeros((len(self), max(map(len, self._chars), default=1) or 1), np.int64)
+            for row, ids in zip(chars, self._chars, strict=True):
+                row[: len(ids)] = ids
+            self._arrays = (np.array(self._words, np.int64), chars, flat, starts)
+        return self._arrays
+
+
+class Corpus:
+    """Many sentences as flat arrays, from which any batch is cut by indexing."""
+
+    def __init__(self, sentences: Sequence[Sequence[Token]], forms: Forms, tags: Sequence[Sequence[str]] = ()) -> None:
+        self.table = forms
+        self.lengths = np.array([len(tokens) for tokens in sentences], np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        lookup = forms.lookup
+        self.forms = np.fromiter((lookup(token.form) for s in sentences for token in s), np.int64, self.starts[-1])
+        known = forms.vocab.tags.ids
+        self.tags = np.zeros(self.starts[-1], np.int64)
+        if tags:
+            if [len(row) for row in tags] != self.lengths.tolist():
+                raise ModelError("expected tags for every sentence, as many as it has words")
+            self.tags[:] = [known.get(tag, UNKNOWN) for row in tags for tag in row]
+        self.gold: dict[str, Ints] = {}
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def learn(self, trees: Sequence[Dependencies]) -> None:
+        """Take the trees of these sentences as what is to be learned."""
+        vocab = self.table.vocab
+        alphabets = {LABEL: vocab.labels, **vocab.outputs}
+        self.gold[HEAD] = np.array([head + 1 for tree in trees for head in tree.heads], np.int64)
+        for name, alphabet in alphabets.items():
+            symbols = (symbol for tree in trees for symbol in (tree.labels if name == LABEL else targets(tree, name)))
+            self.gold[name] = np.array([alphabet.ids.get(symbol, IGNORED) for symbol in symbols], np.int64)
+
+    def batch(self, sentences: Ints) -> Batch:
+        """The sentences with these numbers."""
+        lengths = self.lengths[sentences]
+        n = int(lengths.max(initial=0))
+        places = np.arange(n) < lengths[:, None]  # (B, N)
+        flat = np.where(places, self.starts[sentences][:, None] + np.arange(n), 0)
+        forms = np.where(places, self.forms[flat], 0)
+        words, chars, pieces, piece_starts = self.table.arrays()
+        distinct, form = np.unique(forms, return_inverse=True)
+        widest = int((chars[distinct] != 0).sum(1).max(initial=1))  # a convolution needs something to look at
+
+        def padded(values: Ints, filler: int) -> Tensor:
+            return torch.from_numpy(np.where(places, values[flat], filler))
+
+        return Batch(
+            lengths=torch.from_numpy(lengths),
+            words=torch.from_numpy(np.where(places, words[forms], UNKNOWN)),
+            tags=padded(self.tags, UNKNOWN),
+            chars=torch.from_numpy(chars[distinct, :widest]),
+            form=torch.from_numpy(form.reshape(forms.shape)),
+            **_pieces(forms, places, pieces, piece_starts),
+            gold={name: padded(values, IGNORED) for name, values in self.gold.items()},
+        )
+
+
+def _pieces(forms: Ints, places: npt.NDArray[np.bool_], pieces: Ints, starts: Ints) -> dict[str, Any]:
+    """The pieces of every sentence in a row, and where each word's begin and end."""
+    counts = np.where(places, starts[forms + 1] - starts[forms], 0)  # (B, N)
+    ends = counts.cumsum(1)
+    per_sentence = ends[:, -1] if ends.shape[1] else np.zeros(len(forms), np.int64)
+    flat_counts = counts[places]
+    total = int(flat_counts.sum())
+    begins = np.repeat(starts[forms[places]] - np.concatenate([[0], flat_counts.cumsum()[:-1]]), flat_counts)
+    rows = np.zeros((len(forms), int(per_sentence.max(initial=0))), np.int64)
+    rows[np.arange(rows.shape[1]) < per_sentence[:, None]] = pieces[begins + np.arange(total)]
+    return {
+        "pieces": torch.from_numpy(rows),
+        "first": torch.from_numpy(np.where(places, ends - counts, 0)),
+        "last": torch.from_numpy(np.where(places, np.maximum(ends - 1, 0), 0)),
+    }
+
+
+def by_length(lengths: Ints, words: int, shuffle: np.random.Generator | None = None) -> Iterator[Ints]:
+    """The numbers of the sentences in batches of similar length that hold so many words, padding included.
+
+    A sentence longer than that is a batch of its own. Shuffled: equal lengths meet in another order, and
+    the batches come in another order, every time.
+    """
+    order = np.argsort(lengths, kind="stable")
+    if shuffle is not None:
+        order = shuffle.permutation(len(lengths))
+        order = order[np.argsort(lengths[order], kind="stable")]
+    batches: list[Ints] = []
+    begin = 0
+    for end in range(1, len(order) + 1):
+        count, longest = end + 1 - begin, int(lengths[order[end]]) if end < len(order) else 0
+        if end == len(order) or count * longest > words or count * longest * longest > MOST_PAIRS:
+            batches.append(order[begin:end])
+            begin = end
+    if shuffle is not None:
+        shuffle.shuffle(batches)
+    yield from batches

@@ -1,0 +1,300 @@
+"""A pretrained Transformer below the network: any encoder that the library transformers knows, read from safetensors.
+
+What a model keeps of it are its configuration and its tokenizer, in two JSON files; its weights lie with all others.
+Code that a configuration may name is never fetched nor run.
+
+Shapes: B sentences, N words, P pieces of the longest sentence; R windows of W pieces; H numbers of a vector.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from discotree import config
+from discotree.config.schema import MOST_LAYERS
+from discotree.errors import ModelError, needed
+from discotree.network.subwords import MOST_CACHED, MOST_PIECES, first_of, mean_of
+
+CONFIG, TOKENIZER = "config.json", "tokenizer.json"
+EXTRA = "transformers"
+MOST_NUMBER = 1 << 24  # in a configuration: more pieces, places or features than any Transformer has
+MOST_CHARS = 16 * MOST_PIECES  # of a token that are looked at
+USUAL_WINDOW = 512  # of a Transformer that knows no limit
+UNHEARD_OF = "\U0010fffd"  # a character that no word has
+SPACES = ("Ġ", "▁")  # how tokenizers mark the space in front of a word
+UNWANTED = re.compile("_.*|auto_map|.*_implementation|quantization_config|(torch_)?dtype|architectures")
+_LAYER = re.compile(r"\.(\d+)\.")
+
+
+class Pretrained:
+    """A Transformer before it is part of a network: configuration, tokenizer, and its weights where they are known."""
+
+    def __init__(self, settings: str, tokenizer: str, weights: dict[str, Tensor] | None, where: str) -> None:
+        """The content of the two files. Without ``weights``, whoever builds it has to fill them in."""
+        with needed(EXTRA):
+            library, tokenizers = import_module("transformers"), import_module("tokenizers")
+        self.where = where
+        self.weights = weights
+        try:
+            self.settings = _wanted(_table(settings, CONFIG))
+            rules = _table(tokenizer, TOKENIZER)
+            self.config = library.AutoConfig.for_model(**self.settings)
+            self.size, self.layers = int(self.config.hidden_size), int(self.config.num_hidden_layers)
+            self.tokenizer = tokenizers.Tokenizer.from_str(tokenizer)
+            self.tokenizer.no_truncation()
+            self.tokenizer.no_padding()
+            self.tokenizer.encode_special_tokens = True  # a word "[SEP]" is a word
+            self.space = self._space()
+            self.before, self.after = self._around()
+            self.unknown = self._unknown(rules["model"])
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # of several libraries, by version; a panic of the tokenizer is no Exception
+            raise ModelError(f"{where}: not a Transformer that can be used: {_reason(error)}") from None
+        if getattr(self.config, "is_encoder_decoder", False):
+            raise ModelError(f"{where}: it is an encoder with a decoder: a plain encoder such as BERT is needed")
+        if not 0 < self.layers <= MOST_LAYERS:
+            raise ModelError(f"{where}: {self.layers} layers are none, or too many")
+        padding = getattr(self.config, "pad_token_id", None)
+        self.padding = padding or 0
+        vectors = range(int(getattr(self.config, "vocab_size", 0)))
+        if not all(piece in vectors for piece in (*self.before, *self.after, self.padding, self.unknown)):
+            raise ModelError(f"{where}: its tokenizer has other pieces than the {len(vectors):,} that have vectors")
+        self.known = set(vectors) - {*self.before, *self.after, padding}  # what a word may consist of
+        self.pieces = lru_cache(MOST_CACHED)(self._pieces)
+
+    @classmethod
+    def load(cls, name: str) -> "Pretrained":
+        """One from a folder or from the Hugging Face hub."""
+        with needed(EXTRA):
+            library = import_module("transformers")
+        local = Path(name).is_dir()
+        options = {"local_files_only": local, "trust_remote_code": False}
+        try:
+            with _quiet(library, bars=not local):
+                settings = library.AutoConfig.from_pretrained(name, **options).to_json_string()
+                tokenizer = library.AutoTokenizer.from_pretrained(name, use_fast=True, **options)
+                plain = library.AutoConfig.for_model(**_wanted(_table(settings, CONFIG)))
+                model, report = library.AutoModel.from_pretrained(
+                    name, config=plain, use_safetensors=True, output_loading_info=True, **options
+                )
+        except Exception as error:  # of several libraries, by version
+            what = "not a Transformer that can be used" if local else "neither a folder nor to be had from the hub"
+            raise ModelError(f"{config.HF}{name}: {what}: {_reason(error)}") from None
+        if getattr(tokenizer, "backend_tokenizer", None) is None:
+            raise ModelError(f"{config.HF}{name}: it has no tokenizer.json")
+        weights = {key: value.float() for key, value in _without_pooler(model).state_dict().items()}
+        if not all(value.is_floating_point() for value in model.state_dict().values()):
+            raise ModelError(f"{config.HF}{name}: there are whole numbers among its weights, which cannot learn")
+        if missing := sorted(weights.keys() & set(report["missing_keys"])):
+            raise ModelError(f"{config.HF}{name}: {missing[0]} is missing from its weights")
+        return cls(settings, tokenizer.backend_tokenizer.to_str(), weights, config.HF + name)
+
+    @classmethod
+    def open(cls, folder: Path) -> "Pretrained":
+        """One that was saved here, without its weights."""
+        try:
+            settings, tokenizer = ((folder / name).read_text("utf-8") for name in (CONFIG, TOKENIZER))
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{folder}: its Transformer cannot be read: {error}") from None
+        return cls(settings, tokenizer, None, str(folder))
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir()
+        (folder / CONFIG).write_text(json.dumps(self.settings, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        (folder / TOKENIZER).write_text(self.tokenizer.to_str() + "\n", "utf-8")
+
+    def build(self) -> Any:
+        """The Transformer as a module."""
+        with needed(EXTRA):
+            library = import_module("transformers")
+        try:
+            with torch.device("cpu"), WithoutNumbers():
+                model = _without_pooler(library.AutoModel.from_config(self.config, trust_remote_code=False))
+        except Exception as error:
+            raise ModelError(f"{self.where}: its configuration makes no Transformer: {_reason(error)}") from None
+        if self.weights is not None:
+            model.load_state_dict({name: value.clone() for name, value in self.weights.items()}, assign=True)
+        return model
+
+    def _pieces(self, form: str) -> tuple[int, ...]:
+        """The pieces of one token, at least one: what the tokenizer makes nothing of is unknown."""
+        found = self._encoded(form[:MOST_CHARS].encode("utf-8", "replace").decode("utf-8"))
+        return tuple(piece if piece in self.known else self.unknown for piece in found[:MOST_PIECES]) or (self.unknown,)
+
+    def _encoded(self, form: str) -> list[int]:
+        return list(self.tokenizer.encode(self.space + form, add_special_tokens=False).ids)
+
+    def _space(self) -> str:
+        """What to put in front of a word, where the tokenizer marks spaces and adds none by itself."""
+        bare, spaced = (self.tokenizer.encode(text, add_special_tokens=False).tokens for text in ("a", " a"))
+        return " " if _marked(spaced) and not _marked(bare) else ""
+
+    def _around(self) -> tuple[list[int], list[int]]:
+        """What the Transformer wants before and after a sentence, such as [CLS] and [SEP]."""
+        whole, inner = list(self.tokenizer.encode(self.space + "a").ids), self._encoded("a")
+        for begin in range(len(whole) - len(inner) + 1):
+            if whole[begin : begin + len(inner)] == inner:
+                return whole[:begin], whole[begin + len(inner) :]
+        raise ValueError("its tokenizer changes words that stand in a sentence")
+
+    def _unknown(self, model: dict[str, Any]) -> int:
+        """The unknown piece, or in a tokenizer that knows all bytes what it makes of a character that no word has."""
+        token, odd = model.get("unk_token"), self._encoded(UNHEARD_OF)
+        number = model.get("unk_id") if token is None else self.tokenizer.token_to_id(str(token))
+        return int(number if number is not None else odd[0])
+
+
+class Transformer(nn.Module):
+    """From the pieces of sentences to vectors of their words.
+
+    A sentence that is too long is read in windows that overlap; each piece takes its vector from the window where it
+    stands furthest from an edge.
+    """
+
+    before: Tensor
+    after: Tensor
+
+    def __init__(self, pretrained: Pretrained, settings: config.Network) -> None:
+        super().__init__()
+        self.model = pretrained.build()
+        self.layers = pretrained.layers
+        self.size = pretrained.size
+        self.pooling = settings.encoder_pooling
+        self.padding = pretrained.padding
+        self.mixture = nn.Parameter(torch.zeros(min(settings.encoder_layers, self.layers + 1)))
+        self.scale = nn.Parameter(torch.ones(1))
+        with torch.device("cpu"):
+            self.register_buffer("before", torch.tensor(pretrained.before, dtype=torch.long), persistent=False)
+            self.register_buffer("after", torch.tensor(pretrained.after, dtype=torch.long), persistent=False)
+        most = room(self.model, pretrained.config) - len(pretrained.before) - len(pretrained.after)
+        self.window = min(settings.encoder_window or most, most)
+        if self.window < 1:
+            raise ModelError(f"{pretrained.where}: it has no room for a sentence")
+        self.stride = min(settings.encoder_stride, self.window) or (self.window + 1) // 2
+        if settings.encoder_recompute:
+            self.model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    def pretrained(self) -> dict[str, int]:
+        """The names of the weights that were pretrained, and how many layers lie above each."""
+        return {f"model.{name}": self._above(name) for name, _ in self.model.named_parameters()}
+
+    def _above(self, name: str) -> int:
+        layer = _LAYER.search(name)
+        if layer:
+            return self.layers - 1 - int(layer[1])
+        return self.layers if "embed" in name else 0
+
+    def train(self, mode: bool = True) -> "Transformer":
+        """One that does not learn drops nothing either."""
+        return super().train(mode and any(weight.requires_grad for weight in self.model.parameters()))
+
+    def forward(self, pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:
+        """``pieces`` (B, P); ``first`` and ``last`` (B, N) are each word's places in a row. Gives (B, N, H)."""
+        lengths = last.amax(1) + 1  # (B,)
+        vectors = (self.read if pieces.shape[1] <= self.window else self.read_in_windows)(pieces, lengths)
+        return first_of(vectors, first) if self.pooling == "first" else mean_of(vectors, first, last)
+
+    def read_in_windows(self, pieces: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors (B, P, H) of any number of pieces."""
+        width, stride = self.window, self.stride
+        places = torch.arange(pieces.shape[1], device=pieces.device)  # (P,)
+        counts = (lengths - width + stride - 1).clamp_min(0) // stride + 1  # (B,) windows of each sentence
+        starts = torch.arange(int(counts.max()), device=pieces.device) * stride  # (K,)
+        inside = (starts[:, None] + places[:width]).clamp_max(len(places) - 1)  # (K, W)
+        there = starts < (counts * stride)[:, None]  # (B, K)
+        sizes = (lengths[:, None] - starts).clamp(0, width)  # (B, K)
+        vectors = self.read(pieces[:, inside][there], sizes[there])  # (R, W, H)
+        rows = there.flatten().cumsum(0).view_as(there) - 1  # (B, K) where each window is among them
+        nearest = ((places - width // 2 + stride // 2) // stride).clamp_min(0).expand_as(pieces)  # (B, P)
+        nearest = torch.minimum(nearest, counts[:, None] - 1)
+        return vectors[rows.gather(1, nearest), (places - nearest * stride).clamp_max(width - 1)]
+
+    def read(self, pieces: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors (B, P, H) of so many pieces that the Transformer takes them at once."""
+        places = torch.arange(pieces.shape[1] + len(self.before) + len(self.after), device=pieces.device)
+        begin, end = len(self.before), len(self.before) + pieces.shape[1]
+        ids = pieces.new_full((len(pieces), len(places)), self.padding)
+        ids[:, :begin] = self.before
+        ids[:, begin:end] = pieces.masked_fill(places[: pieces.shape[1]] >= lengths[:, None], self.padding)
+        where = begin + lengths[:, None] + places[: len(self.after)]
+        ids.scatter_(1, where, self.after.expand_as(where))
+        mask = places < (lengths + len(self.before) + len(self.after))[:, None]
+        layers = self.model(input_ids=ids, attention_mask=mask.long(), output_hidden_states=True).hidden_states
+        weights = self.scale * self.mixture.softmax(0)
+        layers = torch.stack(layers[-len(weights) :])[:, :, begin:end]  # (layers, B, P, H)
+        return (weights[:, None, None, None] * layers).sum(0)
+
+
+class WithoutNumbers(TorchFunctionMode):
+    """Inside, weights have shapes but no numbers, as their place is taken later; what a module computes has both."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        return func(*args, **(kwargs | {"device": "meta"} if func is torch.empty else kwargs))
+
+
+def room(model: nn.Module, settings: Any) -> int:
+    """How many pieces a Transformer can take at once: some begin to count theirs after the padding's number."""
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
+    return int(getattr(settings, "max_position_embeddings", 0) or USUAL_WINDOW)
+
+
+def _without_pooler(model: Any) -> Any:
+    """Without the layer for whole sentences, which would neither be used nor learn."""
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    return model
+
+
+def _marked(tokens: list[str]) -> bool:
+    return bool(tokens) and tokens[0].startswith(SPACES)
+
+
+def _table(text: str, name: str) -> dict[str, Any]:
+    table = json.loads(text)
+    if not isinstance(table, dict):
+        raise ValueError(f"{name}: expected a table, got {table!r:.50}")
+    return table
+
+
+def _wanted(value: Any) -> Any:
+    """A configuration without what would name code or choose a precision, and without numbers beyond reason."""
+    if isinstance(value, dict):
+        return {name: _wanted(item) for name, item in value.items() if not UNWANTED.fullmatch(name)}
+    if isinstance(value, list):
+        return [_wanted(item) for item in value]
+    if isinstance(value, int) and value > MOST_NUMBER:
+        raise ValueError(f"{CONFIG}: {value} of something is beyond reason")
+    return value
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+@contextmanager
+def _quiet(library: Any, bars: bool) -> Iterator[None]:
+    """Without the library's report on weights that nobody asked for; ``bars`` are of use while something is fetched."""
+    logging = library.utils.logging
+    level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    if not bars:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if had_bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,196 @@
+"""The alphabets of a model: words, characters, tags, labels, and what each of them is numbered.
+
+Built from training trees alone; dev and test words enter only where pretrained vectors know them. Digits
+count as 0 in words, not in characters.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from discotree.encoding.dependencies import Dependencies, spines
+from discotree.errors import ModelError
+from discotree.trees.labels import split_level
+from discotree.trees.tree import NONE
+
+PADDING = 0  # of characters
+UNKNOWN = 0  # of words and tags
+UNKNOWN_CHAR = 1
+_DIGIT = re.compile(r"\d")
+
+
+def normalized(form: str) -> str:
+    """A word as the vocabulary knows it."""
+    return _DIGIT.sub("0", form)
+
+
+@dataclass
+class Alphabet:
+    """Symbols and their numbers; the first ones may be reserved for what is no symbol."""
+
+    symbols: list[str]
+    reserved: int = 0
+    ids: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.ids = {symbol: number for number, symbol in enumerate(self.symbols, self.reserved)}
+        if len(self.ids) != len(self.symbols):
+            raise ModelError("a symbol stands twice in an alphabet")
+
+    def __len__(self) -> int:
+        return self.reserved + len(self.symbols)
+
+    def __getitem__(self, number: int) -> str:
+        return self.symbols[number - self.reserved]
+
+
+@dataclass
+class Vocab:
+    """All alphabets, and what training showed about functions."""
+
+    words: Alphabet  # 0: unknown
+    singletons: frozenset[str]  # words that training saw once
+    chars: Alphabet  # 0: padding, 1: unknown
+    tags: Alphabet  # as input; 0: unknown
+    labels: Alphabet  # of arcs: NP#2
+    outputs: dict[str, Alphabet]  # of the small heads: tag, morph, function, unary, spine
+    head_functions: dict[str, str]  # "parent child": the function that a head child mostly has there
+    root: str
+
+    @classmethod
+    def build(
+        cls,
+        trees: Sequence[Dependencies],
+        heads: Sequence[str] = (),
+        tags: Iterable[Sequence[str]] = (),
+        also: Iterable[str] = (),
+        pretrained: Callable[[str], bool] = lambda _: False,
+    ) -> "Vocab":
+        """From the training trees.
+
+        ``tags``: those that the network will look at. ``also``: further words, taken where a pretrained
+        vector is there for them.
+        """
+        words: Counter[str] = Counter()
+        chars: set[str] = set()
+        labels: Counter[str] = Counter()
+        outputs: dict[str, Counter[str]] = {head: Counter() for head in heads}
+        pairs: dict[str, Counter[str]] = {}
+        roots: Counter[str] = Counter()
+        for tree in trees:
+            words.update(normalized(token.form) for token in tree.tokens)
+            for token in tree.tokens:
+                chars.update(token.form)
+            labels.update(tree.labels)
+            roots[tree.root] += 1
+            for head in heads:
+                outputs[head].update(targets(tree, head))
+            if "function" in heads:
+                untagged = replace(tree, tokens=tuple(token._replace(tag=NONE) for token in tree.tokens))
+                for pair, function in chain(head_functions(tree), head_functions(untagged)):
+                    pairs.setdefault(pair, Counter())[function] += 1
+        further = {normalized(word) for word in also if pretrained(word)} - words.keys()
+        return cls(
+            words=Alphabet(_by_count(words) + sorted(further), 1),
+            singletons=frozenset(word for word, count in words.items() if count == 1),
+            chars=Alphabet(sorted(chars), 2),
+            tags=Alphabet(sorted({tag for row in tags for tag in row}), 1),
+            labels=Alphabet(_by_count(labels)),
+            outputs={head: Alphabet(_by_count(counts)) for head, counts in outputs.items()},
+            head_functions={pair: _by_count(counts)[0] for pair, counts in sorted(pairs.items())},
+            root=_by_count(roots)[0],
+        )
+
+    @property
+    def levels(self) -> list[int]:
+        """The level of every label: 2 of NP#2."""
+        return [split_level(label, self.root)[1] for label in self.labels.symbols]
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "words": self.words.symbols,
+                "singletons": sorted(self.singletons),
+                "chars": "".join(self.chars.symbols),
+                "tags": self.tags.symbols,
+                "labels": self.labels.symbols,
+                "outputs": {head: alphabet.symbols for head, alphabet in self.outputs.items()},
+                "head_functions": self.head_functions,
+                "root": self.root,
+            },
+            ensure_ascii=False,
+            indent=0,
+        )
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> "Vocab":
+        try:
+            table = json.loads(text)
+            if not table["labels"] or not all(table["outputs"].values()) or not table["root"]:
+                raise ValueError("no labels, no root or no classes")
+            return cls(
+                words=Alphabet(_strings(table["words"]), 1),
+                singletons=frozenset(_strings(table["singletons"])),
+                chars=Alphabet(list(str(table["chars"])), 2),
+                tags=Alphabet(_strings(table["tags"]), 1),
+                labels=Alphabet(_strings(table["labels"])),
+                outputs={str(head): Alphabet(_strings(symbols)) for head, symbols in table["outputs"].items()},
+                head_functions={str(pair): str(name) for pair, name in table["head_functions"].items()},
+                root=str(table["root"]),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ModelError) as error:
+            raise ModelError(f"{where}: not a vocabulary: {error!r}") from None
+
+
+def _strings(value: object) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError("expected a list of strings")
+    return value
+
+
+def _by_count(counts: Counter[str]) -> list[str]:
+    """The most frequent first, equal ones in alphabetical order: the same on every run."""
+    return sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
+
+
+# What the small heads learn
+
+
+def targets(tree: Dependencies, head: str) -> Sequence[str]:
+    """What a small head is to say about every word."""
+    if head == "tag":
+        return [token.tag for token in tree.tokens]
+    if head == "morph":
+        return [token.morph for token in tree.tokens]
+    if head == "unary":
+        return tree.unaries or [""] * len(tree.tokens)
+    if head == "function":
+        return top_functions(tree)
+    if head == "spine":
+        return [" ".join(labels) for labels in spines(tree)]
+    raise ModelError(f"there is no small head {head!r}")
+
+
+def top_functions(tree: Dependencies) -> list[str]:
+    """For every word, the function of the largest phrase that it heads, or its own where it heads none.
+
+    This is the function that the arc to its head stands for. The rest of the spine consists of head
+    children, whose functions hardly vary.
+    """
+    if not tree.functions:
+        return [token.function for token in tree.tokens]
+    return [spine[-1] if spine else token.function for spine, token in zip(tree.functions, tree.tokens, strict=True)]
+
+
+def head_functions(tree: Dependencies) -> Iterable[tuple[str, str]]:
+    """Every head child's pair "parent child" and its function."""
+    for position, labels in enumerate(spines(tree)):
+        token = tree.tokens[position]
+        spine = tree.functions[position] if tree.functions else (NONE,) * len(labels)
+        children = [token.tag, *labels]
+        functions = [token.function, *spine]
+        for child, function, parent in zip(children, functions, labels, strict=False):
+            yield f"{parent} {child}", function

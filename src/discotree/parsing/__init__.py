@@ -1,0 +1,1 @@
+"""Sentences in, trees out: the parser, and everything that feeds it or writes what it finds."""

@@ -1,0 +1,211 @@
+"""Alpino XML (Alpino, Lassy, and the treebanks parsed with them).
+
+An ``alpino_ds`` holds nested ``node`` elements and the ``sentence``; many of them may stand in one file, below any
+element, each perhaps in a ``tree`` element with its id. Label = ``cat``, function = ``rel``, tag = ``pt`` (else
+``pos``), morphology = ``postag``; the root, whose category is ``top``, becomes ``ROOT``. A word's place is its
+``begin``. A node that is only an ``index`` repeats the node of that index elsewhere: it becomes a secondary edge.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+from xml.sax.saxutils import escape
+
+from discotree.errors import TreebankError, TreeError
+from discotree.treebanks.limits import NOT_XML, check
+from discotree.treebanks.source import RunningNumber, Source
+from discotree.treebanks.xml import quoted, stream
+from discotree.trees.tree import NONE, ROOT, Node, SecondaryEdge, Token, Tree
+
+DOCUMENT = "alpino_ds"
+TOP = "top"
+VERSION = "1.3"
+
+
+def read_alpino(source: Source) -> Iterator[Tree]:
+    return stream(source, _Reader(source))
+
+
+@dataclass(slots=True)
+class _Element:
+    """A ``node`` element."""
+
+    attributes: dict[str, str]
+    line: int
+    parent: int  # among the elements of the tree; -1: none
+    has_words: bool = False
+
+
+@dataclass
+class _Reader:
+    source: Source
+    ready: list[Tree | TreebankError] = field(default_factory=list)
+    elements: list[_Element] = field(default_factory=list)
+    open: list[int] = field(default_factory=list)  # the elements that we are inside of
+    tree_id: str = ""
+    sentence_id: str = ""
+    comment: str = ""
+    collecting: bool = False  # the text of a comment
+    line: int = 0
+    seen: int = 0
+    outermost: str = ""
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        self.outermost = self.outermost or name
+        if name == "node":
+            self.elements.append(_Element(attributes, line, self.open[-1] if self.open else -1))
+            self.open.append(len(self.elements) - 1)
+        elif name == DOCUMENT:
+            self.seen += 1
+            self.elements.clear()
+            self.open.clear()
+            self.sentence_id = attributes.get("id", "")
+            self.comment = ""
+            self.line = line
+        elif name == "sentence":
+            self.sentence_id = attributes.get("sentid", self.sentence_id)
+        elif name == "tree":
+            self.tree_id = attributes.get("id", "")
+        elif name == "comment":
+            self.collecting = True
+
+    def text(self, data: str) -> None:
+        if self.collecting:
+            self.comment += data
+
+    def end(self, name: str) -> None:
+        if name == "node" and self.open:
+            self.open.pop()
+        elif name == "comment":
+            self.collecting = False
+        elif name == "tree":
+            self.tree_id = ""
+        elif name == DOCUMENT:
+            try:
+                self.ready.append(self.tree())
+            except TreeError as error:
+                at = self.line if error.node is None else self.elements[error.node].line
+                self.ready.append(self.source.error(at, f"{self.identity and f'sentence {self.identity}: '}{error}"))
+            self.elements.clear()
+
+    @property
+    def identity(self) -> str:
+        """A file of one tree may leave its id to the name of the file."""
+        return self.tree_id or self.sentence_id or (RunningNumber(self.seen) if self.outermost != DOCUMENT else "")
+
+    def tree(self) -> Tree:
+        words = []  # place, element
+        for k, element in enumerate(self.elements):
+            if "word" in element.attributes:
+                place = element.attributes.get("begin", "")
+                if not (place.isascii() and place.isdecimal() and len(place) < 10):
+                    raise TreeError(f"the word {element.attributes['word']!r} has no place (begin={place!r})", k)
+                if not element.attributes["word"]:
+                    raise TreeError("a word is empty", k)
+                words.append((int(place), k))
+                up = element.parent
+                while up >= 0 and not self.elements[up].has_words:
+                    self.elements[up].has_words = True
+                    up = self.elements[up].parent
+        if not any(element.has_words for element in self.elements):
+            raise TreeError("there are no words below a node")
+        words.sort()
+        for (left, _), (right, k) in pairwise(words):
+            if left == right:
+                raise TreeError(f"two words begin at {left}", k)
+        phrases = [k for k, element in enumerate(self.elements) if element.has_words]
+        index = {-1: -1}
+        if self.elements[phrases[0]].attributes.get("cat") == TOP:
+            index[phrases.pop(0)] = -1  # the root itself
+        index |= {k: n for n, k in enumerate(phrases)}
+        nodes = []
+        for k in phrases:
+            element = self.elements[k]
+            cat, rel = element.attributes.get("cat"), element.attributes.get("rel")
+            nodes.append((cat or NONE, rel or NONE, index[element.parent]))
+        tokens, token_parents = [], []
+        for _, k in words:
+            a = self.elements[k].attributes
+            if self.elements[k].has_words:
+                raise TreeError(f"the word {a['word']!r} has children", k)
+            tag = a.get("pt") or a.get("pos") or NONE
+            tokens.append(Token(a["word"], tag, a.get("lemma") or NONE, a.get("postag") or NONE, a.get("rel") or NONE))
+            token_parents.append(index[self.elements[k].parent])
+        return Tree.from_parents(
+            tokens,
+            token_parents,
+            nodes,
+            id=self.identity,
+            comment=self.comment.strip(),
+            secondary=self.secondary(index, {k: position for position, (_, k) in enumerate(words)}),
+        )
+
+    def secondary(self, index: dict[int, int], position: dict[int, int]) -> list[SecondaryEdge]:
+        """Elements without words that repeat another one, where both that one and their parent are overt."""
+        address = {k: len(position) + 1 + n for k, n in index.items()} | position
+        overt = {
+            e.attributes["index"]: k for k, e in enumerate(self.elements) if "index" in e.attributes and k in address
+        }
+        edges = []
+        for k, element in enumerate(self.elements):
+            if k not in address and element.parent in address:
+                child = overt.get(element.attributes.get("index", ""))
+                if child is not None:
+                    label = element.attributes.get("rel") or NONE
+                    edges.append(SecondaryEdge(label, address[child], address[element.parent]))
+        return edges
+
+
+def write_alpino(trees: Iterable[Tree]) -> Iterator[str]:
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<treebank>\n'
+    for number, tree in enumerate(trees, 1):
+        text = _alpino_ds(tree, tree.id or str(number))
+        check(tree, "alpino", "word", tree.words, NOT_XML)
+        check(tree, "alpino", "text", [text], NOT_XML)
+        yield text
+    yield "</treebank>\n"
+
+
+def _alpino_ds(tree: Tree, identity: str) -> str:
+    n = len(tree)
+    indices = {edge.child: str(k) for k, edge in enumerate(tree.secondary, 1)}
+    repeats: dict[int, list[SecondaryEdge]] = {}
+    for edge in tree.secondary:
+        repeats.setdefault(edge.parent, []).append(edge)
+    lines = [f"<tree id={quoted(identity)}>", f'<alpino_ds version="{VERSION}">']
+    ids = count()
+    next_node = count(n)
+    stack: list[Node | int | str] = [tree.root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            lines.append(item)
+            continue
+        address = item if isinstance(item, int) else next(next_node)
+        attributes = {"id": str(next(ids))}
+        if address in indices:
+            attributes["index"] = indices[address]
+        if isinstance(item, int):
+            token = tree.tokens[item]
+            attributes |= {"begin": str(item), "end": str(item + 1), "rel": token.function, "word": token.form}
+            attributes |= {"pt": token.tag, "lemma": token.lemma, "postag": token.morph}
+            lines.append(_node(attributes) + "/>")
+        else:
+            is_root = item is tree.root and item.label == ROOT
+            attributes |= {"begin": str(item.first), "end": str(item.mask.bit_length())}
+            attributes |= {"cat": TOP if is_root else item.label, "rel": TOP if is_root else item.function}
+            lines.append(_node(attributes) + ">")
+            for label, child, _ in repeats.get(address, []):
+                lines.append(_node({"id": str(next(ids)), "index": indices[child], "rel": label}) + "/>")
+            stack.append("</node>")
+            stack.extend(reversed(item.children))
+    lines.append(f"<sentence sentid={quoted(identity)}>{escape(' '.join(tree.words))}</sentence>")
+    if tree.comment:
+        lines.append(f"<comments><comment>{escape(tree.comment)}</comment></comments>")
+    lines.append("</alpino_ds>\n</tree>\n")
+    return "\n".join(lines)
+
+
+def _node(attributes: dict[str, str]) -> str:
+    kept = {key: value for key, value in attributes.items() if value != NONE or key in ("cat", "rel", "word")}
+    return "<node " + " ".join(f"{key}={quoted(value)}" for key, value in kept.items())

@@ -1,0 +1,283 @@
+"""Penn brackets: PTB (.mrg), CRAFT (.tree), and the parsed historical corpora (.psd: IcePaHC).
+
+Two dialects, one reader. In ``penn``, empty elements have the tag ``-NONE-``. In ``psd``, a leaf is ``word-lemma``,
+an empty element is a leaf that begins with ``*`` or is ``0``, and the sentence's id stands in an ``ID`` node
+beside the tree; ``CODE`` and other mark-up is left out.
+
+A label is its category up to the first ``-`` or ``=``; the rest, without indices, is the function. Empty elements
+disappear, but the traces of movement that crosses branches first take in their filler, which moves to the nearest
+of its traces (after Evang and Kallmeyer 2011). A filler that dominates its trace stays where it is, and so do NP
+movement and control.
+
+The writer goes the other way (see traces.py), so that any tree can be written and comes back. In ``penn``, an id that
+is not just the tree's number goes into a comment line before it: ``; sent_id = cdb/28``.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from discotree.errors import TreeError
+from discotree.treebanks.limits import WHITE_SPACE, check, labels_of, refusal
+from discotree.treebanks.source import RunningNumber, Source
+from discotree.treebanks.traces import EMPTY_TAG, WRITTEN_TRACE, Item, move_fillers, raise_discontinuous
+from discotree.trees.tree import NONE, ROOT, ROOT_LABELS, Node, Token, Tree
+
+ID_COMMENT = "; sent_id = "
+PSD_ID = "ID"
+PSD_MARKUP = frozenset({"CODE", "ID", "LB", "METADATA"})  # LB: a line break
+PSD_DASH = "<dash>"  # a hyphen inside a word, where - goes before the lemma
+BETWEEN_TREES = ("*", ";", "%", "/*", "/~*")  # how lines begin that are not part of a tree
+
+_PIECE = re.compile(r"[()]|[^ \t\r\n\f\v\x1c-\x1f()]+")
+_NEW_TREE = re.compile(r"\((?: ?\(|(?:ROOT|TOP|VROOT|S1)\b)")  # in the first column
+_LABEL = re.compile(r"(-[^-=]*-?|[^-=]+)(.*)", re.DOTALL)  # category and the rest; -LRB- and -- are categories
+_INDEX = re.compile(r"-([0-9]+)(?=$|[-=])|=[0-9]+")
+_INDEXED_TAG = re.compile(r"(.+)-([0-9]+)", re.DOTALL)
+_PSD_EMPTY = re.compile(r"\*.*|0", re.DOTALL)
+_TRACE = re.compile(r"(\*[^*]*\*|\*)(?:-([0-9]+))?", re.DOTALL)
+
+
+def read_penn(source: Source) -> Iterator[Tree]:
+    return _read(source, psd=False)
+
+
+def read_psd(source: Source) -> Iterator[Tree]:
+    return _read(source, psd=True)
+
+
+def _read(source: Source, psd: bool) -> Iterator[Tree]:
+    for top, identity in _brackets(source):
+        if source.is_damaged():
+            continue
+        try:
+            tree = _tree(top, identity, psd)
+        except TreeError as error:
+            source.broken(top.line, str(error))
+        else:
+            if tree is not None:
+                yield tree
+
+
+def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
+    """The outermost brackets of a file, each with the id from the comment before it, or its number."""
+    current: Item | None = None
+    identity = ""
+    seen = 0
+    for number, line in source.lines():
+        if current is None and line.startswith(BETWEEN_TREES):
+            if line.startswith(ID_COMMENT):
+                identity = line[len(ID_COMMENT) :].strip()
+            continue
+        if current is not None and line[:1] == "(" and current.children and _NEW_TREE.match(line):
+            source.broken(_outermost(current).line, f"')' expected before the next tree on line {number}")
+            current, identity = None, ""
+        for piece in _PIECE.findall(line):
+            if piece == "(":
+                item = Item(number, current)
+                if current is None:
+                    seen += 1
+                else:
+                    current.children.append(item)
+                current = item
+            elif current is None:
+                source.broken(number, f"expected '(', got {piece!r}")
+                break
+            elif piece == ")":
+                if current.parent is None:
+                    yield current, identity or RunningNumber(seen)
+                    identity = ""
+                current = current.parent
+            elif not current.label and not current.children:
+                current.label = piece
+            elif current.word is None and not current.children:
+                current.word = piece
+            elif " " not in (current.word or ""):
+                # Remembered until the tree is complete, so that one broken tree can be skipped.
+                current.word = f"{current.word or ''} {piece}"
+    if current is not None:
+        source.broken(_outermost(current).line, "the file ends inside this tree: ')' expected")
+
+
+def _outermost(item: Item) -> Item:
+    while item.parent is not None:
+        item = item.parent
+    return item
+
+
+def _tree(top: Item, identity: str, psd: bool) -> Tree | None:
+    """A tree, or None where nothing is left without empty elements and mark-up."""
+    if psd:
+        for child in top.children:
+            if child.label == PSD_ID and child.word:
+                identity = child.word
+    leaves = _leaves(top, psd)
+    words = [leaf for leaf in leaves if not leaf.trace]
+    if not words:
+        return None
+    move_fillers(leaves, top)
+    return _finished(top, words, identity, psd)
+
+
+def _leaves(top: Item, psd: bool) -> list[Item]:
+    """Check and label every bracket; the leaves in order, their kind of trace noted."""
+    leaves: list[Item] = []
+    stack = [top]
+    while stack:
+        item = stack.pop()
+        item.place = len(leaves)
+        if item.word is None:
+            if not item.children:
+                raise TreeError(f"there is nothing in ({item.label}) on line {item.line}")
+            if psd:
+                item.children = [child for child in item.children if child.label not in PSD_MARKUP]
+            if item.label:
+                item.label, item.function, item.index = split_label(item.label)
+            stack.extend(reversed(item.children))
+        elif item.children or " " in item.word:
+            raise TreeError(
+                f"expected (TAG WORD), got the word {item.word[:40]!r} in {item.label!r} on line {item.line}"
+            )
+        else:
+            _leaf(item, psd)
+            leaves.append(item)
+    return leaves
+
+
+def _leaf(item: Item, psd: bool) -> None:
+    assert item.word is not None
+    if _PSD_EMPTY.fullmatch(item.word) if psd else item.label == EMPTY_TAG:
+        if psd:
+            item.label, item.function, _ = split_label(item.label)
+        match = _TRACE.match(item.word)
+        item.trace = match[1] if match else item.word
+        item.index = (match and match[2]) or ""
+    elif match := _INDEXED_TAG.fullmatch(item.label):
+        item.label, item.index = match.groups()
+
+
+@lru_cache(maxsize=10_000)
+def split_label(text: str) -> tuple[str, str, str]:
+    """Category, function and index: NP-SBJ-1."""
+    match = _LABEL.match(text)
+    if match is None:
+        return text, NONE, ""
+    label, rest = match.groups()
+    indices = [found[1] for found in _INDEX.finditer(rest) if found[1]]
+    return label, _INDEX.sub("", rest).strip("-") or NONE, indices[-1] if indices else ""
+
+
+def _finished(top: Item, words: list[Item], identity: str, psd: bool) -> Tree:
+    position = {id(word): k for k, word in enumerate(words)}
+    overt: set[int] = set()
+    for word in words:
+        up = word.parent
+        while up is not None and id(up) not in overt:
+            overt.add(id(up))
+            up = up.parent
+    nodes: list[tuple[str, str, int]] = []
+    token_parents = [-1] * len(words)
+    stack = [(top, -1)]
+    while stack:
+        item, parent = stack.pop()
+        index = parent
+        if item is not top or (top.label and top.label not in ROOT_LABELS):
+            index = len(nodes)
+            nodes.append((item.label or NONE, item.function, parent))
+        for child in reversed(item.children):
+            if id(child) in position:
+                token_parents[position[id(child)]] = index
+            elif id(child) in overt:
+                stack.append((child, index))
+    return Tree.from_parents([_token(word, psd) for word in words], token_parents, nodes, id=identity)
+
+
+def _token(leaf: Item, psd: bool) -> Token:
+    word, tag = leaf.word or "", leaf.label or NONE
+    if not psd:
+        return Token(word.strip() or word, tag)
+    form, separator, lemma = word.rpartition("-")
+    if not (separator and form):
+        form, lemma = word, ""
+    return Token(form.replace(PSD_DASH, "-"), tag, lemma.replace(PSD_DASH, "-") or NONE)
+
+
+def write_penn(trees: Iterable[Tree], first: int = 1) -> Iterator[str]:
+    """One tree a line, in an outer bracket without a label. ``first`` is the number of the first tree."""
+    for number, tree in enumerate(trees, first):
+        _check(tree, psd=False)
+        if tree.id and tree.id != str(number):
+            yield f"{ID_COMMENT}{tree.id}\n"
+        yield f"( {_text(tree, psd=False)})\n"
+
+
+def write_psd(trees: Iterable[Tree]) -> Iterator[str]:
+    for number, tree in enumerate(trees, 1):
+        _check(tree, psd=True)
+        yield f"( {_text(tree, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
+
+
+def _check(tree: Tree, psd: bool) -> None:
+    """Refuse what could not be read again."""
+    format = "psd" if psd else "penn"
+    check(tree, format, "word", tree.words)
+    check(tree, format, "label", labels_of(tree))
+    check(tree, format, "id", [tree.id or NONE], re.compile(f"{WHITE_SPACE.pattern}|[()]"))
+    check(tree, format, "tag", [token.tag or NONE for token in tree.tokens])
+    for token in tree.tokens:
+        if _INDEXED_TAG.fullmatch(token.tag) or (token.tag in PSD_MARKUP if psd else token.tag == EMPTY_TAG):
+            raise refusal(tree, format, "tag", token.tag)
+        if token.form.startswith("*") if psd else not token.form.strip() == token.form:
+            raise refusal(tree, format, "word", token.form)
+    for node in tree.nodes():
+        text = _safe(_label(node.label, node.function, 1))
+        expected = (_safe(node.label), _safe(node.function), "1")
+        if split_label(text) != expected or (psd and node.label in PSD_MARKUP) or WHITE_SPACE.search(text):
+            raise refusal(tree, format, "label", text)
+
+
+def _text(tree: Tree, psd: bool) -> str:
+    below, traces, indices = raise_discontinuous(tree)
+    tokens, root = tree.tokens, tree.root
+    pieces: list[str] = []
+    stack: list[Node | int | str] = [root] if root.label != ROOT else list(reversed(below[id(root)]))
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            pieces.append(item)
+        elif isinstance(item, int):
+            tag = _label(tokens[item].tag or NONE, NONE, indices.get(~item))
+            pieces.append(f" ({_safe(tag)} {_word(tokens[item], psd)})")
+        else:
+            pieces.append(f" ({_safe(_label(item.label, item.function, indices.get(id(item))))}")
+            stack.append(")")
+            stack += [_trace(child, tokens, indices, psd) for child in traces.get(id(item), [])]
+            stack.extend(reversed(below[id(item)]))
+    return "".join(pieces)[1:]
+
+
+def _trace(child: Node | int, tokens: tuple[Token, ...], indices: dict[int, int], psd: bool) -> str:
+    if isinstance(child, int):
+        text, key = tokens[child].tag or NONE, ~child
+    else:
+        text, key = _label(child.label, child.function, None), id(child)
+    trace = f"{WRITTEN_TRACE}-{indices[key]}"
+    return f" ({_safe(text)} {trace if psd else f'({EMPTY_TAG} {trace})'})"
+
+
+def _label(label: str, function: str, index: int | None) -> str:
+    return label + (f"-{function}" if function != NONE else "") + (f"-{index}" if index else "")
+
+
+def _word(token: Token, psd: bool) -> str:
+    word = _safe(token.form)
+    if not psd:
+        return word
+    word = word.replace("-", PSD_DASH)
+    if token.lemma != NONE:
+        return f"{word}-{_safe(WHITE_SPACE.sub('_', token.lemma) or NONE).replace('-', PSD_DASH)}"
+    return "0-0" if word == "0" else word
+
+
+def _safe(text: str) -> str:
+    return text.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in text or ")" in text else text

@@ -1,0 +1,164 @@
+"""CoNLL-U: the encoding of a tree as augmented dependencies, one word a line.
+
+HEAD and DEPREL hold the arcs (``NP#2``), XPOS the tag, LEMMA the lemma. What CoNLL-U has no column for stands in
+MISC, so that nothing is lost: ``Morph``, ``Function`` (of the word), ``Unary`` (the chain of phrases over the word
+alone) and ``Spine`` (the functions of the phrases that the word heads, lowest first). ``# root`` names the
+root's label. Characters that would break a column are percent-encoded; only files with a ``# root`` line are
+decoded, so that a treebank from elsewhere is read as it stands: its relations then become labels.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from discotree.encoding.dependencies import DUMMY_ROOT, Dependencies, to_dependencies, to_tree
+from discotree.encoding.head_rules import HeadRules
+from discotree.errors import EncodingError, TreebankError, TreeError
+from discotree.treebanks.limits import check
+from discotree.treebanks.source import RunningNumber, Source
+from discotree.trees.tree import NONE, ROOT, Token, Tree
+
+BLANK = "_"
+COLUMNS = 10
+NOTHING = re.compile(r"(?!)")
+LINE_END = re.compile(r"[\r\n]|^\s|\s$")
+_UNSAFE = re.compile(r"[%|=,\s]")
+_ENCODED = re.compile(r"%([0-9A-F]{2,6});")
+
+
+def read_conllu(source: Source) -> Iterator[Tree]:
+    for line, dependencies in read_dependencies(source):
+        try:
+            yield to_tree(dependencies)
+        except (EncodingError, TreeError) as error:
+            source.broken(line, f"sentence {dependencies.id}: {error}")
+
+
+def read_dependencies(source: Source) -> Iterator[tuple[int, Dependencies]]:
+    """The sentences as they are encoded, each with the line on which it starts."""
+    block: list[tuple[int, str]] = []
+    count = 0
+    for number, line in source.lines():
+        if line.strip():
+            block.append((number, line))
+            continue
+        if any(not text.startswith("#") for _, text in block):
+            count += 1
+            yield from _block(source, block, count)
+        block = []
+    if any(not text.startswith("#") for _, text in block):
+        yield from _block(source, block, count + 1)
+
+
+def _block(source: Source, block: list[tuple[int, str]], count: int) -> Iterator[tuple[int, Dependencies]]:
+    if source.is_damaged():
+        return
+    try:
+        yield block[0][0], _dependencies(source, block, count)
+    except EncodingError as error:
+        source.broken(block[0][0], str(error))
+    except TreebankError as error:
+        source.on_error(error)
+
+
+def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> Dependencies:
+    meta: dict[str, str] = {}
+    for _, text in block:
+        if text.startswith("#"):
+            key, _, value = text[1:].partition("=")
+            meta[key.strip()] = value.strip()
+    ours = "root" in meta
+    tokens: list[Token] = []
+    heads: list[int] = []
+    labels: list[str] = []
+    functions: list[tuple[str, ...]] = []
+    unaries: list[str] = []
+    for number, text in block:
+        if text.startswith("#"):
+            continue
+        columns = text.split("\t")
+        if len(columns) != COLUMNS:
+            raise source.error(number, f"expected {COLUMNS} columns, got {len(columns)}")
+        if "-" in columns[0] or "." in columns[0]:
+            continue  # a multi-word token or an empty node
+        if columns[0] != str(len(tokens) + 1):
+            raise source.error(number, f"expected word {len(tokens) + 1}, got {columns[0]!r}")
+        head = columns[6]
+        if not (head.isascii() and head.isdecimal() and len(head) < 10):
+            raise source.error(number, f"expected the number of a head, got {head!r}")
+        misc = dict(item.partition("=")[::2] for item in columns[9].split("|")) if ours else {}
+        form, lemma, tag = columns[1], columns[2], columns[4]
+        if not form:
+            raise source.error(number, "the word is empty")
+        tokens.append(
+            Token(
+                _decoded(form) if ours else form,
+                _value(tag if ours or tag != BLANK else columns[3], ours),
+                _value(lemma, ours),
+                _decoded(misc.get("Morph", NONE)),
+                _decoded(misc.get("Function", NONE)),
+            )
+        )
+        heads.append(int(head) - 1)
+        labels.append(_decoded(columns[7]) if ours else columns[7])
+        functions.append(tuple(_decoded(f) for f in misc["Spine"].split(",")) if "Spine" in misc else ())
+        unaries.append(_decoded(misc.get("Unary", "")))
+    return Dependencies(
+        tuple(tokens),
+        tuple(heads),
+        tuple(labels),
+        tuple(functions),
+        tuple(unaries),
+        _decoded(meta.get("root", "")) or ROOT,
+        meta.get("sent_id") or RunningNumber(count),
+    )
+
+
+def write_conllu(trees: Iterable[Tree], rules: HeadRules) -> Iterator[str]:
+    for tree in trees:
+        check(tree, "conllu", "word", tree.words, NOTHING)
+        check(tree, "conllu", "id", [tree.id or "1"], LINE_END)
+        yield format_dependencies(to_dependencies(tree, rules))
+
+
+def format_dependencies(dependencies: Dependencies) -> str:
+    d = dependencies
+    lines = [f"# sent_id = {d.id}"] if d.id else []
+    lines += [f"# text = {' '.join(' '.join(token.form.split()) for token in d.tokens)}"]
+    lines += [f"# root = {_encoded(d.root)}"]
+    for position, (token, head, label) in enumerate(zip(d.tokens, d.heads, d.labels, strict=True)):
+        misc = []
+        if token.morph != NONE:
+            misc.append(f"Morph={_encoded(token.morph)}")
+        if token.function != NONE:
+            misc.append(f"Function={_encoded(token.function)}")
+        if d.unaries and d.unaries[position]:
+            misc.append(f"Unary={_encoded(d.unaries[position])}")
+        if d.functions and any(f != NONE for f in d.functions[position]):
+            misc.append(f"Spine={','.join(map(_encoded, d.functions[position]))}")
+        lines.append(
+            f"{position + 1}\t{_encoded(token.form)}\t{_column(token.lemma)}\t{BLANK}\t{_column(token.tag)}\t{BLANK}"
+            f"\t{head - DUMMY_ROOT}\t{_encoded(label)}\t{BLANK}\t{'|'.join(misc) or BLANK}"
+        )
+    return "\n".join(lines) + "\n\n"
+
+
+def _column(text: str) -> str:
+    return BLANK if text == NONE else "%5F;" if text == BLANK else _encoded(text)
+
+
+def _value(column: str, ours: bool) -> str:
+    return NONE if column == BLANK else _decoded(column) if ours else column
+
+
+def _encoded(text: str) -> str:
+    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X};", text)
+
+
+def _decoded(text: str) -> str:
+    return _ENCODED.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    number = int(match[1], 16)
+    is_character = number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
+    return chr(number) if is_character else match[0]

@@ -1,0 +1,206 @@
+"""Trees as tables: a row for every constituent, or for every token, for whoever counts things.
+
+    constituents(read("negra.export")).to_pandas().groupby("label")["is_discontinuous"].mean()
+
+A table is a stream of rows: it can be walked through, cut into record batches, or made into a frame as a whole.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from itertools import islice
+from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
+
+from discotree.encoding.head_rules import HeadRules
+from discotree.errors import DiscotreeError, TreeError
+from discotree.treebanks.arrays import arrow
+from discotree.trees.tree import Node, Tree
+
+__all__ = ["ConstituentRow", "Table", "TokenRow", "constituents", "tokens"]
+
+BATCH = 10_000  # rows
+GAP = " … "
+
+
+class ConstituentRow(NamedTuple):
+    """A constituent. Head and head word are there if there are head rules, the confidence if a parser said it."""
+
+    id: str  # of the sentence
+    number: int  # in the order of Tree.nodes: 0 is the root
+    label: str
+    function: str
+    parent: int  # its number; -1: none, this is the root
+    parent_label: str | None
+    depth: int  # below the root
+    start: int
+    end: int  # of the last word, excluded
+    length: int  # in words
+    is_discontinuous: bool
+    gap_degree: int
+    positions: tuple[int, ...]
+    text: str
+    head: int | None  # its position
+    head_word: str | None
+    confidence: float | None
+
+
+class TokenRow(NamedTuple):
+    """A token. Head and relation are those of the augmented dependencies, if there are head rules."""
+
+    id: str  # of the sentence
+    position: int
+    form: str
+    tag: str
+    lemma: str
+    morph: str
+    function: str
+    parent: int  # the number of the constituent it hangs on
+    parent_label: str
+    depth: int
+    head: int | None  # its position; -1: none, this is the head of the sentence
+    relation: str | None
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+class Table(Generic[Row]):
+    """Rows, as often as there are trees to make them of: a table of a stream can be used once."""
+
+    def __init__(self, kind: type[Row], trees: Iterable[Tree], rows: Callable[[Tree], Iterator[Row]]) -> None:
+        self.kind = kind
+        self.trees = trees
+        self.rows = rows
+
+    def __iter__(self) -> Iterator[Row]:
+        for tree in self.trees:
+            yield from self.rows(tree)
+
+    @property
+    def schema(self) -> Any:
+        """The columns as Arrow has them."""
+        pa = arrow()
+        types = {
+            str: pa.string(),
+            str | None: pa.string(),
+            int: pa.int32(),
+            int | None: pa.int32(),
+            bool: pa.bool_(),
+            float | None: pa.float64(),
+            tuple[int, ...]: pa.list_(pa.int32()),
+        }
+        return pa.schema([(name, types[kind]) for name, kind in get_type_hints(self.kind).items()])
+
+    def batches(self, size: int = BATCH) -> Iterator[Any]:
+        """The table as record batches of so many rows, one at a time in memory."""
+        if size < 1:
+            raise DiscotreeError(f"a batch of {size} rows holds nothing")
+        return self._batches(size)
+
+    def _batches(self, size: int) -> Iterator[Any]:
+        schema = self.schema
+        rows = iter(self)
+        while some := list(islice(rows, size)):
+            try:
+                columns = [
+                    arrow().array(values, field.type)
+                    for field, values in zip(schema, zip(*some, strict=True), strict=True)
+                ]
+            except UnicodeEncodeError as error:
+                raise TreeError(f"{error.object!r:.50} holds half a character, which Arrow has no place for") from None
+            yield arrow().record_batch(columns, schema=schema)
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table``."""
+        return arrow().Table.from_batches(self.batches(), schema=self.schema)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``."""
+        _library("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """A ``polars.DataFrame``."""
+        return _library("polars").from_arrow(self.to_arrow())
+
+
+def constituents(trees: Iterable[Tree], heads: HeadRules | str | None = None) -> Table[ConstituentRow]:
+    """One row for every constituent, the root included; ``heads`` are head rules or their name."""
+    rules = HeadRules.load(heads) if isinstance(heads, str) else heads
+    return Table(ConstituentRow, trees, lambda tree: _constituents(tree, rules))
+
+
+def tokens(trees: Iterable[Tree], heads: HeadRules | str | None = None) -> Table[TokenRow]:
+    """One row for every token; ``heads`` are head rules or their name."""
+    rules = HeadRules.load(heads) if isinstance(heads, str) else heads
+    return Table(TokenRow, trees, lambda tree: _tokens(tree, rules))
+
+
+def _constituents(tree: Tree, rules: HeadRules | None) -> Iterator[ConstituentRow]:
+    words = tree.words
+    nodes = list(tree.nodes())
+    parents, depths = _above(tree)
+    heads = _heads(tree, nodes, rules) if rules else [None] * len(nodes)
+    sure = tree.confidences if len(tree.confidences) == len(nodes) else [None] * len(nodes)
+    for number, node in enumerate(nodes):
+        parent, head, positions, blocks = parents[number], heads[number], node.positions, node.blocks
+        yield ConstituentRow(
+            tree.id,
+            number,
+            node.label,
+            node.function,
+            parent,
+            nodes[parent].label if number else None,
+            depths[number],
+            positions[0],
+            positions[-1] + 1,
+            len(positions),
+            len(blocks) > 1,
+            len(blocks) - 1,
+            positions,
+            GAP.join([" ".join(words[start:end]) for start, end in blocks]),
+            head,
+            None if head is None else words[head],
+            sure[number],
+        )
+
+
+def _above(tree: Tree) -> tuple[list[int], list[int]]:
+    """For every node, in their order, the number of its parent and its depth."""
+    parents, depths = [-1], [0]
+    for _, _, parent in tree.parents()[1]:
+        parents.append(parent + 1)  # the root is not among those that have one
+        depths.append(depths[parent + 1] + 1)
+    return parents, depths
+
+
+def _heads(tree: Tree, nodes: list[Node], rules: HeadRules) -> list[int | None]:
+    """The positions of the head words."""
+    found: dict[int, int] = {}
+    for node in reversed(nodes):  # children before parents
+        child = node.children[rules.head_child(node, tree.tokens)]
+        found[id(node)] = child if isinstance(child, int) else found[id(child)]
+    return [found[id(node)] for node in nodes]
+
+
+def _tokens(tree: Tree, rules: HeadRules | None) -> Iterator[TokenRow]:
+    labels = [node.label for node in tree.nodes()]
+    _, depths = _above(tree)
+    arcs = tree.dependencies(rules) if rules else None
+    for position, (token, parent) in enumerate(zip(tree.tokens, tree.parents()[0], strict=True)):
+        yield TokenRow(
+            tree.id,
+            position,
+            *token,
+            parent + 1,
+            labels[parent + 1],
+            depths[parent + 1] + 1,
+            arcs.heads[position] if arcs else None,
+            arcs.labels[position] if arcs else None,
+        )
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise DiscotreeError(f"{error.name} is missing: pip install {name}") from None

@@ -1,0 +1,226 @@
+"""NEGRA's export format, versions 3 and 4.
+
+A sentence stands between ``#BOS id …`` and ``#EOS id``: first its words, then its nodes (``#500`` and up),
+each with the number of its parent (0 is the root) and, after that, pairs of label and parent for secondary
+edges. Version 4 has a lemma column that version 3 lacks; without a ``#FORMAT`` line an even number of
+fields says version 4. Tables, comments and everything else outside sentences are passed over. Old files are
+Latin-1: where a file is neither ASCII nor UTF-8, that is tried.
+
+The root has no label in this format; trees get ``ROOT``. A word that looks like a node (``#501``) stays a
+word if nothing hangs on that number; the writer numbers its nodes accordingly.
+"""
+
+import re
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterable, Iterator
+
+from discotree.errors import TreebankError, TreeError
+from discotree.treebanks.limits import WHITE_SPACE, check, refusal
+from discotree.treebanks.source import Source
+from discotree.trees.transforms import add_root
+from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
+
+FIRST_NODE = 500
+_NODE = re.compile(r"#([5-9][0-9][0-9]|[1-9][0-9]{3,8})")
+_ODD_SPACE = re.compile(r"[\v\f\x1c-\x1f]")  # spaces for str.split, but not for us
+_FIELDS = re.compile(r"[^ \t\r]+")  # unlike str.split: a no-break space belongs to its word
+_BEGIN, _END = re.compile(rb"#BOS(?=[ \t\r\n]|$)"), re.compile(rb"#EOS(?=[ \t\r\n]|$)")
+_NOT_AN_ID = re.compile(f"{WHITE_SPACE.pattern}|%%")
+
+OLD_ENCODING = "latin-1"
+USUAL_LENGTH = 100
+
+
+def read_export(source: Source) -> Iterator[Tree]:
+    sentence: list[bytes] = []
+    version = 0
+    start = 0  # the line of #BOS while we are inside a sentence
+    for number, raw in enumerate(source.stream, 1):
+        if number == 1:
+            raw = raw.removeprefix(BOM_UTF8)
+        if raw[:1] != b"#":
+            if start:
+                sentence.append(raw)
+        elif _BEGIN.match(raw):
+            if start:
+                source.broken(start, f"the sentence has no #EOS before the next #BOS on line {number}")
+            start, sentence = number, [raw]
+        elif not start:
+            if raw.startswith(b"#FORMAT"):
+                version = {b"3": 3, b"4": 4}.get(raw[7:].strip(), 0)
+        else:
+            sentence.append(raw)
+            if _END.match(raw):
+                try:
+                    text = source.decode(b"".join(sentence), start, OLD_ENCODING)
+                    yield _tree(source, start, text, version)
+                except TreebankError as error:
+                    source.on_error(error)
+                start = 0
+    if start:
+        source.broken(start, "the file ends inside this sentence: #EOS expected")
+
+
+def _tree(source: Source, start: int, text: str, version: int) -> Tree:
+    """A tree from its lines, #BOS (which is line ``start``) and #EOS included."""
+    lines = text.removesuffix("\n").split("\n")
+    head, _, comment = lines[0].partition("%%")
+    footer = lines.pop()
+    identity = [*_FIELDS.findall(head), "", ""][1]
+    if _FIELDS.findall(footer)[1:2] != [identity]:
+        raise source.error(start, f"#BOS {identity!r} is closed by {footer.strip()!r}")
+    tokens: list[Token] = []
+    token_parents: list[str] = []
+    nodes: dict[str, tuple[int, list[str]]] = {}  # by number: line and fields
+    extra: list[tuple[int, str, list[str]]] = []  # line, position or #node of the child, label and parent, …
+    is_parent = _parents(lines, version, token_parents)
+    is_odd = _ODD_SPACE.search(text) is not None
+    for number, line in enumerate(lines[1:], start + 1):
+        fields = line.split()  # which is fast; what it might split wrongly goes to _fields
+        if version == 3:
+            fields.insert(1, NONE)
+        if is_odd or len(fields) != 6 or not line.isascii() or "%%" in line:
+            fields = _fields(line, version)
+            if not fields:
+                continue
+            if len(fields) < 6 or len(fields) & 1:
+                raise source.error(number, f"expected 5 fields (format 3) or 6 (format 4), got {line.strip()!r}")
+        form = fields[0]
+        if form[0] == "#" and _NODE.fullmatch(form) and (nodes or is_parent(form[1:])):
+            if form[1:] in nodes:
+                raise source.error(number, f"node {form} is defined twice, first on line {nodes[form[1:]][0]}")
+            nodes[form[1:]] = (number, fields)
+        elif nodes:
+            raise source.error(number, f"the word {form!r} comes after the first node")
+        else:
+            tokens.append(Token(form, fields[2], fields[1], fields[3], fields[4]))
+            token_parents.append(fields[5])
+        if len(fields) > 6:
+            extra.append((number, form if nodes else str(len(tokens) - 1), fields[6:]))
+    if not tokens:
+        raise source.error(start, "the sentence has no words")
+    index = {name: k for k, name in enumerate(nodes)}
+    index["0"] = -1
+    try:
+        return Tree.from_parents(
+            tokens,
+            [index[parent] for parent in token_parents],
+            [(fields[2], fields[4], index[fields[5]]) for _, fields in nodes.values()],
+            id=identity,
+            comment=comment.strip(),
+            secondary=list(_secondary(source, extra, index, len(tokens))) if extra else (),
+        )
+    except KeyError:
+        number, fields = next((k, f) for k, f in _rows(lines, version) if f[5] not in index)
+        message = f"{fields[0]!r} has the parent {fields[5]!r}, which is not there"
+        raise source.error(start + number, message) from None
+    except TreeError as error:
+        at = start if error.node is None else list(nodes.values())[error.node][0]
+        raise source.error(at, str(error)) from None
+
+
+def _fields(line: str, version: int) -> list[str]:
+    """The fields of a line in the order of version 4."""
+    fields = _FIELDS.findall(line)
+    if "%%" in line:  # a comment can only follow the parent; before that, %% is a word like any other
+        end = next((k for k in range(5, len(fields)) if fields[k].startswith("%%")), len(fields))
+        fields = fields[:end]
+    if version == 3 or (not version and len(fields) & 1):
+        fields.insert(1, NONE)
+    return fields
+
+
+def _rows(lines: list[str], version: int) -> Iterator[tuple[int, list[str]]]:
+    """The fields of all words and nodes, with their lines counted from #BOS."""
+    for number, line in enumerate(lines[1:], 1):
+        fields = _fields(line, version)
+        if len(fields) >= 6:
+            yield number, fields
+
+
+def _parents(lines: list[str], version: int, token_parents: list[str]) -> Callable[[str], bool]:
+    """Tells whether anything hangs on a number: what makes the first node differ from a word like #501."""
+    everywhere: set[str] = set()
+
+    def is_parent(name: str) -> bool:
+        if name in token_parents[:USUAL_LENGTH]:  # so that the first node seldom needs the whole sentence
+            return True
+        if not everywhere:
+            everywhere.update(fields[5] for _, fields in _rows(lines, version))
+        return name in everywhere
+
+    return is_parent
+
+
+def _secondary(
+    source: Source, extra: list[tuple[int, str, list[str]]], index: dict[str, int], n: int
+) -> Iterator[SecondaryEdge]:
+    for number, child, pairs in extra:
+        address = n + 1 + index[child[1:]] if child[0] == "#" else int(child)
+        for label, parent in zip(pairs[::2], pairs[1::2], strict=True):
+            if parent not in index:
+                raise source.error(number, f"a secondary edge leads to {parent!r}, which is not there")
+            yield SecondaryEdge(label, address, n + 1 + index[parent])
+
+
+def write_export(trees: Iterable[Tree]) -> Iterator[str]:
+    return _write(trees, 4)
+
+
+def write_export3(trees: Iterable[Tree]) -> Iterator[str]:
+    """Version 3, which has no lemmas."""
+    return _write(trees, 3)
+
+
+def _write(trees: Iterable[Tree], version: int) -> Iterator[str]:
+    yield f"#FORMAT {version}\n"
+    for number, tree in enumerate(trees, 1):
+        identity = tree.id or str(number)
+        tree = add_root(tree)
+        check(tree, "export", "id", [identity], _NOT_AN_ID)
+        check(tree, "export", "word", tree.words)
+        token_parents, nodes = tree.parents()
+        names = _names(tree, nodes)
+        secondary: dict[int, str] = {}
+        for label, child, parent in tree.secondary:
+            up = names[parent - len(tree) - 1]
+            secondary[child] = secondary.get(child, "") + f"\t{_field(label)}\t{up}"
+        lines = [f"#BOS {identity}" + (f" %% {WHITE_SPACE.sub(' ', tree.comment)}" if tree.comment else "")]
+        for position, (token, parent) in enumerate(zip(tree.tokens, token_parents, strict=True)):
+            form, tag, lemma, morph, function = token
+            if form in ("#BOS", "#EOS"):
+                raise refusal(tree, "export", "word", form)
+            middle = f"\t{_field(lemma)}\t" if version == 4 else "\t"
+            lines.append(
+                f"{form}{middle}{_field(tag)}\t{_field(morph)}\t{_field(function)}\t{names[parent]}"
+                + secondary.get(position, "")
+            )
+        blank = f"\t{NONE}\t" if version == 4 else "\t"
+        for k in sorted(range(len(nodes)), key=names.__getitem__):
+            label, function, parent = nodes[k]
+            lines.append(
+                f"#{names[k]}{blank}{_field(label)}\t{NONE}\t{_field(function)}\t{names[parent]}"
+                + secondary.get(len(tree) + 1 + k, "")
+            )
+        lines.append(f"#EOS {identity}\n")
+        yield "\n".join(lines)
+
+
+def _names(tree: Tree, nodes: list[tuple[str, str, int]]) -> list[int]:
+    """A number for every node, children before parents; the last one, [-1], is the root's."""
+    taken = {token.form for token in tree.tokens if token.form.startswith("#")}
+    names = [0] * (len(nodes) + 1)
+    number = FIRST_NODE
+    for k in reversed(range(len(nodes))):  # pre-order reversed
+        while taken and f"#{number}" in taken:
+            number += 1
+        names[k] = number
+        number += 1
+    return names
+
+
+def _field(text: str) -> str:
+    """A field that may not be empty nor hold white space; lemmas of several words are joined with _."""
+    if not text:
+        return NONE
+    return text if text.isprintable() and " " not in text else WHITE_SPACE.sub("_", text)

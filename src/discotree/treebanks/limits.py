@@ -1,0 +1,26 @@
+"""What a format cannot hold is refused before it is written: nothing may get lost or break the file."""
+
+import re
+from collections.abc import Sequence
+
+from discotree.errors import TreebankError
+from discotree.trees.tree import Tree
+
+WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # what separates fields in formats made of plain text
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def refusal(tree: Tree, format: str, what: str, text: str) -> TreebankError:
+    return TreebankError(f"sentence {tree.id}: the {what} {text!r} is one that {format} cannot hold")
+
+
+def check(tree: Tree, format: str, what: str, texts: Sequence[str], forbidden: re.Pattern[str] = WHITE_SPACE) -> None:
+    """Refuse texts that are empty or in which something forbidden is found."""
+    if "" in texts or forbidden.search("".join(texts)):
+        for text in texts:
+            if not text or forbidden.search(text):
+                raise refusal(tree, format, what, text)
+
+
+def labels_of(tree: Tree) -> list[str]:
+    return [node.label for node in tree.nodes()]

@@ -1,0 +1,176 @@
+"""Parquet and Arrow files (IPC, Feather), in streams: see columns.py for what stands in them.
+
+Trees are written in groups, which bounds the memory, and read in batches. Beside our own columns, a file may have its
+trees as strings in discbracket, in a column ``tree``. In errors, rows take the place of lines.
+"""
+
+import io
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, BinaryIO
+
+from discotree.errors import TreebankError, TreeError
+from discotree.treebanks.arrays import arrow
+from discotree.treebanks.columns import BRACKETS, COLUMNS, NEEDED, from_batch, from_brackets, schema, to_batch
+from discotree.treebanks.source import Source
+from discotree.trees.tree import Tree
+
+BATCH = 500  # trees that are in memory as columns of Python objects
+GROUP_ROWS, GROUP_BYTES = 10_000, 32 << 20  # of a row group, about
+COMPRESSION = "zstd"
+UNREAD = frozenset({"start", "end", "gaps"})  # of constituents: they are for others
+ARROW_FILE = b"ARROW1"  # how a file begins that is not an Arrow stream
+
+BatchReader = Callable[[BinaryIO], Iterator[Any]]
+
+
+class _Pieces(io.RawIOBase):
+    """A file that gives away what was written to it."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.pieces.append(bytes(data))
+        return len(data)
+
+    def take(self) -> bytes:
+        pieces, self.pieces = self.pieces, []
+        return b"".join(pieces)
+
+
+def write_parquet(trees: Iterable[Tree]) -> Iterator[bytes]:
+    arrow()
+    from pyarrow.parquet import ParquetWriter  # type: ignore[import-untyped]
+
+    sink = _Pieces()
+    with ParquetWriter(sink, schema(), compression=COMPRESSION, write_page_checksum=True) as writer:
+        for group in _groups(trees):
+            writer.write_table(arrow().Table.from_batches(group))
+            yield sink.take()
+    yield sink.take()
+
+
+def write_arrow(trees: Iterable[Tree]) -> Iterator[bytes]:
+    ipc = arrow().ipc
+    sink = _Pieces()
+    with ipc.new_file(sink, schema(), options=ipc.IpcWriteOptions(compression=COMPRESSION)) as writer:
+        for batch in _batches(trees):
+            writer.write_batch(batch)
+            yield sink.take()
+    yield sink.take()
+
+
+def _groups(trees: Iterable[Tree]) -> Iterator[list[Any]]:
+    """Batches that become a row group together."""
+    group: list[Any] = []
+    for batch in _batches(trees):
+        group.append(batch)
+        if sum(b.num_rows for b in group) >= GROUP_ROWS or sum(b.nbytes for b in group) >= GROUP_BYTES:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _batches(trees: Iterable[Tree]) -> Iterator[Any]:
+    trees = iter(trees)
+    while some := list(islice(trees, BATCH)):
+        yield to_batch(some)
+
+
+def read_parquet(source: Source) -> Iterator[Tree]:
+    return _read(source, _parquet_batches)
+
+
+def read_arrow(source: Source) -> Iterator[Tree]:
+    return _read(source, _arrow_batches)
+
+
+def _read(source: Source, batches: BatchReader) -> Iterator[Tree]:
+    pa = arrow()
+    seen = 0
+    with _seekable(source.stream) as stream:
+        found = batches(stream)
+        while True:
+            try:
+                batch = next(found, None)
+                if batch is None:
+                    return
+                trees = _reader(batch.schema)(batch, seen)
+            except TreebankError as error:
+                raise source.error(_first(seen), error.message) from None
+            except (pa.ArrowException, OSError, ValueError) as error:
+                reason = str(error).strip().partition("\n")[0] or type(error).__name__
+                raise source.error(_first(seen), f"cannot be read: {reason}") from None
+            for row, tree in enumerate(trees, seen + 1):
+                if isinstance(tree, TreeError):
+                    source.broken(row, str(tree))
+                else:
+                    yield tree
+            seen += batch.num_rows
+
+
+def _first(seen: int) -> int:
+    """The row where a batch begins; at the beginning it is the whole file that is not as it should be."""
+    return seen + 1 if seen else 0
+
+
+def _reader(schema: Any) -> Callable[[Any, int], Iterator[Tree | TreeError]]:
+    names = set(schema.names)
+    if names.issuperset(NEEDED):
+        return from_batch
+    if BRACKETS in names:
+        return from_brackets
+    there = ", ".join(sorted(names)) or "none"
+    raise TreebankError(f"expected the columns {', '.join(NEEDED)}, or {BRACKETS}; there are {there:.200}")
+
+
+def _parquet_batches(stream: BinaryIO) -> Iterator[Any]:
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(stream, page_checksum_verification=True)
+    _reader(file.schema_arrow)
+    every = (file.schema.column(k).path for k in range(len(file.schema)))
+    paths = [path for path in every if _is_read(path.split("."))]
+    for group in range(file.num_row_groups):
+        for batch in file.iter_batches(BATCH, row_groups=[group], columns=paths, use_threads=False):
+            batch.validate(full=True)
+            yield batch
+
+
+def _is_read(path: list[str]) -> bool:
+    return path[0] in COLUMNS and not UNREAD.intersection(path)
+
+
+def _arrow_batches(stream: BinaryIO) -> Iterator[Any]:
+    ipc = arrow().ipc
+    is_file = stream.read(len(ARROW_FILE)) == ARROW_FILE
+    stream.seek(0)
+    reader = ipc.open_file(stream) if is_file else ipc.open_stream(stream)
+    _reader(reader.schema)
+    batches = (reader.get_batch(k) for k in range(reader.num_record_batches)) if is_file else reader
+    for batch in batches:
+        batch = batch.select([name for name in batch.schema.names if name in COLUMNS])
+        batch.validate(full=True)
+        for start in range(0, batch.num_rows, BATCH):
+            yield batch.slice(start, BATCH)
+
+
+@contextmanager
+def _seekable(stream: BinaryIO) -> Iterator[BinaryIO]:
+    """A stream in which one can jump; what comes through a pipe or is packed goes to a temporary file first."""
+    is_file = isinstance(getattr(stream, "raw", None), io.FileIO) and stream.seekable()
+    if is_file or isinstance(stream, io.BytesIO):
+        yield stream
+        return
+    with tempfile.TemporaryFile() as copy:
+        shutil.copyfileobj(stream, copy)
+        copy.seek(0)
+        yield copy

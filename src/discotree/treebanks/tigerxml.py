@@ -1,0 +1,191 @@
+"""TigerXML: TIGER 2.1 and 2.2, SPMRL, PCC, SQUOIA and what annotation tools write.
+
+``s/graph`` holds ``terminals/t`` and ``nonterminals/nt`` with ``edge`` elements to their children. The root of a
+graph may be a virtual one (category VROOT) or an ordinary phrase; words outside it, punctuation mostly,
+have no parent at all. Here every tree has a ``ROOT`` on top, and what has no parent hangs on it. A
+``secedge`` stands with the child and names the other parent. The SPMRL files have a few nodes with two parents, one of
+them by an edge without a label: the labelled edge counts.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from discotree.errors import TreebankError, TreeError
+from discotree.treebanks.export import FIRST_NODE
+from discotree.treebanks.limits import NOT_XML, check
+from discotree.treebanks.source import RunningNumber, Source
+from discotree.treebanks.xml import quoted, stream
+from discotree.trees.transforms import add_root
+from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
+
+VIRTUAL_ROOT = "VROOT"
+
+
+def read_tigerxml(source: Source) -> Iterator[Tree]:
+    return stream(source, _Reader(source))
+
+
+class _Broken(Exception):
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.ready: list[Tree | TreebankError] = []
+        self.inside = False
+        self.seen = 0
+        self.begin({}, 0)
+
+    def begin(self, attributes: dict[str, str], line: int) -> None:
+        self.id = attributes.get("id") or RunningNumber(self.seen)
+        self.line = line
+        self.root = ""
+        self.words: dict[str, tuple[Token, int]] = {}  # by id: the token and its line
+        self.phrases: dict[str, tuple[str, int]] = {}  # by id: the category and its line
+        self.edges: list[tuple[str, str, str, int]] = []  # parent, child, label, line
+        self.extra: list[tuple[str, str, str, int]] = []  # the same for secondary edges
+        self.current = ""  # the id of the element that edges belong to
+        self.twice: tuple[str, int] | None = None  # an id that is used twice, and where
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        if name == "s":
+            self.seen += 1
+            self.begin(attributes, line)
+            self.inside = True
+        elif not self.inside:
+            return
+        elif name == "edge":
+            self.edges.append((self.current, attributes.get("idref", ""), attributes.get("label", NONE), line))
+        elif name == "t":
+            self.enter(attributes, line)
+            token = Token(
+                attributes.get("word", ""),
+                attributes.get("pos") or NONE,
+                attributes.get("lemma") or NONE,
+                attributes.get("morph") or NONE,
+            )
+            self.words[self.current] = (token, line)
+        elif name == "nt":
+            self.enter(attributes, line)
+            self.phrases[self.current] = (attributes.get("cat") or NONE, line)
+        elif name == "secedge":
+            self.extra.append((attributes.get("idref", ""), self.current, attributes.get("label", NONE), line))
+        elif name == "graph":
+            self.root = attributes.get("root", "")
+
+    def enter(self, attributes: dict[str, str], line: int) -> None:
+        """Begin a terminal or nonterminal, to which the edges that follow belong."""
+        self.current = attributes.get("id", "")
+        if not self.twice and (self.current in self.words or self.current in self.phrases):
+            self.twice = (self.current, line)
+
+    def text(self, data: str) -> None:
+        pass
+
+    def end(self, name: str) -> None:
+        if name == "s" and self.inside:
+            self.inside = False
+            try:
+                self.ready.append(self.tree())
+            except _Broken as error:
+                self.ready.append(self.source.error(error.line, f"sentence {self.id}: {error}"))
+
+    def tree(self) -> Tree:
+        if not self.words:
+            raise _Broken(self.line, "there are no words")
+        if self.twice:
+            raise _Broken(self.twice[1], f"the id {self.twice[0]!r} is used twice")
+        for token, line in self.words.values():
+            if not token.form:
+                raise _Broken(line, "a terminal has no word")
+        virtual = self.root if self.phrases.get(self.root, ("",))[0] == VIRTUAL_ROOT else ""
+        names = [identity for identity in self.phrases if identity != virtual]
+        index = {identity: k for k, identity in enumerate(names)}
+        if virtual:
+            index[virtual] = -1
+        parent: dict[str, tuple[int, str]] = {}
+        for up, down, label, line in self.edges:
+            if up not in index:
+                raise _Broken(line, f"an edge starts at {up!r}, which is not a nonterminal")
+            if down not in self.words and down not in index:
+                raise _Broken(line, f"an edge leads to {down!r}, which is not there")
+            if down == virtual:
+                raise _Broken(line, f"the virtual root {down!r} has a parent")
+            if down in parent and NONE not in (label, parent[down][1]):
+                raise _Broken(line, f"{down!r} has two parents")
+            if down not in parent or label != NONE:
+                parent[down] = (index[up], label)
+        tokens, token_parents = [], []
+        for identity, (token, _) in self.words.items():
+            up_index, label = parent.get(identity, (-1, NONE))
+            token_parents.append(up_index)
+            tokens.append(token if label == NONE else token._replace(function=label))
+        nodes = []
+        for identity in names:
+            up_index, label = parent.get(identity, (-1, NONE))
+            nodes.append((self.phrases[identity][0], label, up_index))
+        try:
+            return Tree.from_parents(
+                tokens, token_parents, nodes, id=self.id, secondary=list(self.secondary(index)) if self.extra else ()
+            )
+        except TreeError as error:
+            line = self.line if error.node is None else self.phrases[names[error.node]][1]
+            raise _Broken(line, str(error)) from None
+
+    def secondary(self, index: dict[str, int]) -> Iterator[SecondaryEdge]:
+        n = len(self.words)
+        position = {identity: k for k, identity in enumerate(self.words)}
+        for up, down, label, line in self.extra:
+            if up not in index or (down not in position and down not in index):
+                raise _Broken(line, f"a secondary edge leads to {up!r}, which is not a nonterminal")
+            child = position[down] if down in position else n + 1 + index[down]
+            yield SecondaryEdge(label, child, n + 1 + index[up])
+
+
+def write_tigerxml(trees: Iterable[Tree]) -> Iterator[str]:
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n<corpus id="discotree">\n<body>\n'
+    for number, tree in enumerate(trees, 1):
+        text = _sentence(add_root(tree), tree.id or str(number))
+        check(tree, "tigerxml", "word", tree.words, NOT_XML)
+        check(tree, "tigerxml", "text", [text], NOT_XML)
+        yield text
+    yield "</body>\n</corpus>\n"
+
+
+def _sentence(tree: Tree, identity: str) -> str:
+    n = len(tree)
+    token_parents, nodes = tree.parents()
+    prefix = re.sub(r"[^\w.-]", "_", f"s{identity}" if identity[:1].isdigit() else identity)
+    first = max(FIRST_NODE, n + 1)
+    names = [f"{prefix}_{first + k}" for k in range(len(nodes))] + [f"{prefix}_{VIRTUAL_ROOT}"]
+
+    def name(address: int) -> str:
+        return f"{prefix}_{address + 1}" if address < n else names[address - n - 1]
+
+    edges: list[list[tuple[str, int]]] = [[] for _ in names]  # the last one, [-1], is the root's
+    for position, parent in enumerate(token_parents):
+        edges[parent].append((tree.tokens[position].function, position))
+    for k, (_, function, parent) in enumerate(nodes):
+        edges[parent].append((function, n + 1 + k))
+    extra: dict[int, str] = {}
+    for label, child, parent in tree.secondary:
+        extra[child] = extra.get(child, "") + f"<secedge label={quoted(label)} idref={quoted(name(parent))}/>"
+    lines = [f"<s id={quoted(identity)}>", f"<graph root={quoted(names[-1])}>", "<terminals>"]
+    for position, token in enumerate(tree.tokens):
+        attributes = (
+            f"id={quoted(name(position))} word={quoted(token.form)} lemma={quoted(token.lemma)} "
+            f"pos={quoted(token.tag)} morph={quoted(token.morph)}"
+        )
+        more = extra.get(position)
+        lines.append(f"<t {attributes}>{more}</t>" if more else f"<t {attributes}/>")
+    lines += ["</terminals>", "<nonterminals>"]
+    for k in [*range(len(nodes)), -1]:
+        category = nodes[k][0] if k >= 0 else VIRTUAL_ROOT
+        lines.append(f"<nt id={quoted(names[k])} cat={quoted(category)}>")
+        lines += [f"<edge label={quoted(label)} idref={quoted(name(child))}/>" for label, child in edges[k]]
+        lines.append(f"{extra.get(n + 1 + k, '')}</nt>")
+    lines += ["</nonterminals>", "</graph>", "</s>\n"]
+    return "\n".join(lines)

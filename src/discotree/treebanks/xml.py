@@ -1,0 +1,84 @@
+"""Reading XML as a stream, safely: expat feeds a handler, entities are refused, errors have a line."""
+
+import re
+from collections.abc import Iterator
+from typing import Protocol
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
+
+from discotree.errors import TreebankError
+from discotree.treebanks.source import Source
+from discotree.trees.tree import Tree
+
+CHUNK = 1 << 16
+LONGEST_NAME = 64  # of an entity: what may be cut at the end of a chunk
+_UNKNOWN_ENTITY = re.compile(rb"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[\da-fA-F]+);)[\w:][\w:.-]*;")
+_MARKUP = re.compile(r"""[&<>"'\n\r\t]""")
+_LINE_ENDS = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}  # as they are, a parser would make spaces of them
+
+
+def quoted(text: str) -> str:
+    """A text as an attribute's value."""
+    return quoteattr(text, _LINE_ENDS) if _MARKUP.search(text) else f'"{text}"'
+
+
+class Handler(Protocol):
+    """What a format does with the elements. Finished trees and broken ones wait in ``ready``."""
+
+    ready: list[Tree | TreebankError]
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None: ...
+    def end(self, name: str) -> None: ...
+    def text(self, data: str) -> None: ...
+
+
+def stream(source: Source, handler: Handler) -> Iterator[Tree]:
+    parser = expat.ParserCreate(source.encoding)
+    parser.buffer_text = True
+    parser.StartElementHandler = lambda name, attributes: handler.start(name, attributes, parser.CurrentLineNumber)
+    parser.EndElementHandler = handler.end
+    parser.CharacterDataHandler = handler.text
+
+    def refuse(*_: object) -> None:
+        # Entities can grow without bounds or name other files, and no treebank needs them.
+        raise source.error(parser.CurrentLineNumber, "the file declares XML entities, which are not allowed")
+
+    has_dtd = False
+
+    def note_dtd(_name: str, system: str | None, *_: object) -> None:
+        nonlocal has_dtd
+        has_dtd = system is not None
+
+    parser.EntityDeclHandler = refuse
+    parser.StartDoctypeDeclHandler = note_dtd
+    tail = b""
+    empty = True
+    chunk = b" "
+    while chunk:
+        chunk = source.stream.read(CHUNK)
+        empty = empty and not chunk.strip()
+        if empty:
+            continue  # an empty file has no trees, and no error either
+        failure = None
+        try:
+            parser.Parse(chunk, not chunk)
+        except TreebankError as error:
+            failure = error
+        except expat.ExpatError as error:
+            failure = source.error(error.lineno, f"not well-formed XML: {expat.ErrorString(error.code)}")
+        except (LookupError, ValueError) as error:  # what Python says of an encoding that it cannot use
+            failure = source.error(parser.CurrentLineNumber, f"not readable as XML: {error}")
+        if has_dtd and _UNKNOWN_ENTITY.search(tail + chunk):
+            # With a DTD elsewhere, which we do not fetch, expat would drop these without a word.
+            handler.ready.clear()
+            failure = source.error(parser.CurrentLineNumber, "the file uses XML entities that it does not declare")
+        tail = chunk[-LONGEST_NAME:]
+        for item in handler.ready:
+            if isinstance(item, Tree):
+                yield item
+            else:
+                source.on_error(item)
+        handler.ready.clear()
+        if failure is not None:
+            source.on_error(failure)
+            return

@@ -1,0 +1,223 @@
+"""Tree: a sentence with its constituents, immutable, hashable and checked when it is made.
+
+Drawing and encoding a tree are the business of the floors above; ``draw`` and ``dependencies`` only reach up for them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from discotree.errors import TreeError
+from discotree.trees.node import NONE, Node, Token, lowest_bit
+
+if TYPE_CHECKING:
+    from discotree.encoding.dependencies import Dependencies
+    from discotree.encoding.head_rules import HeadRules
+
+__all__ = ["NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree", "rounded"]
+
+DIGITS = 6  # of a probability that is shown
+ROOT = "ROOT"
+"""The label that every reader gives to the virtual root on top of a sentence."""
+
+ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})  # what treebanks and parsers call it
+
+
+class SecondaryEdge(NamedTuple):
+    """An edge beside the tree: ``child`` also plays the role ``label`` in ``parent``.
+
+    Both ends are addresses: a token's address is its position, that of the k-th node in the order of
+    ``Tree.nodes`` is ``len(tree) + k``.
+    """
+
+    label: str
+    child: int
+    parent: int
+
+
+class Constituent(NamedTuple):
+    """A node by itself: what it is, where its words are, and how sure a parser is of it (None: nobody said)."""
+
+    label: str
+    function: str
+    positions: tuple[int, ...]
+    confidence: float | None = None
+
+
+def rounded(probability: float | None) -> float | None:
+    """A probability with as many digits as mean something."""
+    return None if probability is None else float(f"{probability:.{DIGITS}g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A sentence and its constituents. The root covers every token exactly once, or there is no Tree.
+
+    Secondary edges, the comment and confidences travel along but do not count when trees are compared.
+    """
+
+    tokens: tuple[Token, ...]
+    root: Node
+    id: str = ""
+    secondary: tuple[SecondaryEdge, ...] = field(default=(), compare=False)
+    comment: str = field(default="", compare=False)
+    confidence: float | None = field(default=None, compare=False)  # how sure a parser is of the whole tree
+    confidences: tuple[float, ...] = field(default=(), compare=False)  # and of each node, in the order of nodes()
+
+    def __post_init__(self) -> None:
+        if self.tokens.__class__ is not tuple:
+            object.__setattr__(self, "tokens", tuple(self.tokens))
+        if self.root.__class__ is not Node:
+            raise TreeError(f"the root must be a Node, not {self.root!r}")
+        wanted = (1 << len(self.tokens)) - 1
+        if self.root.mask != wanted:
+            if beyond := self.root.mask & ~wanted:
+                raise TreeError(f"the root covers token {lowest_bit(beyond)}, but there are {len(self.tokens)}")
+            missing = lowest_bit(wanted & ~self.root.mask)
+            raise TreeError(f"the root does not cover token {missing} ({self.tokens[missing].form!r})")
+        if self.secondary:
+            end = len(self.tokens) + sum(1 for _ in self.root.nodes())
+            for edge in self.secondary:
+                if not (0 <= edge.child < end and len(self.tokens) <= edge.parent < end):
+                    raise TreeError(f"{edge} leads outside the tree")
+
+    @classmethod
+    def from_parents(
+        cls,
+        tokens: Sequence[Token],
+        token_parents: Sequence[int],
+        nodes: Sequence[tuple[str, str, int]],
+        *,
+        root: tuple[str, str] = (ROOT, NONE),
+        id: str = "",
+        secondary: Iterable[SecondaryEdge] = (),
+        comment: str = "",
+    ) -> "Tree":
+        """Build a tree from parent pointers, in which form most treebanks keep it.
+
+        ``nodes`` holds (label, function, parent) for every node but the root; a parent is an index into
+        ``nodes``, or -1 for the root. Secondary edges count the root as node 0, then ``nodes`` in the
+        order given; they come out with addresses in the order of ``Tree.nodes``.
+        """
+        parents = [*token_parents, *[node[2] for node in nodes]]
+        if parents and (min(parents) < -1 or max(parents) >= len(nodes)):
+            raise TreeError(f"a parent is not among -1..{len(nodes) - 1}")
+        below: list[list[Node | int]] = [[] for _ in range(len(nodes) + 1)]  # the last one, [-1], is the root's
+        for position, parent in enumerate(token_parents):
+            below[parent].append(position)
+        inner: list[list[int]] = [[] for _ in below]  # the same for nodes, by index
+        for index, (_, _, parent) in enumerate(nodes):
+            inner[parent].append(index)
+        order = list(inner[-1])
+        for index in order:  # grows while we walk it: parents come before their children
+            if inner[index]:
+                order += inner[index]
+        if len(order) < len(nodes):
+            lost = min(set(range(len(nodes))).difference(order))
+            raise TreeError(f"node {nodes[lost][0]!r} is part of a cycle", lost)
+        built: list[Node] = [None] * len(nodes)  # type: ignore[list-item]
+        for index in reversed(order):
+            label, function, parent = nodes[index]
+            try:
+                built[index] = node = Node(label, below[index], function)
+            except TreeError as error:
+                raise TreeError(str(error), index) from None
+            below[parent].append(node)
+        top = Node(root[0], below[-1], root[1])
+        if secondary:
+            secondary = _readdress(secondary, len(tokens), [top, *built], top)
+        return cls(tuple(tokens), top, id, tuple(secondary), comment)
+
+    def parents(self) -> tuple[list[int], list[tuple[str, str, int]]]:
+        """The inverse of ``from_parents``: a parent for every token, and the nodes below the root."""
+        token_parents = [-1] * len(self.tokens)
+        nodes: list[tuple[str, str, int]] = []
+        stack: list[tuple[Node, int]] = [(self.root, -1)]
+        while stack:
+            node, parent = stack.pop()
+            index = -1
+            if node is not self.root:
+                index = len(nodes)
+                nodes.append((node.label, node.function, parent))
+            for child in reversed(node.children):
+                if isinstance(child, int):
+                    token_parents[child] = index
+                else:
+                    stack.append((child, index))
+        return token_parents, nodes
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes, the root first: parents before children, children from left to right."""
+        return self.root.nodes()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The forms of all tokens."""
+        return tuple(token.form for token in self.tokens)
+
+    @property
+    def gap_degree(self) -> int:
+        """The largest number of gaps that any node has."""
+        return self.block_degree - 1
+
+    @property
+    def block_degree(self) -> int:
+        """The largest block degree of any node."""
+        return max(node.block_degree for node in self.nodes())
+
+    @property
+    def is_discontinuous(self) -> bool:
+        """Whether any node has a gap."""
+        return any(node.is_discontinuous for node in self.nodes())
+
+    def constituents(self) -> list[Constituent]:
+        """All nodes as plain rows, in the order of ``nodes()``; without confidences that were meant for other nodes."""
+        nodes = list(self.nodes())
+        sure = self.confidences if len(self.confidences) == len(nodes) else [None] * len(nodes)
+        return [
+            Constituent(node.label, node.function, node.positions, confidence)
+            for node, confidence in zip(nodes, sure, strict=True)
+        ]
+
+    def dependencies(self, heads: "HeadRules | str | None" = None) -> "Dependencies":
+        """The tree as augmented dependencies.
+
+        ``heads`` are head rules or their name; without any, children that are marked as heads (HD) are heads.
+        """
+        from discotree.encoding.dependencies import to_dependencies
+        from discotree.encoding.head_rules import HeadRules
+
+        if heads is None:
+            heads = HeadRules({}, marked_first=True)
+        return to_dependencies(self, HeadRules.load(heads) if isinstance(heads, str) else heads)
+
+    def draw(
+        self, *, ascii: bool = False, color: bool = False, width: int | None = None, functions: bool = False
+    ) -> str:
+        """The tree in letters and lines; ``draw_text`` says what the options do."""
+        from discotree.drawing.text import draw_text
+
+        return draw_text(self, ascii=ascii, color=color, width=width, functions=functions)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        from discotree.drawing.svg import draw_svg
+
+        return draw_svg(self)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def _readdress(
+    edges: Iterable[SecondaryEdge], n_tokens: int, given: Sequence[Node], root: Node
+) -> Iterator[SecondaryEdge]:
+    """Turn addresses that count ``given`` into addresses in the order of ``Tree.nodes``."""
+    address = {id(node): n_tokens + k for k, node in enumerate(root.nodes())}
+
+    def new(old: int) -> int:
+        if not 0 <= old < n_tokens + len(given):
+            raise TreeError(f"a secondary edge leads to {old}, outside the tree")
+        return old if old < n_tokens else address[id(given[old - n_tokens])]
+
+    return (SecondaryEdge(label, new(child), new(parent)) for label, child, parent in edges)

@@ -1,0 +1,213 @@
+"""The command line as a person uses it: real processes, exit codes, nothing half-written, no tracebacks."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import discotree as dt
+
+FIGURE1 = Path(__file__).parents[1] / "data" / "figure1.export"
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            [sys.executable, "-m", "discotree", *arguments], cwd=tmp_path, capture_output=True, text=True, input=stdin
+        )
+        assert "Traceback" not in done.stderr
+        return done
+
+    return run
+
+
+def test_convert_guesses_both_formats_and_compression(run: Run, tmp_path: Path) -> None:
+    done = run("convert", str(FIGURE1), "out.tiger.xml.gz")
+    assert done.returncode == 0, done.stderr
+    assert "1 trees written" in done.stderr
+    assert list(dt.read(tmp_path / "out.tiger.xml.gz")) == list(dt.read(FIGURE1))
+
+
+def test_convert_reads_standard_input_and_writes_standard_output(run: Run) -> None:
+    done = run("convert", "-", "-", "--to", "discbracket", stdin=FIGURE1.read_text("utf-8"))
+    assert done.stdout.startswith("(ROOT (S (NP (PPER 0=Es)")
+    assert done.returncode == 0
+
+
+def test_convert_applies_transforms(run: Run) -> None:
+    done = run("convert", str(FIGURE1), "-", "--to", "discbracket", "--punctuation", "remove", "--functions", "join")
+    assert done.stdout == "(ROOT (S (NP-SB (PPER 0=Es) (NP-RE (PIS 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)))\n"
+
+
+def test_figure_1_of_the_paper_from_its_file(run: Run) -> None:
+    done = run("convert", str(FIGURE1), "-", "--to", "conllu", "--heads", "negra", "--root-label", "VROOT")
+    rows = [line.split("\t") for line in done.stdout.splitlines() if line[:1].isdigit()]
+    assert [(row[1], row[6], row[7]) for row in rows] == [
+        ("Es", "4", "NP#2"),
+        ("kam", "0", "ROOT"),
+        ("nichts", "4", "NP#1"),
+        ("Interessantes", "2", "S#1"),
+        (".", "2", "VROOT#2"),
+    ]
+
+
+def test_convert_selects_the_sentences_of_a_split(run: Run, tmp_path: Path) -> None:
+    trees = [dt.Tree((dt.Token("a"),), dt.Node("ROOT", [0]), id=f"s{k}") for k in range(4)]
+    dt.write(trees, tmp_path / "all.export")
+    (tmp_path / "splits.tsv").write_text("line\tid\tsplit\n1\ts0\ttrain\n2\ts1\tdev\n3\ts2\ttrain\n4\ts3\ttest\n")
+    assert run("convert", "all.export", "out.export", "--ids", "splits.tsv", "--split", "train").returncode == 0
+    assert [tree.id for tree in dt.read(tmp_path / "out.export")] == ["s0", "s2"]
+    (tmp_path / "ids.txt").write_text("s3\n")
+    assert run("convert", "all.export", "out.export", "--ids", "ids.txt").returncode == 0
+    assert [tree.id for tree in dt.read(tmp_path / "out.export")] == ["s3"]
+
+
+def test_ids_that_are_missing_are_an_error_and_leave_no_output(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("1\nnowhere\n")
+    done = run("convert", str(FIGURE1), "out.export", "--ids", "ids.txt")
+    assert done.returncode == 1
+    assert "nowhere" in done.stderr
+    assert os.listdir(tmp_path) == ["ids.txt"]
+
+
+def test_broken_input_is_one_line_with_an_address(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.dbr").write_text("(ROOT (NN 0=a))\n(ROOT (NN 0=a)\n(ROOT (NN 0=b))\n")
+    done = run("convert", "bad.dbr", "out.export")
+    assert done.returncode == 1
+    assert done.stderr == "discotree: bad.dbr:2: 1 brackets are not closed\n"
+    assert os.listdir(tmp_path) == ["bad.dbr"]
+
+
+def test_skip_broken_goes_on_and_counts(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "bad.dbr").write_text("(ROOT (NN 0=a))\n(ROOT (NN 0=a)\n(ROOT (NN 0=b))\n")
+    done = run("convert", "bad.dbr", "out.dbr", "--skip-broken")
+    assert done.returncode == 0
+    assert "1 broken trees skipped" in done.stderr
+    assert [tree.words for tree in dt.read(tmp_path / "out.dbr")] == [("a",), ("b",)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["convert", "x.export"],
+        ["convert", str(FIGURE1), "-"],
+        ["convert", str(FIGURE1), "y.dbr", "--punctuation", "eat"],
+        ["convert", str(FIGURE1), "y.dbr", "--split", "train"],
+        ["convert", str(FIGURE1), "y.dbr", "--encoding", "klingon"],
+        ["convert", str(FIGURE1), "y.dbr", "--to", "klingon"],
+        ["evaluate", "-", "-"],
+        ["evaluate", "-", "x.dbr", "--against", "y.dbr"],
+        ["dance"],
+    ],
+)
+def test_wrong_commands_exit_with_2(run: Run, arguments: list[str]) -> None:
+    assert run(*arguments).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["convert", "missing.export", "y.dbr"], "missing.export: cannot be read: No such file"),
+        (["convert", str(FIGURE1), "y.xyz"], "write in what format?"),
+        (["convert", str(FIGURE1), "nowhere/y.dbr"], "cannot be written: No such file"),
+        (["convert", str(FIGURE1), "y.conllu", "--heads", "nobody"], "nobody: neither one of"),
+        (["stats", str(FIGURE1), "--plot", "nowhere/y.svg"], "nowhere/y.svg: cannot be written: No such file"),
+        (["stats", "."], "holds no treebank file"),
+    ],
+)
+def test_what_cannot_be_done_exits_with_1_and_says_why(run: Run, arguments: list[str], message: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert message in done.stderr.replace("\n", " ")
+
+
+def test_stats_as_json_and_as_a_plot(run: Run, tmp_path: Path) -> None:
+    done = run("stats", str(FIGURE1), "--json", "--plot", "plot.svg")
+    figures = json.loads(done.stdout)[str(FIGURE1)]
+    assert figures["trees"] == 1
+    assert figures["tokens"] == 5
+    assert figures["discontinuous_trees_percent"] == 100
+    assert figures["gap_degrees"] == {"0": 2, "1": 1}
+    assert (tmp_path / "plot.svg").read_text("utf-8").startswith("<svg")
+
+
+def test_stats_prints_a_table_with_a_total(run: Run) -> None:
+    done = run("stats", str(FIGURE1), str(FIGURE1.with_name("figure1.export")))
+    assert done.returncode == 0
+    assert "100.0 / 100.0" in done.stdout
+
+
+def test_a_reader_that_goes_away_is_no_catastrophe(tmp_path: Path) -> None:
+    trees = [dt.Tree((dt.Token("word"),), dt.Node("ROOT", [0]))] * 20_000
+    dt.write(trees, tmp_path / "many.dbr")
+    done = subprocess.run(
+        f"{sys.executable} -m discotree convert many.dbr - --to export | head -1",
+        shell=True,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "#FORMAT 4\n"
+    assert done.stderr == ""
+
+
+# evaluate
+
+GOLD = "(ROOT (S (NP (NN 0=a) (NN 2=b)) (VV 1=c)))\n(ROOT (S (NN 0=a) (VV 1=b)))\n"
+PREDICTED = "(ROOT (S (PP (NN 0=a) (NN 2=b)) (VV 1=c)))\n(ROOT (S (NN 0=a) (VV 1=b)))\n"
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    (tmp_path / "gold.dbr").write_text(GOLD)
+    (tmp_path / "predicted.dbr").write_text(PREDICTED)
+    return "gold.dbr", "predicted.dbr"
+
+
+def test_evaluate_prints_a_table(run: Run, pair: tuple[str, str]) -> None:
+    done = run("evaluate", *pair, "--by", "label")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["F1", "66.67", "–"] in rows
+    assert ["S", "2", "2", "2", "100.00", "100.00", "100.00"] in rows
+
+
+def test_evaluate_as_json(run: Run, pair: tuple[str, str]) -> None:
+    result = json.loads(run("evaluate", *pair, "--json", "--by", "label, gap,confusions,worst").stdout)
+    assert result["confusions"] == [{"gold": "NP", "predicted": "PP", "times": 1}]
+    assert result["worst"][0]["missing"] == ["NP: a … b"]
+    assert (result["sentences"], result["gold"], result["predicted"], result["matched"]) == (2, 3, 3, 2)
+    assert result["f1"] == pytest.approx(200 / 3)
+    assert result["label"]["S"]["f1"] == 100
+    assert result["gap"]["1"] == {"gold": 1, "predicted": 1, "matched": 0, "precision": 0, "recall": 0, "f1": None}
+    disc = json.loads(run("evaluate", *pair, "--json", "--disc-only").stdout)
+    assert (disc["sentences"], disc["gold"], disc["f1"]) == (1, 1, None)
+    assert json.loads(run("evaluate", *pair, "--json", "--unlabelled").stdout)["f1"] == 100
+
+
+def test_evaluate_compares_two_systems_and_writes_a_report(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    done = run("evaluate", *pair, "--against", "gold.dbr", "--html", "report.html", "--samples", "50")
+    assert "66.67 → 100.00, +33.33" in done.stdout
+    assert "Is the difference luck?" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_evaluate_refuses_files_that_do_not_match(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "other.dbr").write_text(GOLD.replace("0=a", "0=x"))
+    done = run("evaluate", pair[0], "other.dbr")
+    assert done.returncode == 1
+    assert done.stderr.startswith("discotree: other.dbr against gold.dbr: sentence 1: word 1 is 'a'")
+    (tmp_path / "other.dbr").write_text(GOLD.splitlines()[0])
+    assert run("evaluate", pair[0], "other.dbr").returncode == 1
+    assert run("evaluate", pair[0], "other.dbr", "--missing-as-empty").returncode == 0
+
+
+def test_evaluate_knows_its_tables_and_parameters(run: Run, pair: tuple[str, str]) -> None:
+    assert run("evaluate", *pair, "--by", "colour").returncode == 2
+    assert run("evaluate", *pair, "--params", "nowhere.prm").returncode == 1
+    assert json.loads(run("evaluate", *pair, "--params", "all", "--json").stdout)["gold"] == 5

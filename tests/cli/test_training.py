@@ -1,0 +1,264 @@
+"""train and tag from the command line: what is seen, what is written, how it ends."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from support.networks import TREES
+from support.tiny import TINY, set_all, small_recipe
+from typer.testing import CliRunner, Result
+
+from discotree.cli import app, training
+from discotree.config import Training
+from discotree.errors import DiscotreeError, ModelError, TreebankError
+from discotree.models import finding as bundled
+from discotree.parsing.parser import Parser
+from discotree.training.data import read_tags
+
+QUICK = [*set_all(TINY), "--no-tensorboard"]
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command beside a small recipe, in this process: torch takes its time to start."""
+    small_recipe(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DISCOTREE_DATA", raising=False)
+
+    def run(*arguments: str) -> Result:
+        lines = io.StringIO()
+        monkeypatch.setattr(training, "err", Console(file=lines, width=200))
+        result = CliRunner().invoke(app, arguments)
+        result.said = lines.getvalue()  # type: ignore[attr-defined]
+        return result
+
+    return run
+
+
+def done(result: Any) -> Any:
+    if result.exception:
+        raise result.exception
+    return result
+
+
+def process(folder: Path, *arguments: str, code: str = "", **env: str) -> "subprocess.Popen[str]":
+    """The command as a process of its own; its lines come through a pipe."""
+    start = ["-c", code] if code else ["-m", "discotree"]
+    return subprocess.Popen(
+        [sys.executable, *start, *arguments],
+        cwd=folder,
+        env={**os.environ, **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+# train
+
+
+def test_train_ends_with_a_table_and_a_model(run: Run, tmp_path: Path) -> None:
+    result = done(
+        run("train", "small.toml", *QUICK, "--set", "training.epochs=2", "--preset", "paper", "--scenario", "gold-pos")
+    )
+    head, dev, test, _, model = result.stdout.splitlines()
+    assert head.split() == ["F1", "disc.", "F1", "exact", "match", "LAS"]
+    assert (dev.split()[0], test.split()[0]) == ("dev", "test")
+    assert model == "model: runs/small-paper-gold-pos/model"
+    results = json.loads((tmp_path / "runs/small-paper-gold-pos/results.json").read_text("utf-8"))
+    assert dev.split()[-1] == f"{results['scores']['dev']['attachment']['las']:.2f}"
+    assert (results["config"]["data"]["tags"], results["config"]["data"]["unaries"]) == ("gold", "drop")
+    assert Parser.load(tmp_path / "runs/small-paper-gold-pos/model").has_tags
+    lines = result.said.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
+    assert all("loss " in line and "dev LAS " in line for line in lines)
+
+
+def test_train_with_several_seeds_and_all_ways_of_decoding(run: Run, tmp_path: Path) -> None:
+    result = done(
+        run("train", "small.toml", *QUICK, "--out", "here", "--seeds", "2", "--compare", "--set", "training.seed=5")
+    )
+    assert [line.split("  ")[:2] for line in result.said.splitlines()] == [
+        ["seed 5", "epoch 1/1"],
+        ["seed 6", "epoch 1/1"],
+    ]
+    assert " ± " in result.stdout.splitlines()[1]
+    ways = [line.split("  ")[1].strip() for line in result.stdout.splitlines() if line.startswith("dev")][1:]
+    assert ways == [f"{way}{more}" for more in ("", ", consistent") for way in ("greedy", "beam", "exact")]
+    assert result.stdout.splitlines()[-1] == "model: here/seed-5/model, here/seed-6/model"
+    assert set(json.loads((tmp_path / "here/results.json").read_text("utf-8"))["seeds"]) == {"seed-5", "seed-6"}
+
+
+def test_train_says_how_many_broken_trees_it_left_out(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "small.export"
+    path.write_text(path.read_text("utf-8").replace("\t500\n", "\t999\n", 1), "utf-8")
+    recipe = tmp_path / "small.toml"
+    with pytest.raises(TreebankError, match=r"small\.export:"):
+        done(run("train", "small.toml", *QUICK))
+    recipe.write_text(recipe.read_text("utf-8").replace('" }', '", skip_broken = true }'), "utf-8")
+    assert "1 broken trees were left out" in done(run("train", "small.toml", *QUICK)).stdout
+
+
+def test_train_writes_scalars_for_tensorboard(run: Run, tmp_path: Path) -> None:
+    done(run("train", "small.toml", *set_all(TINY), "--out", "one"))
+    (events,) = (tmp_path / "one/tensorboard").iterdir()
+    content = events.read_bytes()
+    assert all(name in content for name in (b"loss/head", b"dev/las", b"learning_rate"))
+    done(run("train", "small.toml", *set_all(TINY), "--out", "two", "--seeds", "2"))
+    assert [path.parent.name for path in sorted((tmp_path / "two").rglob("tensorboard"))] == ["seed-1", "seed-2"]
+
+
+def test_a_missing_tensorboard_is_said_once(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    said = done(run("train", "small.toml", *set_all(TINY), "--set", "training.epochs=3")).said
+    assert said.count("no TensorBoard here: pip install discotree[train]") == 1
+    assert not (tmp_path / "runs/small/tensorboard").exists()
+
+
+def test_of_several_processes_only_the_first_one_talks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    result = done(run("train", "small.toml", *set_all(TINY), "--out", "quiet"))
+    assert (result.stdout, result.said) == ("", "")
+    assert not Path("quiet/tensorboard").exists()
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_says_how_to_go_on_and_does(run: Run, tmp_path: Path) -> None:
+    command = ["train", "small.toml", *QUICK, "--set", "training.epochs=20"]
+    first = process(tmp_path, *command, OMP_NUM_THREADS="1")
+    assert first.stderr is not None
+    line = first.stderr.readline()
+    assert line.startswith("epoch 1/20  loss ")
+    first.send_signal(signal.SIGINT)
+    _, said = first.communicate(timeout=60)
+    *lines, last = [line, *said.splitlines()]
+    assert last == "discotree: interrupted; the same command goes on after the last complete epoch"
+    assert first.returncode == training.INTERRUPTED
+    result = done(run(*command))
+    before, after = (
+        [int(line.split()[1].partition("/")[0]) for line in some] for some in (lines, result.said.splitlines())
+    )
+    assert after == list(range(after[0], 21))
+    assert after[0] - before[-1] in (0, 1)  # an epoch is complete when its checkpoint is written
+    assert "model: runs/small/model" in result.stdout
+
+
+def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(training, "err", Console(file=screen, force_terminal=True, width=120))
+    with training.Watch(Training(epochs=2), "dev/las", "LAS") as watch:
+        for epoch in (1, 2):
+            watch("step", {"epoch": epoch, "step": 3 * epoch - 2, "steps": 3, "seed": 4})
+            watch.bar.refresh()
+            watch("epoch", {"epoch": epoch, "loss": 1.25, "dev/las": 50.0, "seconds": 0.1, "seed": 4})
+    shown = screen.getvalue()
+    for text in ("reading the treebank", "seed 4  epoch 1/2", "epoch 2/2", "1/3", "loss 1.250  dev LAS 50.00"):
+        assert text in shown
+
+
+def test_an_interruption_that_loses_everything_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = io.StringIO()
+    monkeypatch.setattr(training, "err", Console(file=lines, width=200))
+    with pytest.raises(training.typer.Exit), training.Watch(Training(checkpoint_epochs=0), "dev/las", "LAS"):
+        raise KeyboardInterrupt
+    assert lines.getvalue() == "discotree: interrupted; nothing was kept (training.checkpoint_epochs)\n"
+
+
+# What is wrong with the command, and what with the rest
+
+
+@pytest.mark.parametrize("option", [("--scenario", "colour"), ("--preset", "colour"), ("--seeds", "-1")])
+def test_a_wrong_option_is_a_wrong_command(run: Run, option: tuple[str, str]) -> None:
+    assert run("train", "small.toml", *option).exit_code == 2
+
+
+def test_a_wrong_recipe_or_setting_is_an_error_without_a_traceback(run: Run) -> None:
+    with pytest.raises(ModelError, match="nowhere: neither one of the recipes alpino, "):
+        done(run("train", "nowhere"))
+    with pytest.raises(ModelError, match="there is no setting 'colour'"):
+        done(run("train", "small.toml", "--set", "training.colour=red"))
+    with pytest.raises(TreebankError, match="where are the predicted tags"):
+        done(run("train", "small.toml", *QUICK, "--scenario", "predicted-pos"))
+
+
+BARE = """
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "numpy"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+from discotree.cli import main
+main()
+"""
+
+
+def test_without_torch_the_commands_say_what_to_install(tmp_path: Path) -> None:
+    started = [
+        process(tmp_path, *arguments, code=BARE)
+        for arguments in (("train", "negra"), ("tag", "negra", "-o", "tags.tsv"), ("train", "--help"))
+    ]
+    train, tag, help = ((*child.communicate(timeout=60), child.returncode) for child in started)
+    for _, said, code in (train, tag):
+        assert said.endswith("is missing: pip install 'discotree[parser]'\n")
+        assert code == 1
+    assert (help[1], help[2]) == ("", 0)
+
+
+def test_a_mistake_of_ours_is_not_blamed_on_the_installation() -> None:
+    with pytest.raises(ModuleNotFoundError), bundled.needed("parser"):
+        raise ModuleNotFoundError("No module named 'discotree.nowhere'", name="discotree.nowhere")
+    missing = r"torch is missing: pip install 'discotree\[parser\]'"
+    with pytest.raises(DiscotreeError, match=missing), bundled.needed("parser"):
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+
+# tag
+
+
+def test_tag_writes_tags_that_train_can_use(run: Run, tmp_path: Path) -> None:
+    result = done(run("tag", "small.toml", *set_all(TINY), "-o", "tags.tsv", "--folds", "3", "--epochs", "2"))
+    head, train, dev, test = result.stdout.splitlines()
+    assert head.split() == ["%", "right", "all", "known", "words", "unknown", "words"]
+    assert (train.split()[:2], dev.split()[0], test.split()[0]) == (["train", "(jackknifed)"], "dev", "test")
+    assert list(read_tags(tmp_path / "tags.tsv")) == [tree.id for tree in TREES]
+    lines = result.said.splitlines()
+    assert [line.split("  ")[:2] for line in lines[:3]] == [
+        ["model 1/4", "epoch 1/2"],
+        ["model 1/4", "epoch 2/2"],
+        ["model 2/4", "epoch 1/2"],
+    ]
+    hint = lines[-1].removeprefix("now: discotree ").split()
+    assert hint[0] == "train"
+    done(run(*hint, *QUICK))
+    results = json.loads((tmp_path / "runs/small-predicted-pos/results.json").read_text("utf-8"))
+    assert list(results["data"]["sha256"]) == ["small.export", "tags.tsv"]
+
+
+def test_tags_are_found_beside_the_treebanks_or_right_here(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done(run("tag", "small.toml", *set_all(TINY), "-o", "tags.tsv", "--folds", "2", "--epochs", "1"))
+    (tmp_path / "treebanks").mkdir()
+    os.rename("small.export", "treebanks/small.export")
+    monkeypatch.setenv("DISCOTREE_DATA", str(tmp_path / "treebanks"))
+    predicted = ["--scenario", "predicted-pos", "--set", "data.predicted_tags=tags.tsv"]
+    assert "model: " in done(run("train", "small.toml", *QUICK, *predicted, "--out", "here")).stdout
+    os.rename("tags.tsv", "treebanks/tags.tsv")
+    assert "model: " in done(run("train", "small.toml", *QUICK, *predicted, "--out", "there")).stdout
+
+
+def test_tag_needs_a_file_to_write_to(run: Run) -> None:
+    assert run("tag", "small.toml").exit_code == 2
+    assert run("tag", "small.toml", "-o", "tags.tsv", "--folds", "1").exit_code == 2

@@ -1,0 +1,143 @@
+"""TikZ pictures: what TeX reads, and, where a TeX is installed, that it compiles."""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.helpers import DEEP
+from support.strategies import HOLDS, random_tree, trees
+
+from discotree import Node, Token, Tree, read
+from discotree.drawing import draw_latex, layout
+from discotree.drawing.latex import latex_document, tex
+
+DATA = Path(__file__).parents[1] / "data"
+(FIGURE1,) = read(DATA / "figure1.export")
+GOLD = [*read(DATA / "drawings" / "trees.export")]
+ENGINES = ("pdflatex", "lualatex", "xelatex")
+some_trees = st.builds(
+    lambda seed, size: random_tree(random.Random(seed), size, odd=True), st.integers(0, 2**32), st.integers(1, 14)
+)
+
+
+def test_the_picture_looks_as_it_should():
+    path = DATA / "drawings" / "figure1.tex"
+    picture = draw_latex(FIGURE1)
+    if os.environ.get("DISCOTREE_REDRAW"):
+        path.write_text(picture, "utf-8")
+    assert picture == path.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("plain", "plain"),
+        ("50%", r"50\%"),
+        ("a_b^c~d", r"a\_b\textasciicircum{}c\textasciitilde{}d"),
+        (r"\{}", r"\textbackslash{}\{\}"),
+        ("$&#", r"\$\&\#"),
+        ("<|>", r"\textless{}\textbar{}\textgreater{}"),
+        ("``\"''", 2 * r"\textasciigrave{}" + r"\textquotedbl{}" + 2 * r"\textquotesingle{}"),
+        ("--", r"-\kern0pt{}-"),
+        ("---", r"-\kern0pt{}-\kern0pt{}-"),
+        (",,", r",\kern0pt{},"),
+        ("e\u0301", "é"),
+        ("שלום", r"\discotreertl{שלום}"),
+    ],
+)
+def test_texts_are_escaped(text, escaped):
+    assert tex(text) == escaped
+
+
+def balanced(source):
+    """Whether braces open and close; escaped ones do not count."""
+    depth = 0
+    for brace in re.findall(r"\\.|[{}]", source):
+        depth += (brace == "{") - (brace == "}")
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+@given(trees(HOLDS["conllu"]))
+def test_any_text_leaves_tex_in_one_piece(tree):
+    source = draw_latex(tree)
+    assert balanced(source)
+    body = source[source.index("bridge/.style") :].splitlines()[1:]
+    for line in body:
+        if not line.startswith("\\providecommand"):
+            assert not set("&#^~_%") & set(re.sub(r"\\.", "", line))
+    assert not {sign for sign in source if ord(sign) < 32} - {"\n"}
+
+
+@given(some_trees, st.booleans(), st.booleans())
+def test_every_word_label_and_edge_is_there_once(tree, functions, highlight):
+    source = draw_latex(tree, standalone=False, functions=functions, highlight=highlight)
+    assert source.startswith("\\begin{tikzpicture}")
+    assert re.findall(r"\\node\[word\] at \(\d+,-?\d+\) \{(\w+)\};", source) == list(tree.words)
+    nodes = [*tree.nodes()]
+    assert len(re.findall(r"\\node\[(?:phrase|gapped=hue\d)\]", source)) == len(nodes)
+    assert source.count("\\node[gapped=") == highlight * sum(node.is_discontinuous for node in nodes)
+    drawn = re.findall(r"\\draw\[(?!.*bridge).*?\] (.*);", source)
+    assert len(drawn) == len(nodes)
+    stems = [
+        stem
+        for strokes in drawn
+        for stem in re.findall(r"\((\d+),(-?\d+)\) -- \(\1,(-?\d+)\)", strokes)[1:]  # the first one leads to the label
+    ]
+    assert len(stems) == len(set(stems)) == len(layout(tree).edges)
+
+
+def test_many_trees_make_one_document():
+    source = latex_document(GOLD)
+    assert source.count("\\documentclass") == source.count("\\end{document}") == 1
+    assert source.count("\\begin{tikzpicture}") == len(GOLD)
+
+
+@pytest.mark.parametrize("shape", DEEP)
+def test_deep_trees(shape):
+    assert draw_latex(DEEP[shape](400)).count("\\node[phrase]") == 401
+
+
+def compiled(engine, source, folder):
+    """The log of an engine that has to be there."""
+    if not shutil.which(engine):
+        pytest.skip(f"{engine} is not installed")
+    (folder / "tree.tex").write_text(source, "utf-8")
+    done = subprocess.run(
+        [engine, "-interaction=nonstopmode", "-halt-on-error", "tree.tex"], cwd=folder, capture_output=True, timeout=300
+    )
+    log = done.stdout.decode(errors="replace")
+    assert done.returncode == 0, log[-2000:]
+    assert (folder / "tree.pdf").read_bytes().startswith(b"%PDF")
+    return log
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tex_compiles_every_tree_on_a_page_of_its_own(engine, tmp_path):
+    log = compiled(engine, latex_document([FIGURE1, *GOLD]), tmp_path)
+    assert f"({len(GOLD) + 1} pages" in log
+
+
+def test_tex_compiles_any_sign(tmp_path):
+    signs = [chr(code) for code in range(0x20, 0x250)] + [
+        "–",
+        "—",
+        "…",
+        "„",
+        "€",
+        "ж",
+        "ω",
+        "文",
+        "𝄞",
+        "\ud800",
+        "\x00",
+    ]
+    tokens = tuple([Token(f"a{sign}b", sign, function=sign) for sign in signs])
+    compiled("pdflatex", draw_latex(Tree(tokens, Node("ROOT", range(len(tokens))))), tmp_path)

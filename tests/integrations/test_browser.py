@@ -1,0 +1,394 @@
+"""The web page in a real browser: headless Chromium, driven by Playwright.
+
+Left out of the normal run: ``pytest -m browser``. With DISCOTREE_SCREENSHOTS=FOLDER pictures of the page go there.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from support.helpers import parsed
+from support.models import CARD, saved_model, with_card
+from support.networks import TREES
+from support.servers import serving
+
+import discotree as dt
+from discotree.integrations.web import Limits
+from discotree.integrations.web.guard import LOOPBACK
+from discotree.integrations.web.server import application
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")]
+
+TEXT = "Es kam nichts Interessantes."
+PHONE = {"width": 390, "height": 844}
+DARK, LIGHT = "rgb(14, 17, 20)", "rgb(244, 246, 248)"
+Page = Any
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    folder = tmp_path_factory.mktemp("models")
+    with_card(saved_model(folder / "de"), CARD | {"name": "de"})
+    saved_model(folder / "other")
+    names = [str(folder / name) for name in ("de", "other")]
+    with serving(application(names, "cpu", LOOPBACK, True, Limits())) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The page in a window of its own; nothing may go wrong on it, and it may ask nobody else."""
+    options = {"viewport": {"width": 1280, "height": 900}} | getattr(request, "param", {})
+    context = browser.new_context(base_url=str(server.base_url), **options)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.set_default_timeout(10_000)
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)
+    page.on(
+        "request", lambda sent: None if sent.url.startswith((str(server.base_url), "blob:")) else wrong.append(sent.url)
+    )
+    page.goto("/")
+    page.wait_for_selector("html[data-ready]")
+    yield page
+    if folder := os.environ.get("DISCOTREE_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{request.node.name}.png", full_page=True)
+    context.close()
+    assert wrong == []
+
+
+def says(page: Page, where: str, what: str) -> None:
+    """Wait for a text. The page's own policy forbids Playwright's other ways of waiting, as it should."""
+    playwright.expect(page.locator(where)).to_contain_text(what)
+
+
+def parse(page: Page, text: str = TEXT) -> None:
+    page.fill("#text", text)
+    page.click("text=Parse >> nth=-1")
+    says(page, "#parse-status", " in ")
+
+
+def best(server: httpx.Client, **asked: Any) -> dict[str, Any]:
+    return server.post("/api/parse", json={"text": TEXT} | asked).json()["trees"][0]  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    dt.write(TREES, folder / "gold.export")
+    dt.write(TREES, folder / "gold.export.gz")
+    flat = [dt.Tree(tree.tokens, dt.Node("ROOT", range(len(tree))), tree.id) for tree in TREES[:3]]
+    dt.write([*flat, *TREES[3:]], folder / "predicted.xml", "tigerxml")
+    (folder / "latin.export").write_bytes((folder / "gold.export").read_text("utf-8").encode("latin-1"))
+    (folder / "nonsense.txt").write_text("hello")
+    return folder
+
+
+# Parsing
+
+
+def test_a_sentence_is_parsed_and_a_constituent_described(page: Page, server: httpx.Client) -> None:
+    parse(page)
+    tree = best(server)
+    nodes = page.locator("#results .node")
+    assert nodes.count() == len(tree["constituents"])
+    assert page.locator("#results .word").count() == 5
+    for number, row in enumerate(tree["constituents"]):
+        nodes.nth(number).locator(".target").click()
+        details = page.locator("#parse .details")
+        assert details.locator("h3").inner_text() == row["label"]
+        said = details.inner_text()
+        assert f"{100 * row['confidence']:.1f} %" in said
+        assert ", ".join(str(position + 1) for position in row["positions"]) in said
+        assert page.locator("#results .word.chosen").count() == len(row["positions"])
+        assert nodes.nth(number).get_attribute("aria-pressed") == "true"
+        assert page.locator("#results .node[aria-pressed=true]").count() == 1
+    page.click("#parse .details button")
+    assert page.locator("#parse .details").is_hidden()
+    assert page.locator(".chosen").count() == 0
+
+
+def test_gaps_are_shown(page: Page, files: Path) -> None:
+    open_treebank(page, files / "gold.export")
+    page.click("#treebank-list button >> nth=0")
+    page.click("#treebank-tree .node[data-function=SB] .target")
+    said = page.locator("#treebank .details").inner_text().split("\n")
+    assert said[said.index("Words") + 1] == "Es … nichts Interessantes"
+    assert said[said.index("Gaps") + 1] == "kam"
+    assert said[said.index("Function") + 1] == "SB"
+
+
+def test_everything_works_without_a_mouse(page: Page, server: httpx.Client) -> None:
+    page.focus("#text")
+    page.keyboard.type(TEXT)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#results .node")
+    page.focus("#results .node >> nth=0")
+    page.keyboard.press("Enter")
+    assert page.locator("#parse .details h3").inner_text() == best(server)["constituents"][0]["label"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert page.locator("#results .node >> nth=1").get_attribute("aria-pressed") == "true"
+    page.focus("#tab-parse")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#treebank").is_visible()
+    assert page.evaluate("document.activeElement.id") == "tab-treebank"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#compare").is_visible()
+
+
+def test_screen_readers_hear_what_is_there(page: Page) -> None:
+    parse(page)
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll("input, select, textarea, button")].filter((element) =>
+             !element.labels?.length && !element.ariaLabel && !element.textContent.trim()).map((e) => e.outerHTML)"""
+    )
+    assert unnamed == []
+    assert page.locator("#results svg").get_attribute("role") == "group"
+    assert page.locator("#results .node >> nth=0").get_attribute("aria-label").endswith(f": {TEXT[:-1]} .")
+    assert page.locator("[role=status]").count() == 3
+    assert page.evaluate("document.documentElement.lang") == "en"
+    assert page.locator("h1").count() == 1
+
+
+def test_another_model_parses_at_once(page: Page) -> None:
+    parse(page)
+    assert "German" in page.locator("#model-about").inner_text()
+    with page.expect_request("**/api/parse") as asked:
+        page.select_option("#model", "other")
+    assert asked.value.post_data_json["model"] == "other"
+    page.wait_for_url("**/#*model=other*")
+    with page.expect_request("**/api/parse") as asked:
+        page.select_option("#decode", "greedy")
+    assert asked.value.post_data_json["decode"] == "greedy"
+
+
+def test_dependencies_and_brackets(page: Page, server: httpx.Client) -> None:
+    parse(page)
+    page.check("input[value=arcs]", force=True)
+    page.wait_for_selector("#results .arc")
+    page.check("input[value=brackets]", force=True)
+    page.wait_for_selector("#results pre")
+    assert page.locator("#results pre").inner_text() == best(server)["discbracket"]
+
+
+def test_who_changes_his_mind_sees_the_last_thing_only(page: Page) -> None:
+    parse(page, "Ja.\n\n" * 5)
+    for _ in range(3):
+        for view in ("arcs", "svg", "brackets"):
+            page.check(f"input[value={view}]", force=True)
+    playwright.expect(page.locator("#results pre")).to_have_count(5)
+    page.wait_for_load_state("networkidle")
+    assert page.locator("article").count() == page.locator("#results pre").count() == 5
+    assert page.locator("#results svg").count() == 0
+
+
+def test_several_trees_stand_side_by_side(page: Page) -> None:
+    parse(page)
+    page.select_option("#k", "3")
+    page.wait_for_selector(".several")
+    boxes = [figure.bounding_box() for figure in page.locator("#results figure").all()]
+    assert len({box["y"] for box in boxes}) == 1
+    assert len({box["x"] for box in boxes}) == 3
+    assert page.locator("figcaption >> nth=0").inner_text().startswith("1. probability")
+    assert page.locator("#decode").is_disabled()
+
+
+def test_many_sentences_are_shown_bit_by_bit(page: Page) -> None:
+    parse(page, "Ja.\n\n" * 25)
+    assert page.locator("article").count() == 10
+    page.click("text=Show more")
+    playwright.expect(page.locator("article")).to_have_count(20)
+
+
+def test_a_link_brings_everything_back(page: Page, server: httpx.Client) -> None:
+    parse(page, "Wir lachen und ihr weint. 100 % & #1 = gut?")
+    page.select_option("#k", "2")
+    page.wait_for_selector(".several")
+    page.check("input[value=brackets]", force=True)
+    page.click("#copy-link")
+    link = page.evaluate("navigator.clipboard.readText()")
+    wanted = page.locator("#results").inner_text()
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector("#results pre")
+    assert page.input_value("#text") == "Wir lachen und ihr weint. 100 % & #1 = gut?"
+    assert page.locator("#results").inner_text() == wanted
+    assert link.startswith(str(server.base_url))
+
+
+def test_problems_are_said(page: Page) -> None:
+    page.click("text=Parse >> nth=-1")
+    assert page.locator("#parse-problem").inner_text() == "Type or paste a text first."
+    parse(page)
+    page.fill("#text", "wort " * 1100)
+    page.click("text=Parse >> nth=-1")
+    says(page, "#parse-problem", "words")
+    page.fill("#text", "<img src=x onerror=alert(1)> </title><script>alert(2)</script>")
+    page.click("text=Parse >> nth=-1")
+    says(page, "#results", "onerror")
+    assert page.locator("#results img, #results script").count() == 0
+
+
+@pytest.mark.parametrize("kind", ["SVG", "LaTeX", "Export", "JSON"])
+def test_downloads(page: Page, server: httpx.Client, tmp_path: Path, kind: str) -> None:
+    parse(page)
+    with page.expect_download() as download:
+        page.click(f"[aria-label='Download as {kind}']")
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    text = path.read_text("utf-8")
+    tree = best(server)
+    if kind == "SVG":
+        assert path.name == "1.svg"
+        assert "<style>" in text
+        assert text.count('class="word') == 5
+    elif kind == "LaTeX":
+        assert path.name == "1.tex"
+        assert r"\begin{document}" in text
+    elif kind == "Export":
+        assert [node.label for node in parsed(text, "export")[0].nodes()] == [
+            row["label"] for row in tree["constituents"]
+        ]
+    else:
+        assert json.loads(text)["discbracket"] == tree["discbracket"]
+
+
+# Treebanks
+
+
+def open_treebank(page: Page, path: Path) -> None:
+    page.click("#tab-treebank")
+    page.set_input_files("#treebank-file", path)
+    page.wait_for_selector("#treebank-list button")
+
+
+def status(page: Page) -> str:
+    return str(page.locator("#treebank-status").inner_text())
+
+
+@pytest.mark.parametrize("name", ["gold.export", "gold.export.gz", "latin.export", "predicted.xml"])
+def test_a_file_is_opened(page: Page, files: Path, name: str) -> None:
+    open_treebank(page, files / name)
+    assert status(page).startswith("20 of 20 trees")
+    assert page.locator("#treebank-list li").count() == 20
+    assert "schläft" in page.locator("#treebank-list").inner_text()
+
+
+def test_filters_agree_with_the_server(page: Page, server: httpx.Client, files: Path) -> None:
+    open_treebank(page, files / "gold.export")
+    content = (files / "gold.export").read_text("utf-8")
+    fields: list[tuple[str, Any, str]] = [
+        ("label", "VP", "label"),
+        ("gaps", "2", "gap_degree"),
+        ("shortest", "6", "shortest"),
+        ("longest", "7", "longest"),
+        ("words", "HA", "words"),
+    ]
+    asked: dict[str, Any] = {}
+    for field, value, name in fields:
+        if field == "gaps":
+            page.select_option("#filter-gaps", value)
+        else:
+            page.fill(f"#filter-{field}", value)
+        asked[name] = int(value) if value.isdigit() else value
+        rows = server.post("/api/treebank", json={"content": content, **asked}).json()["rows"]
+        assert status(page).startswith(f"{len(rows)} of 20 trees")
+        assert [item.inner_text() for item in page.locator("#treebank-list b").all()] == [row["id"] for row in rows]
+    assert 0 < len(rows) < 5
+
+
+def test_a_tree_of_the_treebank_is_drawn(page: Page, files: Path) -> None:
+    open_treebank(page, files / "gold.export")
+    page.click("#treebank-list button >> nth=1")
+    page.wait_for_selector("#treebank-tree .node")
+    assert page.locator("#treebank-tree h2").inner_text() == "s2 Den Hund hat er gesehen ."
+    assert page.locator("#treebank-list [aria-current=true]").inner_text().startswith("Den Hund")
+
+
+def test_a_file_that_is_no_treebank(page: Page, files: Path) -> None:
+    page.click("#tab-treebank")
+    page.set_input_files("#treebank-file", files / "nonsense.txt")
+    says(page, "#treebank-problem", "what format")
+    assert status(page) == ""
+
+
+def test_two_files_are_compared(page: Page, files: Path) -> None:
+    page.click("#tab-compare")
+    page.set_input_files("#gold-file", files / "gold.export")
+    page.set_input_files("#predicted-file", files / "predicted.xml")
+    page.click("#compare-form .primary")
+    page.wait_for_selector("#figures table")
+    score = dt.evaluate(dt.read(files / "gold.export"), dt.read(files / "predicted.xml"))
+    row = page.locator("#figures tr", has_text=re.compile("^F1")).inner_text().split()
+    assert row == ["F1", f"{score.f1:.2f}", f"{score.discontinuous.f1:.2f}"]
+    assert "20 sentences, 3 of them" in page.locator("#compare-status").inner_text()
+    page.click("#compare-list button >> nth=0")
+    page.wait_for_selector("#compare-tree .missing")
+
+
+# Colours and sizes
+
+
+def background(page: Page) -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def letters(page: Page) -> str:
+    return str(page.evaluate("getComputedStyle(document.querySelector('#results .word .form')).fill"))
+
+
+def test_dark_and_light(page: Page) -> None:
+    parse(page)
+    assert (background(page), letters(page)) == (LIGHT, "rgb(31, 35, 40)")
+    page.emulate_media(color_scheme="dark")
+    assert (background(page), letters(page)) == (DARK, "rgb(230, 237, 243)")
+    page.select_option("#theme", "light")
+    assert (background(page), letters(page)) == (LIGHT, "rgb(31, 35, 40)")
+    page.emulate_media(color_scheme="light")
+    page.select_option("#theme", "dark")
+    assert (background(page), letters(page)) == (DARK, "rgb(230, 237, 243)")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert background(page) == DARK
+
+
+@pytest.mark.parametrize("page", [{"viewport": PHONE, "has_touch": True, "is_mobile": True}], indirect=True)
+def test_a_phone(page: Page, files: Path) -> None:
+    parse(page)
+    page.locator("#results .node .target").nth(1).tap()
+    sheet = page.locator("#parse .details").bounding_box()
+    assert sheet["width"] == PHONE["width"]
+    assert sheet["y"] + sheet["height"] <= PHONE["height"]
+    node = page.locator("#results .node.chosen .target").bounding_box()
+    assert node["y"] + node["height"] <= sheet["y"]  # the description does not cover it
+    open_treebank(page, files / "gold.export")
+    page.locator("#treebank-list button").nth(3).tap()
+    page.wait_for_selector("#treebank-tree .node")
+    page.click("#tab-compare")
+    for tab in ("parse", "treebank", "compare"):
+        page.click(f"#tab-{tab}")
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    small = page.evaluate(
+        """[...document.querySelectorAll("select, textarea, button.primary, [role=tab]")].filter((element) =>
+             element.offsetHeight && element.offsetHeight < 32).map((element) => element.id)"""
+    )
+    assert small == []

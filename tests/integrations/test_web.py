@@ -1,0 +1,899 @@
+"""The web server: every call, its limits, parsing together, and what it refuses."""
+
+import asyncio
+import dataclasses
+import http.client
+import json
+import math
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from support.helpers import DEEP, brackets_of, parsed, right_branching, written
+from support.models import CARD, saved_model, with_card
+from support.networks import TREES
+from support.servers import serving
+from support.strategies import trees_with_edges
+
+import discotree as dt
+from discotree.cli import main
+from discotree.drawing import draw_arcs, draw_comparison, draw_svg
+from discotree.errors import TreebankError
+from discotree.integrations.web import Limits, create_app
+from discotree.integrations.web import app as app_module
+from discotree.integrations.web.batching import Batcher, Manner
+from discotree.integrations.web.desk import THREADS, Desk
+from discotree.integrations.web.guard import HEADERS, LOOPBACK, is_loopback
+from discotree.integrations.web.limits import Refused
+from discotree.integrations.web.records import record_of, tree_of
+from discotree.integrations.web.schemas import OUTPUTS, Record, Upload
+from discotree.integrations.web.server import application, listen, names_of
+from discotree.integrations.web.uploads import Meter, read_leniently, read_one, read_strictly
+from discotree.models import finding as bundled
+from discotree.treebanks import TEXT_FORMATS
+from discotree.trees.tree import Token, Tree
+
+TEXT = "Es kam nichts Interessantes. Den Hund hat er gesehen."
+SEEDS = ["figure1.export", "tiger4.export", "tiger.xml", "alpino_many.xml", "small.dbr", "ptb.mrg", "icepahc.psd"]
+LIMITS = Limits()
+EXACT = Manner()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three models: one with a card, one that looks at tags, one without a language."""
+    folder = tmp_path_factory.mktemp("models")
+    with_card(saved_model(folder / "xx"), CARD)
+    saved_model(folder / "tags", tags="gold")
+    saved_model(folder / "mute", language="")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parsers(folder: Path) -> dict[str, dt.Parser]:
+    return {name: dt.load(str(folder / name), "cpu") for name in ("xx", "tags", "mute")}
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[httpx.Client]:
+    names = [str(folder / name) for name in ("xx", "tags", "mute")]
+    with serving(application(names, "cpu", LOOPBACK, True, LIMITS)) as client:
+        yield client
+
+
+def post(client: httpx.Client, call: str, **body: Any) -> httpx.Response:
+    return client.post(f"/api/{call}", json=body)
+
+
+def answer(client: httpx.Client, call: str, **body: Any) -> Any:
+    response = post(client, call, **body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def problem(response: httpx.Response, status: int = 422) -> str:
+    assert response.status_code == status, response.text
+    (said,) = response.json().values()
+    return str(said)
+
+
+def record(tree: Tree) -> dict[str, Any]:
+    return record_of(tree).model_dump(exclude_none=True)
+
+
+def upload(trees: Sequence[Tree], format: str = "export") -> dict[str, str]:
+    return {"content": written(trees, format), "format": format}
+
+
+# What the server says of itself
+
+
+def test_health_and_models(client: httpx.Client) -> None:
+    assert client.get("/health").json() == {"status": "ok", "version": dt.__version__, "models": ["xx", "tags", "mute"]}
+    first, second, third = client.get("/api/models").json()
+    assert (first["title"], first["licence"], first["quality"]["f1"]) == ("German", CARD["licence"], 80.5)
+    assert (first["language"], first["decode"], first["needs_tags"]) == ("de", "exact", False)
+    assert (second["title"], second["needs_tags"], second["quality"]) == ("tags", True, None)
+    assert third["language"] == ""
+
+
+def test_the_page_and_its_files_come_from_here_alone(client: httpx.Client) -> None:
+    page = client.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    named = re.findall(r'(?:src|href)="(/page/[^"]+)"', page.text)
+    assert {"/page/main.js", "/page/style.css", "/page/tree.css", "/page/icon.svg"} <= set(named)
+    for name in named:
+        assert client.get(name).status_code == 200
+    for file in (Path(app_module.__file__).parent / "page").iterdir():
+        text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?:|//[a-z]+\.[a-z]|@import", text), file.name
+        assert not re.search(r"innerHTML|\seval\(|<script>|\sstyle=|\son\w+=\"", text), file.name
+
+
+def test_the_description_is_served_without_foreign_scripts(client: httpx.Client) -> None:
+    description = client.get("/openapi.json").json()
+    assert set(description["paths"]) == {
+        *("/api/parse", "/api/draw", "/api/treebank", "/api/evaluate", "/api/models", "/health")
+    }
+    docs = client.get("/docs").text
+    assert "POST /api/parse" in docs
+    assert "<script" not in docs
+    assert client.get("/redoc").status_code == 404
+
+
+# Parsing
+
+
+def test_a_text_becomes_trees_with_everything(client: httpx.Client, parsers: dict[str, dt.Parser]) -> None:
+    given = answer(client, "parse", text=TEXT)
+    assert given["model"] == "xx"
+    assert [tree["id"] for tree in given["trees"]] == ["1", "2"]
+    for found, wanted in zip(given["trees"], map(parsers["xx"], TEXT.split(". ")), strict=True):
+        words = found["tokens"]
+        assert [TEXT[word["start"] : word["end"]] for word in words] == [word["form"] for word in words]
+        assert 0 < found["confidence"] < 1
+        assert found["constituents"][0]["label"] == wanted.root.label
+        again = tree_of(Record(**found))
+        assert found["discbracket"] == brackets_of([again])[0]
+    alone = parsers["xx"](TEXT.partition(".")[0] + ".")
+    assert tree_of(Record(**given["trees"][0])) == dataclasses.replace(alone, id="1")
+
+
+@pytest.mark.parametrize(
+    ("body", "lengths"),
+    [
+        ({"text": "Ja. Nein."}, [2, 2]),
+        ({"text": ["Ja. Nein.", "Es kam."]}, [4, 3]),
+        ({"tokens": ["Es", "kam"]}, [2]),
+        ({"tokens": [["Es", "kam"], ["Ja"]]}, [2, 1]),
+        ({"tokens": [["Es", "kam"]], "tags": [["PPER", "VVFIN"]], "model": "tags"}, [2]),
+        ({"tokens": ["Ja"], "tags": ["ITJ"], "model": "tags"}, [1]),
+        ({"tokens": ["ein Wort", "\0", "👩‍👧", "("], "model": "mute"}, [4]),
+    ],
+)
+def test_text_and_tokens_one_or_many(client: httpx.Client, body: dict[str, Any], lengths: list[int]) -> None:
+    trees = answer(client, "parse", **body)["trees"]
+    assert [len(tree["tokens"]) for tree in trees] == lengths
+    if "tags" in body:
+        assert trees[0]["tags"] == (body["tags"][0] if isinstance(body["tags"][0], list) else body["tags"])
+
+
+def test_a_list_without_lists_is_one_sentence_and_a_text_may_have_several(client: httpx.Client) -> None:
+    assert [tree["sentence"] for tree in answer(client, "parse", text=TEXT, k=2)["trees"]] == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_every_output(client: httpx.Client, output: str) -> None:
+    response = post(client, "parse", text="Es kam nichts Interessantes.", output=output)
+    assert response.status_code == 200, response.text
+    kind = response.headers["content-type"]
+    if output in dt.FORMATS:
+        (tree,) = parsed(response.content, output)
+        assert tree.words == ("Es", "kam", "nichts", "Interessantes", ".")
+    elif output in ("svg", "arcs"):
+        assert kind == "image/svg+xml"
+        assert response.text.startswith("<svg ")
+    elif output == "latex":
+        assert r"\begin{tikzpicture}" in response.text
+    else:
+        assert "Interessantes" in response.text
+
+
+def test_a_picture_holds_one_tree_and_a_document_many(client: httpx.Client) -> None:
+    assert "one tree" in problem(post(client, "parse", text=TEXT, output="svg"))
+    assert post(client, "parse", text=TEXT, output="latex").text.count(r"\begin{tikzpicture}") == 2
+
+
+def test_the_k_best_trees_come_in_their_order(client: httpx.Client, parsers: dict[str, dt.Parser]) -> None:
+    trees = answer(client, "parse", tokens=["Es", "kam", "nichts"], k=3)["trees"]
+    assert [tree["id"] for tree in trees] == ["1.1", "1.2", "1.3"]
+    wanted = parsers["xx"].k_best(["Es", "kam", "nichts"], 3)
+    assert [tree["discbracket"] for tree in trees] == brackets_of(wanted)
+    assert [tree["confidence"] for tree in trees] == pytest.approx([tree.confidence for tree in wanted], rel=1e-4)
+
+
+@pytest.mark.parametrize("decode", ["exact", "beam", "greedy"])
+def test_decoding_is_the_parsers(client: httpx.Client, parsers: dict[str, dt.Parser], decode: Any) -> None:
+    settings = dataclasses.replace(parsers["xx"].config.decoding, method=decode)
+    wanted = parsers["xx"].parse([tree.words for tree in TREES], settings)
+    found = answer(client, "parse", tokens=[list(tree.words) for tree in TREES], decode=decode)["trees"]
+    assert [tree["discbracket"] for tree in found] == brackets_of(wanted)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({}, "either text or tokens"),
+        ({"text": "Ja", "tokens": ["Ja"]}, "either text or tokens"),
+        ({"text": " \n "}, "no words"),
+        ({"text": []}, "no words"),
+        ({"text": ["Ja.", " "]}, "sentence 2 has no words"),
+        ({"tokens": []}, "no words"),
+        ({"tokens": [["Ja"], []]}, "sentence 2 has no words"),
+        ({"tokens": ["Ja", ""]}, "empty"),
+        ({"tokens": ["Ja", ["Nein"]]}, "tokens"),
+        ({"text": "Ja", "model": "nl"}, "no model 'nl'; there are xx, tags, mute"),
+        ({"text": "Ja", "model": "../xx"}, "no model"),
+        ({"text": "Ja", "model": "mute"}, "no language"),
+        ({"text": "Ja", "model": "tags"}, "looks at tags"),
+        ({"text": "Ja", "tags": ["ITJ"]}, "tags need tokens"),
+        ({"tokens": ["Ja"], "tags": ["ITJ"]}, "no tags"),
+        ({"tokens": ["Ja"], "tags": ["ITJ", "NN"], "model": "tags"}, "a tag for every token"),
+        ({"text": "Ja", "decode": "best"}, "decode"),
+        ({"text": "Ja", "decode": "beam", "k": 2}, "exactly"),
+        ({"text": "Ja", "k": 99}, "k: "),
+        ({"text": "Ja", "output": "docx"}, "output"),
+        ({"text": "Ja", "modell": "xx"}, "modell"),
+        ({"tokens": ["a b"], "output": "export"}, "cannot hold"),
+        ({"text": "w" * 200_001}, "200,001 characters are too many"),
+        ({"tokens": [["w" * 100_000], ["w" * 100_001]]}, "200,001 characters are too many"),
+        ({"tokens": ["w"] * 1001}, "sentence 1 has 1,001 words: at most 1,000"),
+        ({"tokens": [["w"]] * 1001}, "1,001 sentences are too many"),
+        ({"tokens": [["w"] * 101] * 100}, "10,100 words are too many"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_reason(client: httpx.Client, body: dict[str, Any], said: str) -> None:
+    assert said in problem(post(client, "parse", **body))
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b"{", 400),
+        (b"[" * 100_000, 400),
+        (b'{"text": "\\ud800"}', 422),
+        (b'{"text": 1' + b"0" * 5000 + b"}", 400),
+        (b"\xff", 400),
+        (b'"text"', 422),
+        (b'{"tokens": [["\\ud800", "a"]]}', 422),
+    ],
+)
+def test_bodies_that_are_no_request(client: httpx.Client, raw: bytes, status: int) -> None:
+    response = client.post("/api/parse", content=raw, headers={"Content-Type": "application/json"})
+    assert problem(response, status)
+
+
+# Together
+
+
+def test_parsing_together_gives_the_same_trees(client: httpx.Client, parsers: dict[str, dt.Parser]) -> None:
+    wanted = brackets_of(parsers["xx"].parse([tree.words]).__next__() for tree in TREES)
+    with ThreadPoolExecutor(len(TREES)) as clients:
+        found = list(clients.map(lambda tree: answer(client, "parse", tokens=list(tree.words)), TREES))
+    assert [one["trees"][0]["discbracket"] for one in found] == wanted
+
+
+class Watched:
+    """A parser that notes what is parsed together, and can be made to wait or to fail."""
+
+    def __init__(self, parser: dt.Parser, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.batches: list[list[str]] = []
+        self.go = threading.Event()
+        self.go.set()
+        self.began = threading.Event()
+        original = parser.parse_tokens
+
+        def parse_tokens(sentences: Sequence[Sequence[Token]], *rest: Any) -> list[Tree]:
+            self.batches.append([sentence[0].form for sentence in sentences])
+            self.began.set()
+            self.go.wait(20)
+            if any(sentence[0].form == "bad" for sentence in sentences):
+                raise RuntimeError("out of memory")
+            return original(sentences, *rest)
+
+        monkeypatch.setattr(parser, "parse_tokens", parse_tokens)
+
+
+@pytest.fixture
+def watched(parsers: dict[str, dt.Parser], monkeypatch: pytest.MonkeyPatch) -> Watched:
+    return Watched(parsers["xx"], monkeypatch)
+
+
+def tokens(*forms: str) -> list[list[Token]]:
+    return [[Token(form)] for form in forms]
+
+
+Submit = Callable[..., list[Future[list[list[Tree]]]]]
+
+
+@pytest.fixture
+def together(parsers: dict[str, dt.Parser]) -> Iterator[Submit]:
+    """Submit several requests at the same moment."""
+    open_ones = []
+
+    def submit(*requests: list[list[Token]], manners: Sequence[Manner] = (), batching: bool = True) -> Any:
+        batcher = Batcher(parsers["xx"], 1000, batching)
+        open_ones.append(batcher)
+        manners = manners or [EXACT] * len(requests)
+        with batcher.changed:  # nothing is taken before all are there
+            return [batcher.submit(*pair) for pair in zip(requests, manners, strict=True)]
+
+    yield submit
+    for batcher in open_ones:
+        batcher.close()
+
+
+def test_requests_of_one_moment_are_one_batch(together: Submit, watched: Watched) -> None:
+    answers = together(tokens("a"), tokens("b", "c"), tokens("d"))
+    found = [future.result(20) for future in answers]
+    assert [[trees[0].words for trees in one] for one in found] == [[("a",)], [("b",), ("c",)], [("d",)]]
+    assert watched.batches == [["a", "b", "d", "c"]]
+
+
+def test_without_batching_every_request_is_parsed_by_itself(together: Submit, watched: Watched) -> None:
+    for future in together(tokens("a"), tokens("b", "c"), tokens("d"), batching=False):
+        future.result(20)
+    assert watched.batches == [["a"], ["b", "c"], ["d"]]
+
+
+def test_a_short_request_does_not_wait_for_a_long_one(together: Submit, watched: Watched) -> None:
+    long, short = together(tokens(*["long"] * 900), tokens("short"))
+    order: list[str] = []
+    long.add_done_callback(lambda _: order.append("long"))
+    short.add_done_callback(lambda _: order.append("short"))
+    assert len(long.result(20)) == 900
+    assert order == ["short", "long"]
+    assert watched.batches[0][:3] == ["long", "short", "long"]
+
+
+def test_only_requests_of_one_manner_go_together_and_nobody_starves(together: Submit, watched: Watched) -> None:
+    greedy, several = Manner("greedy"), Manner(None, 2)
+    requests = [tokens(*["a"] * 900), tokens("b"), tokens("c"), [[Token("d"), Token("e")]]]
+    answers = together(*requests, manners=[EXACT, greedy, EXACT, several])
+    assert len(answers[3].result(20)[0]) == 2
+    assert [len(future.result(20)) for future in answers[:3]] == [900, 1, 1]
+    kinds = [set(batch) for batch in watched.batches]
+    assert kinds == [{"a", "c"}, {"b"}, {"a"}]
+
+
+def test_who_fails_fails_alone(together: Submit, watched: Watched) -> None:
+    good, bad, fine = together(tokens("a"), tokens("bad"), tokens("b"))
+    assert len(good.result(20)) == len(fine.result(20)) == 1
+    with pytest.raises(RuntimeError, match="out of memory"):
+        bad.result(20)
+    assert watched.batches[0] == ["a", "bad", "b"]
+
+
+def test_who_gives_up_is_not_parsed_any_more(together: Submit, watched: Watched) -> None:
+    watched.go.clear()
+    first, second = together(tokens("a"), tokens("b"), manners=[EXACT, Manner("greedy")])
+    assert watched.began.wait(20)
+    assert second.cancel()
+    assert first.cancel()  # too late for the parser, but nobody looks at the answer
+    watched.go.set()
+    (third,) = together(tokens("c"))
+    third.result(20)
+    assert watched.batches == [["a"], ["c"]]
+
+
+def test_a_closed_batcher_tells_those_who_wait(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+    watched.go.clear()
+    batcher = Batcher(parsers["xx"], 1000)
+    first = batcher.submit(tokens("a"), EXACT)
+    assert watched.began.wait(20)
+    second = batcher.submit(tokens("b"), EXACT)
+    batcher.close()
+    watched.go.set()
+    assert len(first.result(20)) == 1
+    with pytest.raises(Refused, match="being stopped"):
+        second.result(20)
+    with pytest.raises(Refused, match="too many"):
+        batcher.submit(tokens("c"), EXACT)
+
+
+# Too much
+
+
+def test_a_full_queue_says_when_to_come_back(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+    watched.go.clear()
+    app = create_app({"xx": parsers["xx"]}, limits=Limits(queued_words=5, retry=7))
+    with serving(app) as client, ThreadPoolExecutor(2) as clients:
+        first = clients.submit(answer, client, "parse", tokens=["a"] * 9)
+        assert watched.began.wait(20)
+        second = clients.submit(answer, client, "parse", tokens=["b"] * 9)  # waits alone, so it may be long
+        while not any(request.is_open for request in app.state.service.batchers["xx"].waiting):
+            time.sleep(0.01)
+        response = post(client, "parse", tokens=["c"])
+        assert "too many sentences are waiting" in problem(response, 503)
+        assert response.headers["retry-after"] == "7"
+        watched.go.set()
+        assert len(first.result(20)["trees"]) == len(second.result(20)["trees"]) == 1
+        assert len(answer(client, "parse", tokens=["d"])["trees"]) == 1
+
+
+def test_an_answer_that_takes_too_long_is_not_waited_for(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+    watched.go.clear()
+    app = create_app({"xx": parsers["xx"]}, limits=Limits(seconds=0.2))
+    with serving(app) as client:
+        response = post(client, "parse", tokens=["a"])
+        assert "longer than 0.2 seconds" in problem(response, 503)
+        assert int(response.headers["retry-after"]) > 0
+        watched.go.set()
+    assert watched.batches == [["a"]]
+
+
+def test_a_parser_that_fails_is_our_mistake(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+    app = create_app({"xx": parsers["xx"]})
+    with serving(app) as client:
+        assert problem(post(client, "parse", tokens=["bad"]), 500) == "the server made a mistake"
+        assert len(answer(client, "parse", tokens=["good"])["trees"]) == 1
+    assert watched.batches == [["bad"], ["good"]]
+
+
+def test_the_desk_takes_no_more_than_it_can() -> None:
+    go = threading.Event()
+
+    async def crowd() -> list[Any]:
+        desk = Desk(LIMITS, 1)
+        tasks = [asyncio.create_task(desk(go.wait, 20)) for _ in range(THREADS + 2)]
+        await asyncio.sleep(0.05)
+        go.set()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert await desk(lambda: "free again") == "free again"
+        desk.close()
+        return found
+
+    found = asyncio.run(crowd())
+    assert found[:-1] == [True] * (THREADS + 1)
+    assert (found[-1].status, found[-1].retry) == (503, Limits().retry)
+
+
+@pytest.fixture(scope="module")
+def small(parsers: dict[str, dt.Parser]) -> Iterator[httpx.Client]:
+    """A server that takes little, and is called by any name."""
+    limits = Limits(body=4000, trees=3, tree_bytes=600, sentence_words=9, all_positions=60)
+    with serving(create_app({"xx": parsers["xx"]}, limits=limits, hosts=None)) as client:
+        yield client
+
+
+def test_large_bodies_are_refused_with_and_without_a_length(small: httpx.Client) -> None:
+    body = json.dumps({"text": "a" * 5000}).encode()
+    headers = {"Content-Type": "application/json"}
+    assert "4,000 bytes" in problem(small.post("/api/parse", content=body, headers=headers), 413)
+    pieces = (body[start : start + 100] for start in range(0, len(body), 100))
+    assert "4,000 bytes" in problem(small.post("/api/parse", content=pieces, headers=headers), 413)
+    larger = b" " * 30_000  # what the server lets pass by before it answers
+    assert "4,000 bytes" in problem(small.post("/api/parse", content=larger, headers=headers), 413)
+    fine = (piece for piece in [b'{"text":', b'"Ja"}'])
+    assert small.post("/api/parse", content=fine, headers=headers).status_code == 200
+
+
+def test_large_treebanks_are_cut_or_refused(small: httpx.Client) -> None:
+    four = upload(TREES[4:8], "discbracket")
+    given = answer(small, "treebank", **four)
+    assert (given["trees"], given["is_complete"]) == (3, False)
+    assert "more than 3 trees" in problem(post(small, "evaluate", gold=four, predicted=four), 413)
+    long = upload([right_branching(10)], "discbracket")
+    given = answer(small, "treebank", **long)
+    assert (given["trees"], given["broken"]) == (0, 1)
+    assert "10 words" in given["problems"][0]
+    assert "10 words" in problem(post(small, "draw", tree=long), 413)
+    assert "10 words" in problem(post(small, "draw", tree=record(right_branching(10))), 413)
+    assert "600 bytes" in problem(post(small, "treebank", **upload([right_branching(40)], "discbracket")), 413)
+    assert "ask for fewer" in problem(post(small, "treebank", **upload(TREES[1:4], "discbracket")), 413)
+    assert len(answer(small, "treebank", **upload(TREES[1:4], "discbracket"), limit=1)["rows"]) == 1
+
+
+@pytest.mark.parametrize("shape", DEEP)
+@pytest.mark.parametrize("format", ["discbracket", "export", "tigerxml", "alpino", "penn"])
+def test_a_tree_without_end_does_not_fill_the_memory(shape: str, format: str) -> None:
+    content = written([DEEP[shape](3000)], format)
+    limits = Limits(tree_bytes=len(content) // 2)
+    with pytest.raises(Refused, match="a tree takes more than"):
+        read_strictly(Upload(content=content, format=format), limits)
+
+
+def test_trees_that_are_small_one_by_one_may_be_many() -> None:
+    for format in ("discbracket", "export", "tigerxml"):
+        content = written(TREES * 20, format)
+        limits = Limits(tree_bytes=max(len(content) // 50, 70_000))
+        assert len(read_strictly(Upload(content=content, format=format), limits)) == len(TREES) * 20
+
+
+def test_nested_constituents_are_counted() -> None:
+    content = written([DEEP["unary"](50)], "discbracket")
+    assert read_leniently(Upload(content=content), Limits(positions=50)).broken == 1
+    assert read_leniently(Upload(content=content), Limits(positions=51)).broken == 0
+
+
+# Treebanks
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_an_uploaded_file_has_the_trees_of_the_file(client: httpx.Client, data: Path, name: str) -> None:
+    wanted = list(dt.read(data / name))
+    raw = (data / name).read_bytes()
+    try:
+        content = raw.decode()
+    except UnicodeDecodeError:
+        content = raw.decode("latin-1")  # as the page does
+    given = answer(client, "treebank", content=content, name=name)
+    assert (given["trees"], given["matching"], given["broken"]) == (len(wanted), len(wanted), 0)
+    assert [tree_of(Record(**row)) for row in given["rows"]] == wanted
+
+
+def test_no_reader_opens_a_file(data: Path) -> None:
+    opened: list[object] = []
+    watching = False
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        if watching and event == "open":
+            opened.append(arguments[0])
+
+    sys.addaudithook(hook)
+    for name in SEEDS:
+        content = (data / name).read_bytes().decode("latin-1")
+        read_leniently(Upload(content=content, name=name), LIMITS)  # loads what is loaded once
+        watching = True
+        read_leniently(Upload(content=content, name=name), LIMITS)
+        watching = False
+    assert opened == []
+    watching = True
+    with open(data / name):
+        watching = False
+    assert opened == [data / name] or opened == [str(data / name)]
+
+
+ENTITIES = """<?xml version="1.0"?>
+<!DOCTYPE corpus [<!ENTITY secret SYSTEM "file:///etc/passwd">]>
+<corpus><body><s id="s1"><graph root="1"><terminals><t id="1" word="&secret;" pos="NN"/></terminals>
+<nonterminals/></graph></s></body></corpus>"""
+FOREIGN_DTD = (
+    '<!DOCTYPE alpino_ds SYSTEM "file:///etc/passwd">\n<alpino_ds version="1.3"><node>&secret;</node></alpino_ds>'
+)
+EXPANDING = '<!DOCTYPE corpus [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><corpus>&b;</corpus>'
+
+
+@pytest.mark.parametrize("content", [ENTITIES, FOREIGN_DTD, EXPANDING])
+def test_xml_entities_are_harmless(client: httpx.Client, content: str) -> None:
+    given = answer(client, "treebank", content=content)
+    assert (given["rows"], given["broken"]) == ([], 1)
+    assert "root:" not in json.dumps(given)
+    assert "XML entities" in given["problems"][0]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "chosen"),
+    [
+        ({"label": "CS"}, lambda tree: any(node.label == "CS" for node in tree.nodes())),
+        ({"gap_degree": 1}, lambda tree: tree.gap_degree >= 1),
+        ({"gap_degree": 2}, lambda tree: tree.gap_degree >= 2),
+        ({"shortest": 7}, lambda tree: len(tree) >= 7),
+        ({"longest": 2}, lambda tree: len(tree) <= 2),
+        ({"words": "HAT ER"}, lambda tree: "hat er" in " ".join(tree.words)),
+        ({"label": "VP", "longest": 6, "words": "er"}, lambda tree: tree.id in ("s2", "s11")),
+        ({"label": "nothing"}, lambda _: False),
+    ],
+)
+def test_filters(client: httpx.Client, wanted: dict[str, Any], chosen: Callable[[Tree], bool]) -> None:
+    given = answer(client, "treebank", **upload(TREES), **wanted)
+    names = [tree.id for tree in TREES if chosen(tree)]
+    assert [row["id"] for row in given["rows"]] == names
+    assert (given["trees"], given["matching"]) == (len(TREES), len(names))
+
+
+def test_a_part_of_the_rows(client: httpx.Client) -> None:
+    given = answer(client, "treebank", **upload(TREES), offset=3, limit=2)
+    assert [row["id"] for row in given["rows"]] == ["s4", "s5"]
+    assert given["matching"] == len(TREES)
+
+
+def test_broken_trees_are_counted_and_named(client: httpx.Client) -> None:
+    content = "(S (A 0=a)\n(S (A 0=a))\n(S (A 1=a))\n"
+    given = answer(client, "treebank", content=content, name="some.dbr")
+    assert (given["trees"], given["broken"], given["format"]) == (1, 2, "discbracket")
+    assert given["problems"][0].startswith("some.dbr:1: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"content": "hello"}, "what format is this?"),
+        ({"content": ""}, "what format is this?"),
+        ({"content": "", "format": "export"}, "there is no tree in it"),
+        ({"content": "hello", "format": "/etc/passwd"}, "format"),
+        ({"content": "x", "name": "n" * 300}, "name"),
+        ({"content": "\ud800"}, "surrogate"),
+    ],
+)
+def test_uploads_that_are_no_treebank(client: httpx.Client, body: dict[str, Any], said: str) -> None:
+    response = client.post("/api/treebank", content=json.dumps(body), headers={"Content-Type": "application/json"})
+    assert said in problem(response)
+
+
+def test_a_meter_counts_from_the_last_tree() -> None:
+    meter = Meter(b"12345\n1234567\n", 10)
+    assert next(meter) == b"12345\n"
+    meter.next_tree()
+    assert next(meter) == b"1234567\n"
+    with pytest.raises(Refused):
+        Meter(b"12345678901", 10).read()
+
+
+# Comparing
+
+
+def changed(trees: Sequence[Tree]) -> list[Tree]:
+    """Every third tree flat."""
+    return [
+        tree if k % 3 else dataclasses.replace(tree, root=dt.Node("ROOT", range(len(tree))))
+        for k, tree in enumerate(trees)
+    ]
+
+
+def test_figures_are_the_evaluators(client: httpx.Client) -> None:
+    predicted = changed(TREES)
+    given = answer(client, "evaluate", gold=upload(TREES), predicted=upload(predicted, "tigerxml"))
+    score = dt.evaluate(TREES, predicted)
+    assert given["all"] == pytest.approx({k: v for k, v in score.figures().items() if v is not None})
+    assert given["discontinuous"]["f1"] == pytest.approx(score.discontinuous.f1)
+    assert not math.isnan(score.f1)
+    assert [row["id"] for row in given["sentences"]] == [tree.id for tree in TREES]
+    assert sum(row["matched"] for row in given["sentences"]) == score.matched
+
+
+def test_sentences_are_matched_by_their_ids(client: httpx.Client) -> None:
+    given = answer(client, "evaluate", gold=upload(TREES), predicted=upload(TREES[::-1]), params="all")
+    last = len(TREES) - 1
+    assert [(row["gold_tree"], row["predicted_tree"]) for row in given["sentences"]][:2] == [(0, last), (1, last - 1)]
+    assert given["all"]["f1"] == 100
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"gold": upload(TREES), "predicted": upload(TREES[1:])}, "have no prediction"),
+        ({"gold": upload(TREES[:1]), "predicted": upload(TREES[:2])}, "not in the gold file"),
+        ({"gold": upload(TREES), "predicted": {"content": "(S", "format": "discbracket"}}, "not closed"),
+        ({"gold": upload(TREES), "predicted": upload(TREES), "params": "/etc/passwd"}, "params"),
+    ],
+)
+def test_files_that_cannot_be_compared(client: httpx.Client, body: dict[str, Any], said: str) -> None:
+    assert said in problem(post(client, "evaluate", **body))
+
+
+# Drawing
+
+
+@given(trees_with_edges())
+def test_a_record_is_the_whole_tree(tree: Tree) -> None:
+    again = tree_of(Record.model_validate_json(record_of(tree).model_dump_json(exclude_none=True)))
+    assert again == tree
+    assert again.secondary == tree.secondary
+
+
+def test_confidences_travel_with_a_record(parsers: dict[str, dt.Parser]) -> None:
+    tree = parsers["xx"](["Es", "kam", "nichts"])
+    again = tree_of(record_of(tree))
+    assert again.confidences == pytest.approx(tree.confidences, rel=1e-4)
+    assert again.confidence == pytest.approx(tree.confidence, rel=1e-4)
+
+
+PLAIN = {"tokens": [{"form": "a"}, {"form": "b"}, {"form": "c"}]}
+ROOT = {"label": "ROOT", "positions": [0, 1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"constituents": [{"label": "A", "positions": [0, 1]}]}, "must be the root"),
+        ({"constituents": [ROOT, {"label": "A", "positions": [0, 1]}, {"label": "B", "positions": [1, 2]}]}, "overlap"),
+        (
+            {"constituents": [ROOT, {"label": "A", "positions": [0]}, {"label": "B", "positions": [0, 1]}]},
+            "no children",
+        ),
+        ({"constituents": [ROOT, {"label": "A", "positions": [2]}, {"label": "B", "positions": [0]}]}, "left to right"),
+        ({"constituents": [ROOT, {"label": "A", "positions": [7]}]}, "no word 7"),
+        ({"constituents": [ROOT], "tags": ["A"]}, "3 words but 1 tags"),
+        ({"constituents": [ROOT], "secondary": [{"label": "x", "child": 0, "parent": 1}]}, "leads to a word"),
+        ({"constituents": [ROOT], "secondary": [{"label": "x", "child": 0, "parent": 9}]}, "outside the tree"),
+        ({"constituents": [{**ROOT, "confidence": 2}]}, "confidence"),
+    ],
+)
+def test_records_that_are_no_tree(client: httpx.Client, fields: dict[str, Any], said: str) -> None:
+    assert said in problem(post(client, "draw", tree=PLAIN | fields))
+
+
+def test_a_drawing_is_that_of_the_library(client: httpx.Client, parsers: dict[str, dt.Parser]) -> None:
+    tree = TREES[0]
+    assert post(client, "draw", tree=record(tree)).text == draw_svg(tree)
+    assert post(client, "draw", tree=upload([tree])).text == draw_svg(tree)
+    options = {"functions": False, "theme": "dark", "style": False}
+    assert post(client, "draw", tree=record(tree), **options).text == draw_svg(
+        tree, functions=False, theme="dark", style=False
+    )
+    assert post(client, "draw", tree=record(tree), output="arcs", heads="negra").text == draw_arcs(
+        tree.dependencies("negra")
+    )
+    model = post(client, "draw", tree=record(tree), output="arcs", model="xx").text
+    assert model == draw_arcs(tree.dependencies(parsers["xx"].config.data.heads))
+    assert post(client, "draw", tree=record(tree), output="arcs").text == draw_arcs(tree.dependencies())
+    (flat,) = changed([tree])
+    assert post(client, "draw", tree=record(tree), against=record(flat)).text == draw_comparison(tree, flat)
+    assert "gold" in post(client, "draw", tree=record(tree), against=record(flat), output="text").text
+    assert tree_of(Record(**post(client, "draw", tree=upload([tree]), output="json").json())) == tree
+
+
+@pytest.mark.parametrize("output", TEXT_FORMATS)
+def test_a_tree_in_another_format(client: httpx.Client, output: str) -> None:
+    assert (
+        post(client, "draw", tree=record(TREES[0]), output=output).text.rstrip() == written(TREES[:1], output).rstrip()
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"tree": upload(TREES[:2])}, "expected one tree, found 2"),
+        ({"tree": record(TREES[0]), "heads": "../negra"}, "heads"),
+        ({"tree": record(TREES[0]), "heads": "/etc/passwd"}, "heads"),
+        ({"tree": record(TREES[0]), "model": "/etc"}, "no model"),
+        ({"tree": record(TREES[0]), "against": record(TREES[1])}, "word 1 is 'Es'"),
+        ({"tree": record(TREES[0]), "against": record(TREES[0]), "output": "latex"}, "cannot be compared as latex"),
+    ],
+)
+def test_what_cannot_be_drawn(client: httpx.Client, body: dict[str, Any], said: str) -> None:
+    assert said in problem(post(client, "draw", **body))
+
+
+def test_one_tree_is_one_tree() -> None:
+    with pytest.raises(TreebankError, match="found 2"):
+        read_one(Upload(content=written(TREES[:2], "export")), LIMITS)
+
+
+# Who may ask, and for what
+
+
+@pytest.mark.parametrize("path", ["/", "/page/main.js", "/health", "/docs", "/openapi.json", "/nothing", "/api/parse"])
+def test_every_answer_has_the_security_headers(client: httpx.Client, path: str) -> None:
+    response = client.get(path)
+    assert {name: response.headers[name] for name in HEADERS} == HEADERS
+    assert "default-src 'none'" in HEADERS["Content-Security-Policy"]
+    assert "unsafe" not in HEADERS["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST", "localhost:8000", "[::1]:8000"])
+def test_own_names_are_answered(client: httpx.Client, host: str) -> None:
+    assert client.get("/health", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", "", "[::2]"]
+)
+def test_foreign_names_are_refused(client: httpx.Client, small: httpx.Client, host: str) -> None:
+    response = client.get("/health", headers={"Host": host})
+    assert "its own name" in problem(response, 403)
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert small.get("/health", headers={"Host": host}).status_code == 200  # was told to answer to all
+
+
+def test_pages_from_elsewhere_are_refused(client: httpx.Client) -> None:
+    own = str(client.base_url).rstrip("/")
+    assert client.post("/api/parse", json={"text": "Ja"}, headers={"Origin": own}).status_code == 200
+    for origin in ("https://evil.example", "null", own + "0"):
+        response = client.post("/api/parse", json={"text": "Ja"}, headers={"Origin": origin})
+        assert "its own pages" in problem(response, 403)
+        assert "access-control-allow-origin" not in response.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/page/../app.py",
+        "/page/..%2fapp.py",
+        "/page/%2e%2e/app.py",
+        "/page//etc/passwd",
+        "/page/",
+        "/page",
+        "/../../../../etc/passwd",
+        "//etc/passwd",
+        "/page/..\\app.py",
+        "/page/main.js%00.html",
+        "/etc/passwd",
+        "/api/models/xx",
+        "/api/models/..%2f..%2fetc%2fpasswd",
+    ],
+)
+def test_no_path_leads_to_a_file(client: httpx.Client, path: str) -> None:
+    connection = http.client.HTTPConnection(client.base_url.host, client.base_url.port or 0)
+    connection.request("GET", path)  # as it is: httpx would tidy it up
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    assert response.status == 404
+    assert json.loads(body) == {"detail": "Not Found"}
+
+
+def test_loopback_addresses_are_known() -> None:
+    assert [is_loopback(host) for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost")] == [True] * 4
+    assert [is_loopback(host) for host in ("0.0.0.0", "::", "192.168.1.1", "example.org")] == [False] * 4
+
+
+# The command
+
+
+def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
+    with pytest.raises(dt.ModelError, match="two models 'xx'"):
+        application([str(folder / "xx"), f"{folder}/./xx"], "cpu", LOOPBACK, True, LIMITS)
+    with pytest.raises(dt.ModelError, match="there is no model"):
+        application(["nowhere"], "cpu", LOOPBACK, True, LIMITS)
+    with pytest.raises(dt.ModelError, match="needs a model"):
+        create_app({})
+
+
+def test_without_a_name_all_bundled_models_are_served(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundled, "MODELS", folder)
+    service = application([], "cpu", LOOPBACK, True, LIMITS).state.service
+    assert list(service.parsers) == ["mute", "tags", "xx"]
+    service.close()
+    monkeypatch.setattr(bundled, "MODELS", tmp_path)
+    with pytest.raises(dt.ModelError, match="no models come with this discotree"):
+        application([], "cpu", LOOPBACK, True, LIMITS)
+
+
+@pytest.mark.slow
+def test_the_command_serves_until_it_is_stopped(folder: Path) -> None:
+    command = [sys.executable, "-W", "error", "-m", "discotree", "serve", "--model", str(folder / "xx"), "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", url)
+        assert httpx.get(f"{url}/health").json()["models"] == ["xx"]
+        text = httpx.post(f"{url}/api/parse", json={"text": "Es kam.", "output": "discbracket"}).text
+        assert text.startswith("(ROOT ")
+        server.send_signal(signal.SIGINT)
+        _, said = server.communicate(timeout=20)
+        assert said == "Ctrl-C stops the server\n"
+        assert server.returncode in (0, 130, -signal.SIGINT)
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_a_port_that_is_taken_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with listen("127.0.0.1", 0) as bound:
+        port = str(bound.getsockname()[1])
+        monkeypatch.setattr(sys, "argv", ["discotree", "serve", "--model", str(folder / "xx"), "--port", port])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == 1
+    assert f"cannot listen on 127.0.0.1, port {port}" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_said_with_its_extra(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("discotree.integrations")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    monkeypatch.setattr(sys, "argv", ["discotree", "serve", "--model", str(folder / "xx")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert "pip install 'discotree[web]'" in capsys.readouterr().err
+
+
+def test_a_server_on_this_machine_answers_to_the_name_that_it_was_given():
+    for host in ("127.0.0.1", "127.0.0.2", "localhost"):
+        with listen(host, 0) as bound:
+            names = names_of(host, bound)
+            assert names is not None
+            assert {host, "localhost"} <= names
+    with listen("0.0.0.0", 0) as bound:
+        assert names_of("0.0.0.0", bound) is None

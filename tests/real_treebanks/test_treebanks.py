@@ -1,0 +1,100 @@
+"""The five shared treebanks, tree by tree. They are not part of the project: DISCOTREE_DATA names their folder.
+
+DISCOTREE_ORACLE and DISCOTREE_SPLITS name the folders with what an independent converter made of them and with
+their splits.
+"""
+
+import gc
+import re
+from dataclasses import replace
+from itertools import zip_longest
+
+import pytest
+from support.treebanks import TREEBANKS, folder
+
+from discotree import HeadRules, read, to_dependencies, to_tree, write
+from discotree.treebanks.discbracket import format_discbracket
+
+pytestmark = pytest.mark.data
+
+
+@pytest.fixture(scope="module", params=TREEBANKS, ids=lambda treebank: treebank.name)
+def treebank(request):
+    """One treebank at a time, with all its trees."""
+    path = folder("DISCOTREE_DATA") / request.param.path
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    gc.disable()  # a million tuples that are all kept: looking for garbage among them takes longer than reading
+    trees = list(read(path))
+    gc.enable()
+    gc.freeze()
+    yield request.param, trees
+    gc.unfreeze()
+
+
+def test_there_are_as_many_trees_as_the_treebank_has(treebank):
+    about, trees = treebank
+    assert len(trees) == about.size
+
+
+def test_ids_are_those_of_the_splits_in_the_same_order(treebank):
+    about, trees = treebank
+    path = folder("DISCOTREE_SPLITS", "DISCOTREE_DATA_SPLITS") / f"{about.name}.tsv"
+    wanted = [line.split("\t")[1] for line in path.read_text("utf-8").splitlines()[1:]]
+    assert len(wanted) == about.size
+    assert [tree.id for tree in trees] == wanted
+
+
+def test_trees_agree_with_an_independent_converter_to_the_character(treebank):
+    about, trees = treebank
+    path = folder("DISCOTREE_ORACLE") / "conversion" / f"{about.name}.tsv"
+    wanted = dict(line.split("\t") for line in path.read_text("utf-8").splitlines())
+    assert wanted
+    assert {tree.id: format_discbracket(tree) for tree in trees if tree.id in wanted} == wanted
+
+
+def test_every_tree_comes_back_from_its_encoding(treebank):
+    about, trees = treebank
+    rules = HeadRules.load(about.rules)
+    for tree in trees:
+        assert to_tree(to_dependencies(tree, rules)) == tree, tree.id
+
+
+def as_export_holds_it(tree):
+    """Lemmas of several words are joined."""
+    tokens = tuple(token._replace(lemma=re.sub(r"\s", "_", token.lemma)) for token in tree.tokens)
+    return tree if tokens == tree.tokens else replace(tree, tokens=tokens)
+
+
+def unchanged(tree):
+    return tree
+
+
+HELD = {
+    "export": as_export_holds_it,
+    "tigerxml": unchanged,
+    "alpino": unchanged,
+    "conllu": unchanged,
+}
+HAVE_SECONDARY_EDGES = ("export", "tigerxml", "alpino")
+
+
+def test_every_tree_comes_back_from_a_file_in_every_format_that_can_hold_it(treebank, tmp_path):
+    about, trees = treebank
+    path = tmp_path / "out"
+    chosen = trees[:: about.every]
+    for format in (*HELD, *about.own):
+        held = HELD.get(format, unchanged)
+        assert write(chosen, path, format, heads=HeadRules.load(about.rules)) == len(chosen)
+        for tree, again in zip_longest(chosen, read(path, format)):
+            assert again == held(tree), f"{format}: {tree.id}"
+            if format in HAVE_SECONDARY_EDGES:
+                assert sorted(again.secondary) == sorted(tree.secondary), f"{format}: {tree.id}"
+
+
+def test_the_german_and_dutch_treebanks_have_secondary_edges(treebank):
+    about, trees = treebank
+    if about.name in ("craft", "icepahc"):
+        assert not any(tree.secondary for tree in trees)
+    else:
+        assert sum(len(tree.secondary) for tree in trees) > 100

@@ -1,0 +1,234 @@
+"""Raw text becomes sentences of tokens: nothing is lost, places are right, and the treebanks' conventions hold."""
+
+import doctest
+import importlib.util
+import io
+import os
+import re
+import time
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import discotree.text
+from discotree import DiscotreeError
+from discotree.text import LANGUAGES, Word, sentences, streams, tokenised
+from discotree.text.conventions import CONVENTIONS, convention
+
+
+def parts(*lines: str) -> list[str]:
+    return " ".join(lines).split(" ")
+
+
+FRAGMENTS = parts(
+    "'t z'n geht's don't cannot I'd've ’s O’Neill '69 1968-'69 Jenkins' co- -verb Word woord WORD",
+    "z.B. a.s. Dr. etc. U.S. 3. J. ... … . ? ! ?! 1.000,50 10.000,- .05 5% €5 US$ 12:30 31-12-1999 1/2 37°C : ;",
+    "http://a.b/c?d=e#f, www.x.nl. a.b+c@d-e.org #tag @me \" ' `` '' ,, „ “ ” « » ( ) [ ] { } (werk)dag \"A\"-B x(je)",
+    "- -- – — \u2011 \u00ad \u200b \u200d \ufeff \u0301 e\u0301 =\u0338 \ud800 \x00 \ue000 � ﬁ",
+    "漢字。 한국어 देवनागरी العربية 👩\u200d👩\u200d👧 👍🏽 🇳🇱 1\ufe0f\u20e3",
+)
+BLANKS = [" ", "  ", "\n", "\r\n", "\t", "\n\n", "\n \n", "\f", "\u2028", "\u2029", "\u00a0", "\u200a", "\x1c", "\x85"]
+ANYTHING = st.text(st.characters(exclude_categories=()), max_size=5)  # surrogates, too
+PIECES = st.lists(st.sampled_from(FRAGMENTS) | st.sampled_from(BLANKS) | ANYTHING, max_size=30)
+TEXTS = PIECES.map("".join)
+LANGUAGE = st.sampled_from(LANGUAGES)
+
+
+def forms(text: str, language: str) -> list[str]:
+    """The sentences as lines of tokens."""
+    return [" ".join(word.form for word in sentence) for sentence in sentences(text, language)]
+
+
+def assert_nothing_lost(text: str, found: list[list[Word]]) -> None:
+    words = [word for sentence in found for word in sentence]
+    covered = [place for word in words for place in range(word.start, word.end)]
+    assert covered == [place for place, character in enumerate(text) if not character.isspace()]
+    assert all(word.start < word.end for word in words)
+
+
+@given(TEXTS, LANGUAGE, st.booleans())
+def test_every_character_belongs_to_one_token(text: str, language: str, lines: bool) -> None:
+    found = list(sentences(text, language, lines=lines))
+    assert lines or all(found)
+    assert_nothing_lost(text, found)
+    rules = convention(language)
+    for word in (word for sentence in found for word in sentence):
+        surface = text[word.start : word.end]
+        if rules.penn_quotes and surface == '"':
+            assert word.form in ("``", "''")
+        else:
+            assert word.form == rules.forms.get(surface, surface)
+
+
+@given(PIECES, LANGUAGE, st.booleans())
+def test_pieces_and_files_give_what_the_string_gives(pieces: list[str], language: str, lines: bool) -> None:
+    text = "".join(pieces)
+    expected = list(sentences(text, language, lines=lines))
+    assert list(sentences(pieces, language, lines=lines)) == expected
+    assert list(sentences(io.StringIO(text, newline="\n"), language, lines=lines)) == expected
+
+
+@given(TEXTS, LANGUAGE)
+def test_with_lines_each_line_is_one_sentence(text: str, language: str) -> None:
+    found = list(sentences(text, language, lines=True))
+    lines = text.split("\n")
+    assert len(found) == len(lines) - (lines[-1] == "")
+    assert [not sentence for sentence in found] == [not line.strip() for line in lines[: len(found)]]
+
+
+def test_a_line_of_two_sentences_has_two_full_stops() -> None:
+    (words,) = sentences("Hij komt. Zij gaat.", "nl", lines=True)
+    assert [word.form for word in words] == ["Hij", "komt", ".", "Zij", "gaat", "."]
+
+
+@given(TEXTS)
+def test_tokenised_text_keeps_its_tokens(text: str) -> None:
+    found = list(tokenised(text))
+    lines = text.removesuffix("\n").split("\n") if text else []
+    stripped = [line.strip(" \t\r") for line in lines]
+    expected = [re.split(r"[ \t\r]+", line) if line else [] for line in stripped]
+    assert [[word.form for word in sentence] for sentence in found] == expected
+    assert all(word.form == text[word.start : word.end] for sentence in found for word in sentence)
+    assert list(tokenised(streams.lines_of(text))) == found
+
+
+def test_tokenised_lines_may_come_without_their_ends() -> None:
+    assert list(tokenised(["a  b", "", "c\td\n"])) == [
+        [Word("a", 0, 1), Word("b", 3, 4)],
+        [],
+        [Word("c", 4, 5), Word("d", 6, 7)],
+    ]
+
+
+# One line of text, then its sentences with | between them.
+AT_WORK = {
+    "nl": r"""
+Dr. J. v.d. Berg kwam a.s. dinsdag om 10.30 uur. Hij betaalde f 10.000,- of € 5,50 (5%).
+Dr. J. v.d. Berg kwam a.s. dinsdag om 10.30 uur .|Hij betaalde f 10.000,- of € 5,50 ( 5 % ) .
+'t Is zo'n 20 graden in 's-Gravenhage; z'n auto's staan er. 's Avonds niet, in '69.
+'t Is zo'n 20 graden in 's-Gravenhage ;|z'n auto's staan er .|'s Avonds niet , in '69 .
+"Ja!" riep hij. "Dat is zo." Hij zei: het wordt niets. '' Nu wel.
+" Ja ! " riep hij .|" Dat is zo . "|Hij zei :|het wordt niets . ''|Nu wel .
+Binnen- en buitenland, N.-Br., de a.r.-fractie, 1968-'69, -3 graden... Einde?!
+Binnen- en buitenland , N.-Br. , de a.r.-fractie , 1968-'69 , -3 graden ...|Einde ? !
+De (werk)dag en het bezwaar(tje), en/of R&D (soc.), enz. Nu niet.
+De (werk)dag en het bezwaar(tje) , en/of R&D ( soc. ) , enz.|Nu niet .
+Mail jan@voorbeeld.nl of zie www.voorbeeld.nl/pad. #tag @mij http://a.nl/b?c=d#e.
+Mail jan@voorbeeld.nl of zie www.voorbeeld.nl/pad .|#tag @mij http://a.nl/b?c=d#e .
+Dat gaat te ver. Dat zei Jan. Op 12 jan. 1970 was het (echt waar!) Zondag. altijd. natuurlijk.
+Dat gaat te ver .|Dat zei Jan .|Op 12 jan. 1970 was het ( echt waar ! ) Zondag. altijd .|natuurlijk .
+""",
+    "de": r"""
+Wie geht's? Poor's und O'Neill haben 'ne Frage, z.B. am 3. Oktober 2009. Die Zahl fehlt.
+Wie geht 's ?|Poor's und O'Neill haben 'ne Frage , z.B. am 3. Oktober 2009 .|Die Zahl fehlt .
+Dr. Müller zahlt 1'200,50 Fr. bzw. US$ 5. Die Industrie- und Handelskammer, der "Alumni"-Verein.
+Dr. Müller zahlt 1'200,50 Fr. bzw. US$ 5 .|Die Industrie- und Handelskammer , der "Alumni"-Verein .
+„Ich komme.“ »So ist es.« Diese (scheinbare!) Gleichheit trügt, d. h. der Fisch e. V. stinkt.
+„ Ich komme . “|» So ist es . «|Diese ( scheinbare ! ) Gleichheit trügt , d. h. der Fisch e. V. stinkt .
+Dazu: Fisch. Ich habe heute einen Fisch: Er ist 3 km/h schnell um 15:30 Uhr usw. Das war's.
+Dazu : Fisch .|Ich habe heute einen Fisch :|Er ist 3 km/h schnell um 15:30 Uhr usw.|Das war 's .
+""",
+    "en": r"""
+Don't say you can't; it's John's (really). "Yes," he said. She cannot go. CAN'T I?
+Do n't say you ca n't ; it 's John 's -LRB- really -RRB- .|`` Yes , '' he said .|She can not go .|CA N'T I ?
+Mid1-dependent anti-HA X-ray, Ca2+/K+ [12,13] rose 2-fold to 1,000 mg/kg (P < .05) at 37°C.
+Mid1 - dependent anti-HA X-ray , Ca2 + / K + [ 12 , 13 ] rose 2-fold to 1,000 mg / kg -LRB- P < .05 -RRB- at 37 °C .
+See Smith et al. 2003 in the U.S. Army, Fig. 1A and no. BK1. mRNA and p53 are here. It is B, etc. So.
+See Smith et al. 2003 in the U.S. Army , Fig. 1A and no. BK1 .|mRNA and p53 are here .|It is B , etc.|So .
+A. Plot for volume. 1. Mice were (see the text. It is long.) bred. (So it is.) He's "in".
+A. Plot for volume .|1. Mice were -LRB- see the text . It is long . -RRB- bred .|-LRB- So it is . -RRB-|He 's `` in '' .
+""",
+    "en-wsj": r"""
+The so-called "cross-border" deal (worth $1.5 billion) {x} didn't close -- and/or 1/2.
+The so-called `` cross-border '' deal -LRB- worth $ 1.5 billion -RRB- -LCB- x -RCB- did n't close -- and/or 1/2 .
+""",
+    "is": r"""
+Hv. þingmaður kom kl. 10. Það er t.d. 3. gr. laga nr. 16/1983 o.s.frv. Já.
+Hv. þingmaður kom kl. 10 .|Það er t.d. 3. gr. laga nr. 16/1983 o.s.frv.|Já .
+""",
+}
+LINES = {language: block.strip().split("\n") for language, block in AT_WORK.items()}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [(key, *pair) for key, lines in LINES.items() for pair in zip(lines[::2], lines[1::2], strict=True)],
+)
+def test_conventions(language: str, text: str, expected: str) -> None:
+    assert forms(text, language) == expected.split("|")
+
+
+def test_blank_lines_end_sentences_and_line_breaks_do_not() -> None:
+    assert forms("Kop\n\nEen zin\ndie doorloopt. Nog een", "nl") == ["Kop", "Een zin die doorloopt .", "Nog een"]
+
+
+def test_what_belongs_together_in_any_script_stays_together() -> None:
+    text = "👩\u200d👩\u200d👧 👍🏽🇳🇱🇩🇪 cafe\u0301's a\u200bb \u200b 1\ufe0f\u20e3 =\u0338 x\x00y देवनागरी"
+    assert " ".join(forms(text, "nl")) == text.replace("🇳🇱", " 🇳🇱 ")
+
+
+ACCENTED = parts("één ëls café's röm. É. Ÿ zo'n . , ? ( ) \" 3. ... u.ä. geht's Är-ger für.")
+
+
+@given(st.lists(st.sampled_from(ACCENTED)), LANGUAGE)
+def test_composed_and_decomposed_letters_are_cut_alike(pieces: list[str], language: str) -> None:
+    composed = " ".join(pieces)
+    whole = [[word.form for word in sentence] for sentence in sentences(composed, language)]
+    apart = list(sentences(unicodedata.normalize("NFD", composed), language))
+    assert [[unicodedata.normalize("NFC", word.form) for word in sentence] for sentence in apart] == whole
+
+
+def test_an_unknown_language_is_named_at_once() -> None:
+    with pytest.raises(DiscotreeError, match="'xx'; there are nl, de, en"):
+        sentences("", "xx")
+
+
+def test_the_tables_can_be_looked_up() -> None:
+    for rules in CONVENTIONS.values():
+        tables = (rules.titles, rules.endings, rules.counted, rules.openers)
+        assert not any(entry.endswith(".") for table in tables for entry in table)
+        assert rules.titles.isdisjoint(rules.endings | rules.counted)
+        assert all(entry == entry.casefold() for entry in rules.counted | rules.openers)
+
+
+PATTERNS = parts("a._ ... (a._ .\" \"_ a- www. a@ 1, x:_ n't (a) A._B._ 'a .) ._ http:// co- e\u0301 \u200d _")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_time_is_linear_whatever_the_text(language: str) -> None:
+    """A quadratic step would take minutes on these."""
+    start = time.process_time()
+    for pattern in PATTERNS:
+        text = pattern.replace("_", " ") * (20_000 // len(pattern)) + "x" * 20_000 + "."
+        assert_nothing_lost(text, list(sentences(text, language)))
+    assert time.process_time() - start < 30
+
+
+def test_the_docstring_runs() -> None:
+    result = doctest.testmod(discotree.text)
+    assert (result.attempted, result.failed) == (1, 0)
+
+
+LEAST = {"alpino": (99.7, 98), "pcc": (99.7, 97), "squoia_de": (99.5, 93), "craft": (99.2, 97.5), "icepahc": (99.5, 35)}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", LEAST)
+def test_treebanks_come_back_from_raw_text(name: str) -> None:
+    if "DISCOTREE_DATA" not in os.environ:
+        pytest.skip("DISCOTREE_DATA does not name a folder")
+    path = Path(__file__).parents[2] / "benchmarks" / "text.py"
+    spec = importlib.util.spec_from_file_location("text_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    benchmark = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    trees, language = benchmark.chosen(Path(os.environ["DISCOTREE_DATA"]), name, "dev")
+    text, gold_sentences, gold_tokens = benchmark.raw_text(trees, language)
+    found = list(sentences(text, language))
+    assert_nothing_lost(text, found)
+    assert benchmark.f1(gold_tokens, [word[1:] for words in found for word in words]) >= LEAST[name][0]
+    assert benchmark.f1(gold_sentences, [(words[0].start, words[-1].end) for words in found]) >= LEAST[name][1]

@@ -1,0 +1,348 @@
+"""The trees that a recipe names: files, splits, ranges, tags, and what changes a checksum."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.networks import RULES, TREES
+
+from discotree import HeadRules, TreebankError, to_dependencies, write
+from discotree.config import Data, Source
+from discotree.errors import DiscotreeError, HeadRuleError
+from discotree.training.data import PARTS, checksums, files, load, read_tags, resolved, write_tags
+from discotree.treebanks.splits import read_ids, selected
+from discotree.trees.transforms import transform
+
+BROKEN = "#BOS 99\nHund\t--\tNN\t--\t--\t777\n#EOS 99\n"
+
+
+@pytest.fixture
+def bank(tmp_path):
+    """A treebank of twenty sentences, s1 to s20, and the settings that read it from a folder."""
+    write(TREES, tmp_path / "all.export")
+    rows = "".join(f"s{k}\t{'train' if k <= 12 else 'dev' if k <= 16 else 'test'}\n" for k in range(1, 21))
+    (tmp_path / "splits.tsv").write_text("id\tsplit\n" + rows)
+    everything = (Source("all.export"),)
+    return Data(folder=str(tmp_path), train=everything, dev=everything, splits="splits.tsv")
+
+
+def with_sources(data, *sources, **changes):
+    return dataclasses.replace(data, train=tuple(sources), **changes)
+
+
+def loaded_ids(data, part="train"):
+    return [tree.id for tree in load(data)[part].trees]
+
+
+def numbered(*numbers):
+    return [f"s{k}" for k in numbers]
+
+
+def message(data, error=TreebankError):
+    with pytest.raises(error) as caught:
+        load(data)
+    return str(caught.value)
+
+
+# Sources
+
+
+def test_parts_hold_trees_and_their_encoding(bank):
+    parts = load(bank)
+    assert list(parts) == list(PARTS)
+    expected = [transform(tree, punctuation="move") for tree in TREES]
+    assert parts["train"].trees == parts["dev"].trees == expected
+    assert parts["train"].encoded == [to_dependencies(tree, RULES) for tree in expected]
+    assert [len(part) for part in parts.values()] == [20, 20, 0]
+    assert parts["train"].tags == []
+    assert parts["train"].skipped == 0
+
+
+@pytest.mark.parametrize("punctuation", ["keep", "move", "remove", "root"])
+@pytest.mark.parametrize("unaries", ["keep", "drop"])
+def test_trees_are_made_what_the_recipe_says(bank, punctuation, unaries):
+    part = load(dataclasses.replace(bank, punctuation=punctuation, unaries=unaries))["train"]
+    assert part.trees == [transform(tree, punctuation=punctuation) for tree in TREES]
+    assert part.encoded == [to_dependencies(tree, RULES, unaries) for tree in part.trees]
+
+
+def test_head_rules_may_be_ours_or_a_file_of_the_treebank(bank, tmp_path):
+    (tmp_path / "mine.headrules").write_text("S left-to-right NP PPER\n")
+    mine = HeadRules.load(tmp_path / "mine.headrules")
+    moved = [transform(tree, punctuation="move") for tree in TREES]
+    part = load(dataclasses.replace(bank, heads="mine.headrules"))["train"]
+    assert part.encoded == [to_dependencies(tree, mine) for tree in moved]
+    marked = load(dataclasses.replace(bank, marked_heads=True, heads="mine.headrules"))["train"]
+    rules = HeadRules.load(tmp_path / "mine.headrules", marked_first=True)
+    assert marked.encoded == [to_dependencies(tree, rules) for tree in moved] != part.encoded
+    assert "yours.headrules" in message(dataclasses.replace(bank, heads="yours.headrules"), HeadRuleError)
+
+
+def test_a_split_is_what_the_table_says(bank):
+    data = dataclasses.replace(bank, **{name: (Source("all.export", name),) for name in PARTS})
+    parts = load(data)
+    assert [tree.id for tree in parts["train"].trees] == numbered(*range(1, 13))
+    assert [tree.id for tree in parts["dev"].trees] == numbered(*range(13, 17))
+    assert [tree.id for tree in parts["test"].trees] == numbered(*range(17, 21))
+
+
+def test_a_source_may_have_a_table_of_its_own(bank, tmp_path):
+    (tmp_path / "own.tsv").write_text("id\tsplit\ns3\ttrain\ns5\tdev\n")
+    data = with_sources(bank, Source("all.export", "train", splits="own.tsv"), splits="")
+    assert loaded_ids(data) == numbered(3)
+    assert set(checksums(data)) == {"all.export", "own.tsv"}
+
+
+def test_splits_that_lead_nowhere_are_named(bank, tmp_path):
+    split = with_sources(bank, Source("all.export", "train"))
+    assert "needs a table: data.splits" in message(dataclasses.replace(split, splits=""))
+    assert "nothing.tsv: cannot be read" in message(dataclasses.replace(split, splits="nothing.tsv"))
+    assert "no sentence belongs to the split 'trian'" in message(with_sources(bank, Source("all.export", "trian")))
+    (tmp_path / "splits.tsv").write_text("id\tsplit\ns1\ttrain\ns99\ttrain\n")
+    assert "1 of these ids are not in the treebank: s99" in message(split)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "places"),
+    [
+        ("1-20", range(1, 21)),
+        ("3", [3]),
+        ("18-", [18, 19, 20]),
+        ("2-4, 7,19-", [2, 3, 4, 7, 19, 20]),
+        ("5-5", [5]),
+        ("4-6,5-8,6", [4, 5, 6, 7, 8]),
+        ("20-", [20]),
+    ],
+)
+def test_sentences_are_those_at_their_places(bank, sentences, places):
+    assert loaded_ids(with_sources(bank, Source("all.export", sentences=sentences))) == numbered(*places)
+
+
+@pytest.mark.parametrize("sentences", ["x", "1-2-3", "-5", "1,", "1.5", "0", "0-3", "5-3", "²", "1- 3"])
+def test_ranges_that_make_no_sense_are_named(bank, sentences):
+    complaint = message(with_sources(bank, Source("all.export", sentences=sentences)))
+    assert complaint.startswith("all.export: ")
+    assert "sentences" in complaint
+
+
+@pytest.mark.parametrize("sentences", ["21", "18-21", "1-3,99-"])
+def test_ranges_that_lead_nowhere_are_named(bank, sentences):
+    assert "is asked for, and there are 20" in message(with_sources(bank, Source("all.export", sentences=sentences)))
+
+
+def test_a_range_and_a_split_both_count(bank):
+    source = Source("all.export", "dev", "13-16")
+    assert loaded_ids(with_sources(bank, source)) == numbered(13, 14, 15, 16)
+
+
+def test_sources_follow_one_another_and_may_be_patterns(bank, tmp_path):
+    (tmp_path / "parts" / "deep").mkdir(parents=True)
+    for k, name in enumerate(("parts/b.export", "parts/a.export", "parts/deep/c.export")):
+        write(TREES[3 * k : 3 * k + 3], tmp_path / name)
+    single = Source("all.export", sentences="20")
+    assert loaded_ids(with_sources(bank, single, Source("parts/*.export"))) == numbered(20, 4, 5, 6, 1, 2, 3)
+    assert loaded_ids(with_sources(bank, Source("parts/**/*.export"))) == numbered(4, 5, 6, 1, 2, 3, 7, 8, 9)
+    folder = loaded_ids(with_sources(bank, Source("parts")))
+    assert len(folder) == 9
+    assert [path.name for path in files(bank, Source("parts/[ab].export"))] == ["a.export", "b.export"]
+
+
+def test_the_format_may_be_named(bank, tmp_path):
+    write(TREES[:3], tmp_path / "trees.txt", "discbracket")
+    part = load(with_sources(bank, Source("trees.txt", format="discbracket")))["train"]
+    assert [tree.words for tree in part.trees] == [tree.words for tree in TREES[:3]]
+    assert "there is no format 'discobracket'" in message(
+        with_sources(bank, Source("trees.txt", format="discobracket"))
+    )
+
+
+def test_broken_trees_stop_unless_they_are_skipped_and_counted(bank, tmp_path):
+    whole = (tmp_path / "all.export").read_text("utf-8")
+    (tmp_path / "broken.export").write_text(whole.replace("#BOS s3", BROKEN + "#BOS s3", 1), "utf-8")
+    assert "broken.export:" in message(with_sources(bank, Source("broken.export")))
+    part = load(with_sources(bank, Source("broken.export", skip_broken=True)))["train"]
+    assert (len(part), part.skipped) == (20, 1)
+    # A broken tree has its place, so ranges mean the same whether it can be read or not.
+    some = load(with_sources(bank, Source("broken.export", sentences="2-4", skip_broken=True)))["train"]
+    assert ([tree.id for tree in some.trees], some.skipped) == (numbered(2, 3), 1)
+    others = load(with_sources(bank, Source("broken.export", sentences="10-", skip_broken=True)))["train"]
+    assert others.skipped == 0
+
+
+def test_sentences_that_stand_in_dev_or_test_can_be_dropped_from_training(bank):
+    data = dataclasses.replace(
+        bank, dev=(Source("all.export", sentences="1-2"),), test=(Source("all.export", sentences="5"),)
+    )
+    assert len(load(data)["train"]) == 20
+    dropped = load(dataclasses.replace(data, drop_repeats=True))
+    assert [tree.id for tree in dropped["train"].trees] == numbered(3, 4, *range(6, 21))
+    assert len(dropped["train"].encoded) == 17
+    assert [len(dropped[name]) for name in ("dev", "test")] == [2, 1]
+    overlapping = dataclasses.replace(data, dev=(Source("all.export", sentences="4-6"),), drop_repeats=True)
+    assert loaded_ids(overlapping, "dev") == numbered(4, 6)  # test keeps what dev has, too
+    assert loaded_ids(overlapping, "test") == numbered(5)
+    assert loaded_ids(overlapping) == numbered(1, 2, 3, *range(7, 21))
+    everything = dataclasses.replace(bank, drop_repeats=True)
+    assert message(everything) == "there are no train trees"
+
+
+def test_a_recipe_without_trees_is_refused(bank):
+    for name in ("train", "dev"):
+        assert "data.train, data.dev" in message(dataclasses.replace(bank, **{name: ()}))
+    assert load(dataclasses.replace(bank, test=()))["test"].trees == []
+
+
+# Folders
+
+
+def test_the_folder_is_that_of_the_recipe_or_of_the_environment_or_this_one(bank, tmp_path, monkeypatch):
+    homeless = dataclasses.replace(bank, folder="")
+    monkeypatch.delenv("DISCOTREE_DATA", raising=False)
+    monkeypatch.chdir(tmp_path.parent)
+    complaint = message(homeless)
+    assert "all.export: there is no such file" in complaint
+    assert "data.folder" in complaint
+    assert "DISCOTREE_DATA" in complaint
+    monkeypatch.setenv("DISCOTREE_DATA", str(tmp_path))
+    assert len(load(homeless)["train"]) == 20
+    monkeypatch.setenv("DISCOTREE_DATA", "/nowhere")
+    assert len(load(bank)["train"]) == 20  # the recipe's own folder comes first
+    absolute = Source(str(tmp_path / "all.export"))
+    assert len(load(with_sources(homeless, absolute, dev=(absolute,)))["train"]) == 20
+    monkeypatch.delenv("DISCOTREE_DATA")
+    monkeypatch.chdir(tmp_path)
+    assert resolved(homeless, "all.export") == Path("all.export")
+    assert len(load(homeless)["train"]) == 20
+
+
+# Predicted tags
+
+
+@pytest.fixture
+def tagged(bank, tmp_path):
+    rows = [(tree.id, [f"{token.tag}?" for token in tree.tokens]) for tree in TREES]
+    (tmp_path / "tags.tsv").write_text(write_tags(rows), "utf-8")
+    return dataclasses.replace(bank, tags="predicted", predicted_tags="tags.tsv")
+
+
+def test_tags_are_gold_ones_predicted_ones_or_none(bank, tagged):
+    gold = load(dataclasses.replace(bank, tags="gold"))
+    assert gold["dev"].tags == [[token.tag for token in tree.tokens] for tree in TREES]
+    predicted = load(tagged)
+    assert predicted["dev"].tags == [[f"{token.tag}?" for token in tree.tokens] for tree in TREES]
+    assert load(dataclasses.replace(tagged, tags="none"))["dev"].tags == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (lambda text: text.replace("s7\t", "s77\t"), "no tags for the sentence 's7' of 1 words"),
+        (lambda text: text.replace("s7\tNN?", "s7\tNN? NN?"), "2 tags for the sentence 's7' of 1 words"),
+        (lambda text: text + "s1\tNN\n", "tags.tsv:21: the sentence 's1' is there twice"),
+        (lambda text: text.replace("s3\t", "s3 "), "tags.tsv:3: expected an id, a tab and tags"),
+        (lambda text: text + "\n", "tags.tsv:21: expected an id, a tab and tags"),
+        (lambda _: "", "expected an id, a tab and tags"),
+    ],
+)
+def test_tags_that_do_not_fit_are_named(tagged, tmp_path, edit, complaint):
+    path = tmp_path / "tags.tsv"
+    path.write_text(edit(path.read_text("utf-8")), "utf-8")
+    assert complaint in message(tagged)
+
+
+def test_a_missing_file_of_tags_says_how_to_make_it(tagged, tmp_path):
+    (tmp_path / "tags.tsv").unlink()
+    assert "`discotree tag` makes them" in message(tagged)
+    (tmp_path / "tags.tsv").write_bytes(b"\xff\xff")
+    assert "`discotree tag` makes them" in message(tagged)
+    assert "data.predicted_tags" in message(dataclasses.replace(tagged, predicted_tags=""))
+
+
+word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
+
+
+@given(st.dictionaries(word, st.lists(word, min_size=1, max_size=4), max_size=4))
+def test_tags_come_back_from_their_file_or_are_refused(tmp_path_factory, rows):
+    path = tmp_path_factory.getbasetemp() / "any-tags.tsv"
+    white = any(tag.split() != [tag] for tags in rows.values() for tag in tags)
+    if white or any(set("\t\r\n") & set(id) for id in rows):
+        with pytest.raises(TreebankError, match="cannot be written"):
+            write_tags(rows.items())
+    elif rows:
+        path.write_text(write_tags(rows.items()), "utf-8", newline="")
+        assert read_tags(path) == rows
+
+
+# Splits
+
+
+def test_ids_may_be_a_list_or_a_table(tmp_path):
+    path = tmp_path / "ids"
+    path.write_text("s1\n\n s2 \ns1\n", "utf-8")
+    assert read_ids(str(path), None) == {"s1", "s2"}
+    path.write_text("\ufeffline\tid\tsplit\n1\ts1\ttrain\n2\ts2\tdev\n3\ts3\n", "utf-8")
+    assert read_ids(str(path), None) == {"s1", "s2", "s3"}
+    assert read_ids(str(path), "dev") == {"s2"}
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "there are no ids in it"),
+        ("s1\ns2\n", ":1: a split was named, but the first line has no columns id and split"),
+        ("\n\nid\tpart\ns1\tdev\n", ":3: a split was named, but there is no column split"),
+        ("split\tid\n\ndev\ts1\n\ndev\n", ":5: the line has no id"),
+        ("id\tsplit\ns1\ttrain\n", "no sentence belongs to the split 'dev'"),
+    ],
+)
+def test_tables_that_make_no_sense_are_named_with_their_line(tmp_path, content, complaint):
+    path = tmp_path / "ids"
+    path.write_text(content, "utf-8")
+    with pytest.raises(TreebankError) as caught:
+        read_ids(str(path), "dev")
+    assert str(caught.value).startswith(str(path))
+    assert complaint in str(caught.value)
+
+
+def test_selected_trees_keep_their_order():
+    assert list(selected(TREES, {"s5", "s2"}, "ids")) == [TREES[1], TREES[4]]
+    with pytest.raises(TreebankError, match=r"ids: 2 of these ids are not in the treebank: a, b"):
+        list(selected(TREES, {"b", "s1", "a"}, "ids"))
+
+
+# Checksums
+
+
+def test_checksums_name_every_file_that_is_read(bank, tagged, tmp_path):
+    assert set(checksums(bank)) == {"all.export"}
+    split = with_sources(bank, Source("all.export", "train"))
+    assert set(checksums(split)) == {"all.export", "splits.tsv"}
+    assert set(checksums(tagged)) == {"all.export", "tags.tsv"}
+    (tmp_path / "mine.headrules").write_text("S left-to-right NP\n")
+    (tmp_path / "vectors.txt").write_text("1 1\na 0.5\n")
+    more = dataclasses.replace(bank, heads="mine.headrules", vectors="vectors.txt")
+    assert set(checksums(more)) == {"all.export", "mine.headrules", "vectors.txt"}
+
+
+def test_files_that_are_not_read_need_not_be_there(bank):
+    data = dataclasses.replace(bank, splits="nothing.tsv", predicted_tags="nothing.tags")
+    assert checksums(data) == checksums(bank)
+    with pytest.raises(DiscotreeError, match=r"nothing.tags: there is no such file"):
+        checksums(dataclasses.replace(data, tags="predicted"))
+
+
+def test_checksums_change_with_the_files_and_only_then(bank, tmp_path):
+    (tmp_path / "folder").mkdir()
+    for name in ("a.export", "b.export"):
+        write(TREES[:2], tmp_path / "folder" / name)
+    data = with_sources(bank, Source("folder"), Source("folder/*.export"), Source("all.export", "train"))
+    before = checksums(data)
+    assert checksums(data) == before
+    assert all(len(value) == 64 for value in before.values())
+    (tmp_path / "folder" / "b.export").write_text("other", "utf-8")
+    after = checksums(data)
+    assert {name for name in before if before[name] != after[name]} == {"folder", "folder/*.export"}
+    (tmp_path / "splits.tsv").write_text("id\tsplit\ns1\ttrain\n")
+    assert {name for name in before if after[name] != checksums(data)[name]} == {"splits.tsv"}

@@ -1,0 +1,374 @@
+"""Training from a recipe to a model: what is written down, several seeds, several processes, and kill -9."""
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import platform
+import re
+import signal
+import statistics
+import subprocess
+import sys
+
+import pytest
+import torch
+from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, saved_trees
+
+import discotree
+from discotree import ModelError
+from discotree.config import Config, Decoding, Source, Training
+from discotree.parsing.parser import CONFIG, VOCAB, WEIGHTS, Parser
+from discotree.training import data
+from discotree.training.checkpoint import FILE as CHECKPOINT
+from discotree.training.run import MODEL, RESULTS, attachment, chosen_device, line, main, summarized, train, train_seeds
+
+LEAST = dict.fromkeys(HEADS, 0.0) | {"tag_weight": 0.3, "function_weight": 0.3, "lstm_layers": 1}
+QUICK, QUIET = (dataclasses.replace(network, **LEAST) for network in (TINY, CALM))
+
+
+def settings_of(folder, network=QUICK, **training):
+    """A run of a moment: six sentences to learn from, four to be scored on."""
+    data = saved_trees(
+        folder,
+        train=(Source("small.export", sentences="1-6"),),
+        dev=(Source("small.export", sentences="1-2,10-11"),),
+        test=(Source("small.export", sentences="3-4"),),
+    )
+    return Config("quick", data, network, Training(**{"epochs": 2, "batch_words": 20} | training))
+
+
+def recipe(path, settings):
+    """The settings as a file that Config.load reads."""
+    table = dataclasses.asdict(settings)
+
+    def toml(value):
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + "}"
+        if isinstance(value, list | tuple):
+            return "[" + ", ".join(map(toml, value)) + "]"
+        return json.dumps(value)
+
+    sections = [f"[{name}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in section.items())
+                for name, section in table.items() if isinstance(section, dict)]  # fmt: skip
+    path.write_text(f"name = {toml(settings.name)}\n" + "\n".join(sections), "utf-8")
+    assert Config.load(path) == settings
+    return path
+
+
+def timeless(results):
+    """Results without what depends on the clock."""
+    if isinstance(results, dict):
+        return {name: timeless(value) for name, value in results.items() if "seconds" not in name}
+    return [timeless(value) for value in results] if isinstance(results, list) else results
+
+
+# What is written down
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A folder with a finished run, and what the run returned and reported."""
+    folder = tmp_path_factory.mktemp("run")
+    settings = settings_of(folder)
+    events = []
+    results = train(settings, folder / "out", lambda event, figures: events.append((event, figures)), compare=True)
+    return settings, folder, results, events
+
+
+def test_a_run_leaves_a_model_its_results_and_a_checkpoint(run):
+    _, folder, results, _ = run
+    assert {path.name for path in (folder / "out").iterdir()} == {MODEL, RESULTS, CHECKPOINT}
+    assert {path.name for path in (folder / "out" / MODEL).iterdir()} == {CONFIG, VOCAB, WEIGHTS}
+    assert json.loads((folder / "out" / RESULTS).read_text("utf-8")) == json.loads(json.dumps(results))
+
+
+def test_results_say_what_was_done_with_what(run):
+    settings, folder, results, _ = run
+    assert results["name"] == "quick"
+    assert Config.from_json(json.dumps(results["config"]), "results") == settings
+    digest = hashlib.sha256((folder / "small.export").read_bytes()).hexdigest()
+    assert results["data"]["sha256"] == {"small.export": digest}
+    assert results["data"]["sentences"] == {"train": 6, "dev": 4, "test": 2}
+    assert results["versions"]["discotree"] == discotree.__version__
+    assert results["versions"]["torch"] == torch.__version__
+    assert results["versions"]["python"] == platform.python_version()
+    parser = Parser.load(folder / "out" / MODEL)
+    assert results["parameters"] == sum(weight.numel() for weight in parser.network.parameters())
+    assert results["seconds"] > 0
+
+
+def test_results_have_the_history_of_training(run):
+    _, _, results, events = run
+    history = results["history"]
+    assert [epoch["epoch"] for epoch in history] == [1, 2]
+    assert [figures for event, figures in events if event == "epoch"] == history
+    wanted = {"loss", "loss/head", "loss/label", "loss/tag", "dev/las", "dev/uas", "dev/tag", "dev/function"}
+    assert wanted <= set(history[0])
+    best = max(history, key=lambda epoch: epoch["dev/las"])
+    assert results["best_epoch"] == best["epoch"]
+    assert results["scores"]["dev"]["attachment"]["las"] == best["dev/las"]
+
+
+def test_results_have_all_scores_of_dev_and_test(run):
+    _, _, results, _ = run
+    assert set(results["scores"]) == {"dev", "test"}
+    for part, count in (("dev", 4), ("test", 2)):
+        scores = results["scores"][part]
+        assert scores["all"]["sentences"] == count
+        assert {"f1", "precision", "recall", "exact_match", "pos_accuracy"} <= set(scores["discontinuous"])
+        assert set(scores["attachment"]) == {"las", "uas", "tag", "function"}
+        ways = ["greedy", "beam", "exact", "greedy, consistent", "beam, consistent", "exact, consistent"]
+        assert list(scores["decoding"]) == ways
+        own = scores["decoding"]["exact"]["f1"]
+        assert (None if math.isnan(own) else own) == scores["all"]["f1"]
+
+
+def test_a_finished_run_is_scored_again_but_not_trained_again(run):
+    settings, folder, results, _ = run
+    events = []
+    again = train(settings, folder / "out", lambda *event: events.append(event), compare=True)
+    assert events == []
+    assert timeless(json.loads(json.dumps(again))) == timeless(json.loads(json.dumps(results)))
+
+
+def test_another_recipe_does_not_go_on_in_the_same_folder(run):
+    settings, folder, _, _ = run
+    other = dataclasses.replace(settings, network=dataclasses.replace(settings.network, lstm_dropout=0.1))
+    with pytest.raises(ModelError, match=r"checkpoint.safetensors: a checkpoint of another run"):
+        train(other, folder / "out")
+
+
+def test_other_data_do_not_go_on_in_the_same_folder(tmp_path):
+    settings = settings_of(tmp_path, epochs=1)
+    train(settings, tmp_path / "out")
+    saved_trees(tmp_path, TREES[:11])
+    with pytest.raises(ModelError, match="a checkpoint of another run"):
+        train(settings, tmp_path / "out")
+
+
+def test_gold_tags_and_functions_do_not_leak_into_the_scores(tmp_path):
+    silent = dataclasses.replace(QUICK, tag_weight=0.0, function_weight=0.0)
+    results = train(settings_of(tmp_path, silent, epochs=0), tmp_path / "out")
+    figures = results["scores"]["dev"]["all"]
+    assert figures["function_accuracy"] is None
+    assert figures["pos_accuracy"] == 0.0
+
+
+def test_a_run_without_a_test_set_has_no_test_scores():
+    _, results = overfitted()
+    assert set(results["scores"]) == {"dev"}
+
+
+def test_the_same_seed_gives_the_same_model_to_the_last_bit(tmp_path, run):
+    settings, folder, results, _ = run
+    again = train(settings, tmp_path / "again", compare=True)
+    weights = [path / MODEL / WEIGHTS for path in (folder / "out", tmp_path / "again")]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+    assert timeless(json.loads(json.dumps(again))) == timeless(json.loads(json.dumps(results)))
+
+
+def test_the_time_limit_ends_a_run(tmp_path):
+    results = train(settings_of(tmp_path, epochs=1000, max_seconds=1e-6), tmp_path / "out")
+    assert len(results["history"]) == 1
+    assert (tmp_path / "out" / MODEL / WEIGHTS).exists()
+
+
+def test_the_model_has_the_averaged_weights_that_were_scored(tmp_path):
+    settings = settings_of(tmp_path, QUIET, average=0.9, schedule="cosine", warmup=2, learning_rate=0.02)
+    results = train(settings, tmp_path / "out")
+    parser = Parser.load(tmp_path / "out" / MODEL)
+    corpus = corpus_for(parser, TREES[:2] + TREES[9:11])
+    found = attachment(parser, corpus)
+    assert found == pytest.approx(results["scores"]["dev"]["attachment"])
+    plain = train(dataclasses.replace(settings, training=dataclasses.replace(settings.training, average=0.0)),
+                  tmp_path / "plain")  # fmt: skip
+    assert [epoch["loss"] for epoch in plain["history"]] == [epoch["loss"] for epoch in results["history"]]
+    one, other = ((tmp_path / name / MODEL / WEIGHTS).read_bytes() for name in ("out", "plain"))
+    assert one != other
+
+
+# Attachment
+
+
+def test_attachment_counts_words():
+    parser = Parser.load(overfitted()[0] / "run" / MODEL)
+    trees = data.load(parser.config.data)["dev"].trees
+    assert set(attachment(parser, corpus_for(parser, trees)).values()) == {100.0}
+    # One wrong head, one label that is not in the vocabulary, one wrong tag.
+    corpus = corpus_for(parser, trees[:2])
+    words = len(TREES[0]) + len(TREES[1])
+    corpus.gold["head"][0] = 2
+    corpus.gold["label"][1] = -100
+    corpus.gold["tag"][2] += 1
+    found = attachment(parser, corpus)
+    assert found["uas"] == pytest.approx(100 * (words - 1) / words)
+    assert found["las"] == pytest.approx(100 * (words - 2) / words)
+    assert found["tag"] == pytest.approx(100 * (words - 1) / words)
+    assert found["function"] == 100.0
+
+
+# Several seeds
+
+
+def test_several_seeds_have_folders_of_their_own_and_a_mean(tmp_path):
+    events = []
+    settings = settings_of(tmp_path, epochs=1, seed=7)
+    summary = train_seeds(settings, tmp_path / "out", 2, lambda _, figures: events.append(figures))
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"seed-7", "seed-8", RESULTS}
+    assert json.loads((tmp_path / "out" / RESULTS).read_text("utf-8")) == summary
+    assert summary["seeds"] == ["seed-7", "seed-8"]
+    runs = [json.loads((tmp_path / "out" / f"seed-{k}" / RESULTS).read_text("utf-8")) for k in (7, 8)]
+    assert [run["config"]["training"]["seed"] for run in runs] == [7, 8]
+    weights = [(tmp_path / "out" / f"seed-{k}" / MODEL / WEIGHTS).read_bytes() for k in (7, 8)]
+    assert weights[0] != weights[1]
+    assert {figures["seed"] for figures in events} == {7, 8}
+    f1 = [run["scores"]["dev"]["all"]["f1"] or 0.0 for run in runs]
+    assert summary["scores"]["dev"]["all"] == {
+        "mean": statistics.mean(f1), "deviation": statistics.stdev(f1), "f1": f1
+    }  # fmt: skip
+
+
+def test_a_summary_has_mean_and_deviation():
+    runs = [{"scores": {"dev": {"all": {"f1": f1}, "discontinuous": {"f1": None}}}} for f1 in (80.0, 90.0, 70.0)]
+    summary = summarized(runs)
+    assert summary["dev"]["all"] == {"mean": 80.0, "deviation": 10.0, "f1": [80.0, 90.0, 70.0]}
+    assert summary["dev"]["discontinuous"] == {"mean": 0.0, "deviation": 0.0, "f1": [0.0, 0.0, 0.0]}
+    assert summarized(runs[:1])["dev"]["all"]["deviation"] == 0.0
+
+
+# The command
+
+
+def command(*arguments, processes=1):
+    """The command line that trains, in one process or several; with one thread each, so that numbers are the same."""
+    start = [sys.executable]
+    if processes > 1:
+        start += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    return [*start, "-m", "discotree.training.run", *map(str, arguments)]
+
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+EPOCHS = 12
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
+
+
+def test_a_line_for_every_epoch(capsys):
+    line("step", {"step": 1})
+    line("epoch", {"epoch": 3, "loss": 1.23456, "dev/las": 99.5, "seconds": 2.0})
+    assert capsys.readouterr().out == "epoch 3  loss 1.235  dev/las 99.5  seconds 2\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--set", "data.dev=['missing.export']"], "missing.export: there is no such file"),
+        (["--set", "training.epoch=1"], "there is no setting 'epoch'"),
+        (["--preset", "papr"], "there is no preset 'papr'"),
+        (["--scenario", "gold"], "there is no scenario 'gold'"),
+        (["--set", "data.vectors='quick.toml'"], "quick.toml:1: expected a word and its vector"),
+        (["--out", "FOLDER/quick.toml/out"], "Not a directory"),
+    ],
+)
+def test_mistakes_end_the_command_with_a_sentence(tmp_path, monkeypatch, arguments, complaint):
+    path = recipe(tmp_path / "quick.toml", settings_of(tmp_path, epochs=1))
+    arguments = [argument.replace("FOLDER", str(tmp_path)) for argument in arguments]
+    monkeypatch.setattr(sys, "argv", ["train", str(path), "--out", str(tmp_path / "out"), *arguments])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert str(caught.value).startswith("discotree: ")
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_goes_on_to_the_same_model_and_scores(tmp_path):
+    settings = settings_of(tmp_path, epochs=EPOCHS, average=0.9, patience=2)
+    path = recipe(tmp_path / "quick.toml", settings)
+    # Both at once: one is left alone, the other is killed when it has begun to learn the third time.
+    undisturbed = subprocess.Popen(command(path, "--out", tmp_path / "whole"), **PIPES)
+    killed = subprocess.Popen(command(path, "--out", tmp_path / "killed"), **PIPES)
+    with killed:
+        seen = [killed.stdout.readline() for _ in range(2)]
+        os.kill(killed.pid, signal.SIGKILL)
+        rest = killed.stdout.read()
+    assert [text.split("  ")[0] for text in seen] == ["epoch 1", "epoch 2"]
+    assert killed.returncode == -signal.SIGKILL
+    assert f"epoch {EPOCHS} " not in rest
+    assert not (tmp_path / "killed" / RESULTS).exists()
+    second = subprocess.run(command(path, "--out", tmp_path / "killed"), check=True, **PIPES)
+    output, errors = undisturbed.communicate()
+    assert undisturbed.returncode == 0, errors
+    epochs = [int(number) for number in re.findall(r"^epoch (\d+) ", second.stdout, re.MULTILINE)]
+    assert epochs[0] in range(2, EPOCHS)  # not from the beginning
+    assert epochs == list(range(epochs[0], EPOCHS + 1))
+    assert output.count("epoch ") == EPOCHS
+    whole, resumed = (tmp_path / name for name in ("whole", "killed"))
+    assert (whole / MODEL / WEIGHTS).read_bytes() == (resumed / MODEL / WEIGHTS).read_bytes()
+    one, other = (json.loads((folder / RESULTS).read_text("utf-8")) for folder in (whole, resumed))
+    assert len(one["history"]) == EPOCHS
+    assert timeless(one) == timeless(other)
+
+
+@pytest.mark.slow
+def test_two_processes_learn_what_one_learns(tmp_path):
+    # The large epsilon keeps Adam from making a step out of the last digit of a gradient that is zero.
+    settings = settings_of(tmp_path, QUIET, epochs=4, learning_rate=0.01, average=0.5, batch_words=12, epsilon=0.01)
+    path = recipe(tmp_path / "quick.toml", settings)
+    done = subprocess.run(
+        command(path, "--out", tmp_path / "two", "--seeds", 1, processes=2), check=False, timeout=300, **PIPES
+    )
+    assert done.returncode == 0, done.stderr
+    one = train(settings, tmp_path / "one")
+    two = json.loads((tmp_path / "two" / "seed-1" / RESULTS).read_text("utf-8"))
+    names = [name for name in one["history"][0] if name.startswith("loss") or name == "learning_rate"]
+    for alone, together in zip(one["history"], two["history"], strict=True):
+        for name in names:
+            assert together[name] == pytest.approx(alone[name], rel=1e-5), name
+    folders = (tmp_path / "one", tmp_path / "two" / "seed-1")
+    weights = [Parser.load(folder / MODEL).network.state_dict() for folder in folders]
+    for name, value in weights[0].items():
+        torch.testing.assert_close(weights[1][name], value, atol=2e-3, rtol=2e-3)
+    # One process speaks and writes for both.
+    assert done.stdout.count("epoch ") == 4
+    assert done.stdout.count('"dev"') == 1
+    assert {file.name for file in (tmp_path / "two").iterdir()} == {"seed-1", RESULTS}
+    assert {file.name for file in (tmp_path / "two" / "seed-1").iterdir()} == {MODEL, RESULTS, CHECKPOINT}
+
+
+def test_every_process_has_a_gpu_of_its_own(monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert chosen_device(Training(device="cuda")) == torch.device("cuda:3")
+    assert chosen_device(Training(device="cuda:1")) == torch.device("cuda:1")
+    assert chosen_device(Training(device="cpu")) == torch.device("cpu")
+    monkeypatch.delenv("LOCAL_RANK")
+    assert chosen_device(Training(device="cuda")) == torch.device("cuda:0")
+
+
+def test_another_way_of_decoding_is_no_other_run(run):
+    """Whoever chose a decoding that failed, or wants to see another, need not train again."""
+    settings, folder, _, _ = run
+    events = []
+    greedy = dataclasses.replace(settings, decoding=Decoding("greedy"))
+    train(greedy, folder / "out", lambda *event: events.append(event))
+    assert events == []
+
+
+def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(tmp_path):
+    settings = settings_of(tmp_path, epochs=3, learning_rate=1e30, clip=1e30)
+    with pytest.raises(ModelError, match=r"the loss is no number any more in epoch \d|holds what is no number"):
+        train(settings, tmp_path / "out")
+    assert not (tmp_path / "out" / MODEL).exists()
+
+
+def test_vectors_of_another_language_are_refused(tmp_path):
+    (tmp_path / "vectors.txt").write_text("".join(f"xx{k} 0.5 0.25 1.5\n" for k in range(10)))
+    settings = settings_of(tmp_path, epochs=1)
+    settings = dataclasses.replace(settings, data=dataclasses.replace(settings.data, vectors="vectors.txt"))
+    with pytest.raises(ModelError, match=r"vectors.txt: there is no word of the treebank"):
+        train(settings, tmp_path / "out")
+
+
+def test_a_device_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(ModelError, match=r"training.device: .*toaster"):
+        train(settings_of(tmp_path, device="toaster"), tmp_path / "out")

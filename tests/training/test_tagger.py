@@ -1,0 +1,232 @@
+"""Predicted tags: nobody is tagged by a model that has seen them, nothing is lost, and the file can be learned from."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.networks import TREES, part_of
+from support.tiny import TINY, small_recipe
+
+from discotree import Node, Token, Tree, write
+from discotree.config import Config, Training
+from discotree.errors import ModelError, TreebankError
+from discotree.network.batch import Corpus
+from discotree.training import tagger
+from discotree.training.data import Part, load, read_tags, write_tags
+from discotree.training.tagger import Tagger, enough_epochs, jackknifed, scored, tag
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return Config.load(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY])
+
+
+# Folds
+
+
+@pytest.mark.parametrize(("size", "count"), [(20, 2), (20, 3), (14, 10), (14, 14), (1003, 10)])
+def test_every_training_sentence_is_in_one_fold_and_the_folds_are_about_equal(size: int, count: int) -> None:
+    trees = part_of([dataclasses.replace(TREES[k % 20], id=str(k)) for k in range(size)])
+    held_out = part_of([dataclasses.replace(TREES[0], id="dev")]), part_of([dataclasses.replace(TREES[0], id="test")])
+    *folds, last = jackknifed({"train": trees, "dev": held_out[0], "test": held_out[1]}, count)
+    assert len(folds) == count
+    for fold in folds:
+        ids = [tree.id for tree in fold.seen], [tree.id for tree in fold.unseen]
+        assert sorted(ids[0] + ids[1], key=int) == [str(k) for k in range(size)]
+        assert size // count - 10 <= len(ids[1]) <= size // count + 10
+    assert sorted((tree.id for fold in folds for tree in fold.unseen), key=int) == [str(k) for k in range(size)]
+    assert last.seen == trees.encoded
+    assert [tree.id for tree in last.unseen] == ["dev", "test"]
+
+
+def test_neighbours_stay_together_and_a_fold_has_some_of_every_text() -> None:
+    trees = part_of([dataclasses.replace(TREES[0], id=str(k)) for k in range(2000)])
+    first = jackknifed({"train": trees, "dev": part_of([]), "test": part_of([])}, 10)[0]
+    numbers = [int(tree.id) for tree in first.unseen]
+    assert numbers[:20] == list(range(20))
+    assert [number // 200 for number in numbers[::20]] == list(range(10))
+
+
+@pytest.mark.parametrize("count", [1, 21])
+def test_folds_have_to_have_something_in_them(count: int) -> None:
+    with pytest.raises(ModelError, match=f"20 training sentences cannot be cut into {count} folds"):
+        jackknifed({"train": part_of(TREES)}, count)
+
+
+def test_no_sentence_is_tagged_by_a_model_that_has_seen_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every sentence has a word of its own, so that one can see what a model was given."""
+    trees = [
+        Tree((Token(f"only{chr(97 + k)}", "NN"), Token("ist", "V")), Node("ROOT", [0, 1]), str(k)) for k in range(12)
+    ]
+    write(trees, tmp_path / "own.export")
+    sources = [f'data.{part}=[{{file="own.export", sentences="{places}"}}]'
+               for part, places in (("train", "1-8"), ("dev", "9-10"), ("test", "11-12"))]  # fmt: skip
+    config = Config.load(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY, *sources])
+    seen: dict[Tagger, set[str]] = {}
+    fit, predict = tagger.fit, Tagger.predict
+
+    def own_words(corpus: Corpus) -> set[str]:
+        words = {number: form for form, number in corpus.table.index.items()}
+        return {words[number] for number in corpus.forms.tolist()} - {"ist"}
+
+    def watched_fit(network: Any, corpus: Corpus, *rest: Any) -> Any:
+        seen[network] = own_words(corpus)
+        assert set(corpus.table.vocab.words.symbols) == seen[network] | {"ist"}
+        return fit(network, corpus, *rest)
+
+    def watched_predict(self: Tagger, corpus: Corpus, device: Any) -> Any:
+        assert not seen[self] & own_words(corpus)
+        tagged.update(own_words(corpus))
+        return predict(self, corpus, device)
+
+    tagged: set[str] = set()
+    monkeypatch.setattr(tagger, "fit", watched_fit)
+    monkeypatch.setattr(Tagger, "predict", watched_predict)
+    tag(config, tmp_path / "tags.tsv", folds=4, epochs=1)
+    assert sorted(len(words) for words in seen.values()) == [6, 6, 6, 6, 8]
+    assert len(tagged) == 12
+
+
+# The file
+
+
+def test_tags_can_be_learned_from(config: Config, tmp_path: Path) -> None:
+    path = tmp_path / "tags.tsv"
+    accuracies = tag(config, path, folds=2, epochs=1)
+    assert list(accuracies) == ["train", "dev", "test"]
+    assert list(read_tags(path)) == [tree.id for tree in TREES]
+    data = dataclasses.replace(config.data, tags="predicted", predicted_tags=str(path))
+    parts = load(data)
+    rows = read_tags(path)
+    assert parts["train"].tags == [rows[tree.id] for tree in TREES[:14]]
+    known = {token.tag for tree in TREES[:14] for token in tree.tokens}
+    assert {tag for row in rows.values() for tag in row} <= known
+    assert not Path(f"{path}.folds").exists()
+
+
+@pytest.mark.slow
+def test_a_tagger_learns(config: Config, tmp_path: Path) -> None:
+    """With dev among the training sentences, it has nothing to do but to learn them by heart."""
+    plain = ["training.schedule=plateau", "training.average=0.0", "training.learning_rate=0.02"]
+    small = [*plain, "training.batch_words=60", "network.lstm_size=24", "network.unknown=0.0"]
+    calm = [f"network.{name}_dropout=0.0" for name in ("embedding", "lstm", "recurrent")]
+    dev = 'data.dev=[{file="small.export", sentences="1-3"}]'
+    test = "data.test=[]"
+    settings = [f"data.folder={tmp_path}", *TINY, *small, *calm, dev, test]
+    config = Config.load(tmp_path / "small.toml", settings)
+    with pytest.raises(TreebankError, match="2 sentences have the id 's1'"):
+        tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
+    write([dataclasses.replace(tree, id=f"dev{tree.id}") for tree in TREES[:3]], tmp_path / "dev.export")
+    config = Config.load(tmp_path / "small.toml", [*settings, 'data.dev=["dev.export"]'])
+    accuracies = tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
+    assert accuracies["dev"]["all"] > 90 > accuracies["train"]["all"]
+    assert list(accuracies) == ["train", "dev"]
+
+
+def test_the_same_seed_gives_the_same_tags(config: Config, tmp_path: Path) -> None:
+    texts = []
+    for name in ("a.tsv", "b.tsv"):
+        tag(config, tmp_path / name, folds=2, epochs=2)
+        texts.append((tmp_path / name).read_text("utf-8"))
+    assert texts[0] == texts[1]
+
+
+def test_nothing_is_lost_when_the_work_is_interrupted(config: Config, tmp_path: Path) -> None:
+    tag(config, tmp_path / "whole.tsv", folds=3, epochs=2)
+    epochs: list[tuple[float, float]] = []
+
+    def report(stop: tuple[float, float] | None) -> Callable[[str, dict[str, float]], None]:
+        def note(event: str, figures: dict[str, float]) -> None:
+            where = figures["fold"], figures["epoch"]
+            if event == "epoch":
+                epochs.append(where)
+            elif where == stop:
+                raise KeyboardInterrupt
+
+        return note
+
+    path = tmp_path / "tags.tsv"
+    with pytest.raises(KeyboardInterrupt):
+        tag(config, path, folds=3, epochs=2, report=report((2, 2)))
+    assert not path.exists()
+    with pytest.raises(ModelError, match=r"tags\.tsv\.folds: holds tags of another run"):
+        tag(config, path, folds=4, epochs=2)
+    tag(config, path, folds=3, epochs=2, report=report(None))
+    assert epochs == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 2)]
+    assert path.read_text("utf-8") == (tmp_path / "whole.tsv").read_text("utf-8")
+
+
+def test_pretrained_vectors_are_used(config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "vectors.txt").write_text("Hund 1 2 3\nBuch 4 5 6\nDarauf 7 8 9\n", "utf-8")
+    config = dataclasses.replace(config, data=dataclasses.replace(config.data, vectors="vectors.txt"))
+    put = tagger.put_vectors
+    found = []
+
+    def watched(vectors: Any, vocab: Any, table: Any) -> None:
+        put(vectors, vocab, table)
+        found.append(table.weight[vocab.words.ids["Buch"]].tolist())
+        assert "Darauf" in vocab.words.ids or len(found) < 3  # a test word, of which training knows nothing
+
+    monkeypatch.setattr(tagger, "put_vectors", watched)
+    tag(config, tmp_path / "tags.tsv", folds=2, epochs=1)
+    assert found == [[4, 5, 6]] * 3
+
+
+@pytest.mark.parametrize(
+    ("sentences", "most", "epochs"),
+    [(20, 60, 60), (20, 5, 5), (20_000, 60, 30), (20_000, 20, 20), (200_000, 60, 10)],
+)
+def test_small_treebanks_take_more_epochs(sentences: int, most: int, epochs: int) -> None:
+    part = Part([TREES[0]] * sentences)  # of five words each
+    assert enough_epochs(part, Training(epochs=most, batch_words=1000)) == epochs
+
+
+# Accuracies
+
+
+def test_accuracies_by_hand() -> None:
+    trees = [
+        Tree((Token("a1", "A"), Token("b", "B")), Node("ROOT", [0, 1]), "1"),
+        Tree((Token("a2", "A"), Token("c", "C")), Node("ROOT", [0, 1]), "2"),
+        Tree((Token("b", "B"), Token("d", "D"), Token("c", "C")), Node("ROOT", [0, 1, 2]), "3"),
+    ]
+    parts = {"train": part_of(trees[:2]), "dev": part_of(trees[2:]), "test": part_of([])}
+    tags = {"1": ["A", "X"], "2": ["A", "C"], "3": ["B", "X", "X"]}
+    found = scored(parts, jackknifed(parts, 2), tags)
+    assert found == {
+        "train": {"all": 75, "known": 100, "unknown": 50},  # a1 and a2 are the same word: digits count as 0
+        "dev": {"all": pytest.approx(100 / 3), "known": 50, "unknown": 0},
+    }
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(("id", "tags"), [("a\tb", ["NN"]), ("a\nb", ["NN"]), ("a", ["N N"]), ("a", ["NN", ""])])
+def test_tags_that_the_file_cannot_hold_are_refused(id: str, tags: list[str]) -> None:
+    with pytest.raises(TreebankError, match="cannot be written"):
+        write_tags([(id, tags)])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("s1\tNN\ns2 NN\n", r"tags\.tsv:2: expected an id, a tab and tags"),
+        ("s1\tNN\ns1\tNN\n", r"tags\.tsv:2: the sentence 's1' is there twice"),
+        ("", r"tags\.tsv:1: expected an id"),
+    ],
+)
+def test_a_file_of_tags_that_is_wrong_is_refused_with_the_line(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "tags.tsv"
+    path.write_text(content)
+    with pytest.raises(TreebankError, match=message):
+        read_tags(path)
+
+
+def test_ids_with_odd_characters_come_back(tmp_path: Path) -> None:
+    rows = [("a b\x85c\u2028", ["NN", "$("]), ("Ü/1", ["VV"])]
+    path = tmp_path / "tags.tsv"
+    path.write_text(write_tags(rows), "utf-8")
+    assert list(read_tags(path).items()) == rows

@@ -1,0 +1,306 @@
+import copy
+import dataclasses
+import pickle
+import random
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.helpers import DEEP, tree_of
+from support.strategies import HOLDS, random_tree, trees
+
+from discotree import DiscotreeError, HeadRules, Node, SecondaryEdge, Token, Tree, TreeError, to_dependencies, to_tree
+from discotree.drawing.svg import draw_svg
+from discotree.drawing.text import draw_text
+from discotree.trees.tree import NONE, ROOT, Constituent
+
+AB = (Token("a"), Token("b"))
+
+
+# What may not exist
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Node("NP", []), "'NP' has no children"),
+        (lambda: Node("", [0]), "has no label"),
+        (lambda: Node("NP", [-1]), "-1 is not a token position"),
+        (lambda: Node("NP", ["a"]), "must be a Node or an int, not 'a'"),
+        (lambda: Node("NP", [True]), "must be a Node or an int, not True"),
+        (lambda: Node("NP", [0, 0]), "'NP' covers token 0 twice"),
+        (lambda: Node("S", [2, Node("NP", [1, 2])]), "'S' covers token 2 twice"),
+        (lambda: Tree(AB, Node(ROOT, [1])), "does not cover token 0 .'a'"),
+        (lambda: Tree(AB, Node(ROOT, [0, 1, 3])), "covers token 3, but there are 2"),
+        (lambda: Tree((), Node(ROOT, [0])), "covers token 0, but there are 0"),
+        (lambda: Tree(AB, "(ROOT 0 1)"), "root must be a Node"),
+        (lambda: Tree(AB, Node(ROOT, [0, 1]), secondary=(SecondaryEdge("SB", 0, 3),)), "leads outside the tree"),
+        (lambda: Tree(AB, Node(ROOT, [0, 1]), secondary=(SecondaryEdge("SB", 0, 1),)), "leads outside the tree"),
+        (lambda: Tree(AB, Node(ROOT, [0, 1]), secondary=(SecondaryEdge("SB", -1, 2),)), "leads outside the tree"),
+    ],
+)
+def test_illegal_trees_refuse_to_exist_and_say_why(make, message):
+    with pytest.raises(TreeError, match=message):
+        make()
+
+
+def test_a_tree_error_is_a_value_error_and_ours():
+    assert issubclass(TreeError, ValueError)
+    assert issubclass(TreeError, DiscotreeError)
+
+
+def test_nodes_and_trees_cannot_be_changed():
+    node = Node("NP", [0, 1])
+    for change in (
+        lambda: setattr(node, "label", "VP"),
+        lambda: delattr(node, "children"),
+        lambda: setattr(Tree(AB, node), "id", "7"),
+        lambda: setattr(AB[0], "form", "c"),
+    ):
+        with pytest.raises(AttributeError):
+            change()
+    assert node.label == "NP"
+
+
+def test_tokens_may_come_in_any_sequence():
+    assert Tree(list(AB), Node(ROOT, [0, 1])).tokens == AB
+
+
+# Order and equality
+
+
+def test_children_stand_in_the_order_of_their_first_token():
+    late, early = Node("NP", [1, 3]), Node("VP", [0, 4])
+    assert Node("S", [2, late, early]).children == (early, late, 2)
+
+
+def test_equality_ignores_the_order_that_children_were_given_in():
+    one, two = Node("S", [Node("A", [0, 2]), Node("B", [1]), 3]), Node("S", [3, Node("B", [1]), Node("A", [2, 0])])
+    assert one == two
+    assert hash(one) == hash(two)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Node("S", [Node("A", [0, 1]), 2], "HD"),
+        Node("X", [Node("A", [0, 1]), 2]),
+        Node("S", [Node("A", [0]), 1, 2]),
+        Node("S", [Node("B", [0, 1]), 2]),
+        Node("S", [Node("A", [0, 1], "HD"), 2]),
+        Node("S", [Node("A", [0, 1]), Node("A", [2])]),
+        Node("S", [Node("A", [0, 2]), 1]),
+        "(S (A 0 1) 2)",
+    ],
+)
+def test_labels_functions_and_branches_make_nodes_differ(other):
+    assert Node("S", [Node("A", [0, 1]), 2]) != other
+
+
+def test_trees_differ_by_words_and_id_but_not_by_comment_and_secondary_edges():
+    root = Node(ROOT, [0, 1])
+    tree = Tree(AB, root, "1")
+    assert tree == Tree(AB, root, "1", (SecondaryEdge("SB", 0, 2),), "checked")
+    assert tree != Tree(AB, root, "2")
+    assert tree != Tree((Token("a"), Token("b", lemma="B")), root, "1")
+    assert len({tree, Tree(AB, Node(ROOT, [1, 0]), "1")}) == 1
+
+
+# Yields, gaps and degrees against their definitions
+
+
+@given(st.sets(st.integers(0, 40), min_size=1, max_size=15))
+def test_yields_blocks_gaps_and_degrees_are_what_their_names_say(positions):
+    node = Node("X", positions)
+    ordered = sorted(positions)
+    starts = [p for p in ordered if p - 1 not in positions]
+    ends = [p + 1 for p in ordered if p + 1 not in positions]
+    assert node.positions == tuple(ordered)
+    assert node.first == ordered[0]
+    assert node.blocks == tuple(zip(starts, ends, strict=True))
+    assert node.gaps == tuple(zip(ends[:-1], starts[1:], strict=True))
+    assert node.block_degree == len(starts)
+    assert node.gap_degree == len(starts) - 1
+    assert node.is_discontinuous == (len(starts) > 1)
+
+
+def naive_yield(node):
+    return sorted(p for child in node.children for p in ([child] if isinstance(child, int) else naive_yield(child)))
+
+
+def naive_degree(node):
+    positions = naive_yield(node)
+    return sum(p + 1 not in positions for p in positions)
+
+
+def naive_order(node):
+    return [node, *(below for child in node.children if isinstance(child, Node) for below in naive_order(child))]
+
+
+@given(trees(HOLDS["conllu"]))
+def test_a_tree_is_as_discontinuous_as_its_worst_node(tree):
+    degrees = [naive_degree(node) for node in tree.nodes()]
+    assert [node.positions for node in tree.nodes()] == [tuple(naive_yield(node)) for node in tree.nodes()]
+    assert tree.block_degree == max(degrees)
+    assert tree.gap_degree == max(degrees) - 1
+    assert tree.is_discontinuous == (max(degrees) > 1)
+
+
+@given(trees(HOLDS["conllu"]))
+def test_nodes_come_parents_first_and_from_left_to_right(tree):
+    assert [id(node) for node in tree.nodes()] == [id(node) for node in naive_order(tree.root)]
+    for node in tree.nodes():
+        firsts = [child if isinstance(child, int) else child.first for child in node.children]
+        assert firsts == sorted(firsts)
+
+
+def test_words_length_and_repr():
+    tree = tree_of("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))")
+    assert tree.words == ("das", "hat", "Haus")
+    assert len(tree) == 3
+    assert repr(tree.root) == "(ROOT (NP 0 2) 1)"
+
+
+# Parent pointers
+
+
+@given(trees(HOLDS["tigerxml"]))
+def test_from_parents_undoes_parents_and_keeps_secondary_edges(tree):
+    token_parents, nodes = tree.parents()
+    again = Tree.from_parents(
+        tree.tokens,
+        token_parents,
+        nodes,
+        root=(tree.root.label, tree.root.function),
+        id=tree.id,
+        secondary=tree.secondary,
+    )
+    assert again == tree
+    assert again.secondary == tree.secondary
+
+
+def end_of(tree, address):
+    """What an address names, whatever order the nodes are in."""
+    return address if address < len(tree) else list(tree.nodes())[address - len(tree)]
+
+
+def test_secondary_edges_point_at_the_same_nodes_whatever_order_the_nodes_were_given_in():
+    rng = random.Random(5)
+    for _ in range(200):
+        tree = random_tree(rng, rng.randrange(1, 9))
+        n, (token_parents, nodes) = len(tree), tree.parents()
+        end = n + 1 + len(nodes)
+        edges = [SecondaryEdge("SB", rng.randrange(end), rng.randrange(n, end)) for _ in range(3)]
+        order = rng.sample(range(len(nodes)), len(nodes))  # the new list of nodes, as indices of the old one
+        place = {old: new for new, old in enumerate(order)} | {-1: -1}
+        moved = [
+            SecondaryEdge(
+                label,
+                child if child < n else n + 1 + place[child - n - 1],
+                n + 1 + place[parent - n - 1],
+            )
+            for label, child, parent in edges
+        ]
+        again = Tree.from_parents(
+            tree.tokens,
+            [place[parent] for parent in token_parents],
+            [(nodes[old][0], nodes[old][1], place[nodes[old][2]]) for old in order],
+            secondary=moved,
+            id=tree.id,
+        )
+        assert again == tree
+        for old, new in zip(edges, again.secondary, strict=True):
+            assert end_of(again, new.child) == end_of(tree, old.child)
+            assert end_of(again, new.parent) == end_of(tree, old.parent)
+
+
+def test_parents_of_a_small_tree():
+    tree = tree_of("(ROOT (S (NP (D 0=das) (N 2=Haus)) (V 1=hat)) ($. 3=.))")
+    assert tree.parents() == ([1, 0, 1, -1], [("S", NONE, -1), ("NP", NONE, 0)])
+
+
+@pytest.mark.parametrize(
+    ("token_parents", "nodes", "message", "node"),
+    [
+        ([0], [("A", NONE, 1), ("B", NONE, 0)], "'A' is part of a cycle", 0),
+        ([-1], [("A", NONE, 0)], "'A' is part of a cycle", 0),
+        ([0], [("A", NONE, -1), ("B", NONE, 0)], "'B' has no children", 1),
+    ],
+)
+def test_from_parents_says_which_node_is_wrong(token_parents, nodes, message, node):
+    with pytest.raises(TreeError, match=message) as caught:
+        Tree.from_parents([Token("a")], token_parents, nodes)
+    assert caught.value.node == node
+
+
+@pytest.mark.parametrize("parent", [-2, 1, 2, 99])
+def test_from_parents_refuses_parents_that_are_not_there(parent):
+    with pytest.raises(TreeError):
+        Tree.from_parents([Token("a"), Token("b")], [0, parent], [("A", NONE, -1)])
+    with pytest.raises(TreeError):
+        Tree.from_parents([Token("a"), Token("b")], [0, -1], [("A", NONE, parent)])
+
+
+def test_from_parents_refuses_secondary_edges_that_lead_outside():
+    with pytest.raises(TreeError):
+        Tree.from_parents([Token("a")], [-1], [], secondary=[SecondaryEdge("SB", 0, 9)])
+
+
+# Deep trees
+
+
+@pytest.mark.parametrize("depth", [2000, 5000])
+@pytest.mark.parametrize("shape", DEEP)
+def test_a_deep_tree_is_as_good_as_any_other(shape, depth):
+    assert depth > sys.getrecursionlimit()
+    tree, twin = DEEP[shape](depth), DEEP[shape](depth)
+    assert tree == twin
+    assert tree.root != Node("OTHER", tree.root.children)
+    assert hash(tree) == hash(twin)
+    assert repr(tree.root).count("(") == depth + 1
+    assert len(repr(tree)) > depth
+    assert pickle.loads(pickle.dumps(tree)) == tree
+    assert copy.deepcopy(tree) == tree
+    assert sum(1 for _ in tree.nodes()) == depth + 1
+    assert not tree.is_discontinuous
+    assert Tree.from_parents(tree.tokens, *tree.parents(), id=tree.id) == tree
+
+
+@given(trees(HOLDS["alpino"]))
+def test_pickles_and_copies_are_equal_in_every_respect(tree):
+    for twin in (pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree), copy.copy(tree)):
+        assert twin == tree
+        assert hash(twin) == hash(tree)
+        assert (twin.secondary, twin.comment) == (tree.secondary, tree.comment)
+        assert all(type(token) is Token for token in twin.tokens)
+
+
+# What a tree can do with the help of the floors above
+
+
+def test_a_tree_draws_itself() -> None:
+    tree = tree_of("(ROOT (S (NP (PPER 0=Es) (NN 2=nichts)) (VVFIN 1=kam)))")
+    assert tree.draw() == draw_text(tree)
+    assert tree.draw(ascii=True, width=10, functions=True) == draw_text(tree, ascii=True, width=10, functions=True)
+    assert "\x1b[" in tree.draw(color=True)
+    assert tree._repr_svg_() == draw_svg(tree)
+
+
+def test_a_tree_encodes_itself() -> None:
+    tree = tree_of("(ROOT (S (NP (PPER 0=Es) (NN 2=nichts)) (VVFIN 1=kam)))")
+    rules = HeadRules.load("negra")
+    assert tree.dependencies("negra") == tree.dependencies(rules) == to_dependencies(tree, rules)
+    assert to_tree(tree.dependencies()) == tree
+    tokens = (tree.tokens[0], tree.tokens[1]._replace(function="HD"))
+    marked = Tree(tokens, Node("ROOT", [Node("S", [0, 1])]))
+    assert marked.dependencies().heads == (1, -1)
+
+
+def test_constituents_are_the_nodes_with_their_confidences() -> None:
+    tree = tree_of("(ROOT (S (NP (PPER 0=Es) (NN 2=nichts)) (VVFIN 1=kam)))")
+    assert tree.constituents()[2] == Constituent("NP", NONE, (0, 2), None)
+    sure = dataclasses.replace(tree, confidences=(1.0, 0.5, 0.25))
+    assert [row.confidence for row in sure.constituents()] == [1.0, 0.5, 0.25]
+    other = dataclasses.replace(sure, root=sure.root.children[0])
+    assert [row.confidence for row in other.constituents()] == [None, None]
