@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from discotree.encoding.dependencies import Dependencies, to_dependencies, to_tree
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import (
+    ConfigError,
     DiscotreeError,
     EncodingError,
     EvaluationError,
     HeadRuleError,
+    InputError,
+    MissingExtraError,
     ModelError,
     TreebankError,
     TreeError,
@@ -26,12 +29,15 @@ from discotree.version import __version__
 
 __all__ = [
     "FORMATS",
+    "ConfigError",
     "Dependencies",
     "DiscotreeError",
     "EncodingError",
     "EvaluationError",
     "HeadRuleError",
     "HeadRules",
+    "InputError",
+    "MissingExtraError",
     "ModelError",
     "Node",
     "Score",

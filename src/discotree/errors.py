@@ -1,12 +1,15 @@
-"""Everything that discotree raises on purpose.
+"""The errors that discotree raises on purpose.
 
 DiscotreeError
-├── TreeError        a Token, Node or Tree that may not exist
-├── TreebankError    a file that cannot be read or written; knows its path and line
-├── HeadRuleError    a head rule file that makes no sense
-├── EncodingError    dependencies that are not a tree
-├── EvaluationError  trees that cannot be compared
-└── ModelError       a model that cannot be loaded
+├── TreeError          a Token, Node or Tree that may not exist (a ValueError too)
+├── TreebankError      a file that cannot be read or written; knows its path and line
+├── HeadRuleError      a head rule file that makes no sense
+├── EncodingError      dependencies that do not form a tree (a ValueError too)
+├── EvaluationError    trees that cannot be compared
+├── ConfigError        a setting, preset or recipe that makes no sense (a ValueError too)
+├── InputError         a sentence or a text that cannot be parsed as it is (a ValueError too)
+├── ModelError         a model that cannot be found, loaded, saved or shared
+└── MissingExtraError  a package that is not installed, and the extra that installs it (an ImportError too)
 """
 
 from collections.abc import Iterator
@@ -15,9 +18,6 @@ from contextlib import contextmanager
 
 class DiscotreeError(Exception):
     """The base of all errors that are meant for the user."""
-
-
-CANNOT = (DiscotreeError, RuntimeError, ValueError, MemoryError)  # what one sentence may do to the parser
 
 
 class TreeError(DiscotreeError, ValueError):
@@ -54,16 +54,40 @@ class EvaluationError(DiscotreeError):
     """Trees that cannot be compared, or parameters that make no sense."""
 
 
+class ConfigError(DiscotreeError, ValueError):
+    """A setting, preset or recipe that makes no sense."""
+
+
+class InputError(DiscotreeError, ValueError):
+    """A sentence or a text that cannot be parsed as it is."""
+
+
 class ModelError(DiscotreeError):
-    """A model that cannot be loaded."""
+    """A model that cannot be found, loaded, saved or shared."""
+
+
+class MissingExtraError(DiscotreeError, ImportError):
+    """A package that is not installed, and the extra that installs it."""
+
+
+# What parsing one sentence may raise; the other sentences can still be parsed.
+SENTENCE_ERRORS = (DiscotreeError, RuntimeError, ValueError, MemoryError)
+
+
+def first_line(error: BaseException) -> str:
+    """Return an error's message up to its first line end, or the name of its class where it has none."""
+    lines = (line.strip() for line in str(error).splitlines())
+    found = next(filter(None, lines), type(error).__name__)
+    return "".join(letter for letter in found if letter.isprintable())
 
 
 @contextmanager
-def needed(extra: str) -> Iterator[None]:
-    """Import inside what not everyone has installed: what is missing is said together with what to install."""
+def requires_extra(extra: str) -> Iterator[None]:
+    """Turn a failing import inside the block into an error that names the extra to install."""
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "discotree":
             raise  # a mistake of ours
-        raise ModelError(f"{error.name} is missing: pip install 'discotree[{extra}]'") from None
+        message = f"{error.name} is missing: pip install 'discotree[{extra}]'"
+        raise MissingExtraError(message, name=error.name) from None

@@ -18,8 +18,7 @@ from typer.testing import CliRunner, Result
 
 from discotree.cli import app, training
 from discotree.config import Training
-from discotree.errors import DiscotreeError, ModelError, TreebankError
-from discotree.models import finding as bundled
+from discotree.errors import DiscotreeError, ModelError, TreebankError, requires_extra
 from discotree.parsing.parser import Parser
 from discotree.training.data import read_tags
 
@@ -217,10 +216,10 @@ def test_without_torch_the_commands_say_what_to_install(tmp_path: Path) -> None:
 
 
 def test_a_mistake_of_ours_is_not_blamed_on_the_installation() -> None:
-    with pytest.raises(ModuleNotFoundError), bundled.needed("parser"):
+    with pytest.raises(ModuleNotFoundError), requires_extra("parser"):
         raise ModuleNotFoundError("No module named 'discotree.nowhere'", name="discotree.nowhere")
     missing = r"torch is missing: pip install 'discotree\[parser\]'"
-    with pytest.raises(DiscotreeError, match=missing), bundled.needed("parser"):
+    with pytest.raises(DiscotreeError, match=missing), requires_extra("parser"):
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
 

@@ -31,10 +31,10 @@ from discotree.integrations.bulk import rows as reading
 from discotree.integrations.bulk.plan import END, Plan
 from discotree.integrations.bulk.records import of_tree, schema
 from discotree.integrations.bulk.rows import RowError, lines
-from discotree.integrations.bulk.sentences import MOST_WORDS
+from discotree.integrations.bulk.sentences import MAX_WORDS
 from discotree.integrations.bulk.shards import Output
 from discotree.integrations.bulk.storage import storage
-from discotree.integrations.bulk.work import MOST_DEATHS, Outcome, Task, Worker
+from discotree.integrations.bulk.work import MAX_DEATHS, Outcome, Task, Worker
 from discotree.models.finding import fingerprint
 from discotree.treebanks.discbracket import parse_discbracket
 
@@ -197,7 +197,7 @@ def test_input_that_cannot_be_used_is_refused(bulk: Run, tmp_path: Path, names: 
 
 GOOD = "Kinder spielen ."
 LONG = " ".join((" ".join(SENTENCES).split() * 60)[:5000])
-TOO_LONG = " ".join(["Kinder"] * (MOST_WORDS + 1))
+TOO_LONG = " ".join(["Kinder"] * (MAX_WORDS + 1))
 ROWS: list[tuple[Any, str]] = [  # what a row holds, and what its error says
     (GOOD, ""),
     ("", "there are no words"),
@@ -342,7 +342,7 @@ def test_packed_files(bulk: Run, tmp_path: Path, suffix: str, pack: Callable[[by
 
 
 def test_texts_have_a_list_of_sentences(bulk: Run, tmp_path: Path) -> None:
-    texts = ["Kinder spielen. Sie lachen.", "", "Ja!", "x " * (MOST_WORDS + 1)]
+    texts = ["Kinder spielen. Sie lachen.", "", "Ja!", "x " * (MAX_WORDS + 1)]
     (tmp_path / "a.jsonl").write_bytes(b"".join(dumped({"text": text}) + b"\n" for text in texts))
     first, empty, last, long = bulk("a.jsonl", "--input", "text").records
     assert first["tokens"] == [["Kinder", "spielen", "."], ["Sie", "lachen", "."]]
@@ -529,7 +529,7 @@ def test_a_shard_that_kills_its_workers_is_given_up(model: Path, corpus: Path) -
     (shard, *_) = Plan.of([str(corpus)], 20).shards
     dead: list[object] = []
     with task.output.begun({}):
-        for _ in range(MOST_DEATHS):
+        for _ in range(MAX_DEATHS):
             (note := task.output.attempt(shard)).__enter__()
             dead.append(note)
         worker = Worker(task, "cpu")

@@ -188,7 +188,7 @@ def test_batches_come_from_the_seed_alone_and_in_the_same_number():
 
 
 def test_few_very_long_sentences_share_a_batch(monkeypatch):
-    monkeypatch.setattr("discotree.network.batch.MOST_PAIRS", 1000)
+    monkeypatch.setattr("discotree.network.batch.MAX_PAIRS", 1000)
     lengths = np.array([20, 20, 20, 20, 40])
     assert [len(batch) for batch in by_length(lengths, 10_000)] == [2, 2, 1]
 

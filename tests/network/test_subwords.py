@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discotree.errors import ModelError
-from discotree.network.subwords import MOST_PIECES, UNKNOWN_PIECE, SubwordFeatures, Subwords
+from discotree.network.subwords import MAX_PIECES, UNKNOWN_PIECE, SubwordFeatures, Subwords
 
 PIECES = {
     "": 0.0,
@@ -78,7 +78,7 @@ def test_nothing_to_see_is_one_unknown_piece(small, form):
 
 
 def test_a_very_long_token_is_cut(small):
-    assert len(small.pieces("ac" * 1_000_000)) == MOST_PIECES
+    assert len(small.pieces("ac" * 1_000_000)) == MAX_PIECES
 
 
 def test_composed_and_decomposed_letters_are_the_same(latin):

@@ -21,7 +21,7 @@ from discotree.errors import ModelError
 from discotree.evaluation.parseval import evaluate
 from discotree.network.batch import Corpus
 from discotree.network.encoder import pretrained_pieces
-from discotree.network.subwords import MOST_PIECES
+from discotree.network.subwords import MAX_PIECES
 from discotree.network.transformer import TOKENIZER, Pretrained, Transformer
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import CONFIG, ENCODER, VOCAB, WEIGHTS, Parser
@@ -104,7 +104,7 @@ def test_every_token_has_pieces_that_the_transformer_has_vectors_for(folder):
     rows = pretrained.config.vocab_size
     for word in [*ODD, *SPECIAL, *WORDS]:
         pieces = pretrained.pieces(word)
-        assert 0 < len(pieces) <= MOST_PIECES
+        assert 0 < len(pieces) <= MAX_PIECES
         assert all(0 <= piece < rows for piece in pieces)
         assert not {*pretrained.before, *pretrained.after, pretrained.padding} & set(pieces)
     assert len({pretrained.pieces(word) for word in ODD[:4]}) >= (4 if pretrained.space else 1)

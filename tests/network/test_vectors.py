@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discotree.errors import ModelError
-from discotree.network.vectors import MOST_DIMENSIONS, Vectors, read_vectors, spellings
+from discotree.network.vectors import MAX_DIMENSIONS, Vectors, read_vectors, spellings
 
 WORDS = ["der", "Straße", "in", "1999", "</s>"]
 MATRIX = np.array([[0.5, -1, 2e-3], [1, 2, 3], [-0.25, 0, 1e4], [7, 8, 9], [1.5, -2.5, 3.5]], np.float32)
@@ -175,7 +175,7 @@ def test_broken_files_say_where(write, content, message):
 
 
 @pytest.mark.parametrize("rest", [b"", b"word 1 2 3\n", b"word \0\0\0\0"])
-@pytest.mark.parametrize("dimension", [MOST_DIMENSIONS + 1, 10**12, 10**17])
+@pytest.mark.parametrize("dimension", [MAX_DIMENSIONS + 1, 10**12, 10**17])
 def test_an_absurd_header_allocates_nothing(write, dimension, rest):
     assert "not to be believed" in failure(write(f"1 {dimension}\n".encode() + rest))
 

@@ -10,15 +10,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from discotree.cli.common import err
 from discotree.cli.training import INTERRUPTED
-from discotree.errors import DiscotreeError
-from discotree.models.finding import HUB, find, fingerprint, names, needed
+from discotree.errors import DiscotreeError, requires_extra
+from discotree.models.finding import HUB, find, fingerprint, names
 from discotree.version import __version__
 
 if TYPE_CHECKING:
     from discotree.integrations.bulk.work import Outcome
 
 SECONDS = 30.0  # between two lines about how far it is, where there is no terminal
-MOST_PROBLEMS = 10  # shards that fail before the job stops: it is not the shards, then
+MAX_PROBLEMS = 10  # shards that fail before the job stops: it is not the shards, then
 
 
 def bulk(
@@ -54,7 +54,7 @@ def bulk(
     """
     if address and workers == 0:
         raise typer.BadParameter("--workers 0 means this process, but there is an --address")
-    with needed("ray"):
+    with requires_extra("ray"):
         from discotree.integrations.bulk.job import Cluster, on_ray
         from discotree.integrations.bulk.plan import Plan, check_column, check_place
         from discotree.integrations.bulk.shards import Output
@@ -130,7 +130,7 @@ class _Progress:
         if outcome.problem:
             self.problems += 1
             err.print(f"discotree: {outcome.problem}", style="red", markup=False, soft_wrap=True)
-            if self.problems >= MOST_PROBLEMS:
+            if self.problems >= MAX_PROBLEMS:
                 raise DiscotreeError(f"{self.problems} shards could not be done: that is too many")
             return
         self.done += 1

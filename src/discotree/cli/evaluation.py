@@ -10,7 +10,7 @@ from discotree.cli.common import Bar, Encoding, From, number, out, read_trees
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import EvaluationError
 from discotree.evaluation.analysis import TABLES, Analysis, Difference, bootstrap
-from discotree.evaluation.html_report import MOST_CONFUSIONS, ROWS, html
+from discotree.evaluation.html_report import MAX_CONFUSIONS, ROWS, html
 from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import evaluate as score_of
 from discotree.evaluation.score import Counts, Score
@@ -118,7 +118,7 @@ def _object(
     tables = analysis.tables if names else {}
     for name in names:
         if name == "confusions":
-            found = analysis.confusions.most_common(MOST_CONFUSIONS)
+            found = analysis.confusions.most_common(MAX_CONFUSIONS)
             result[name] = [{"gold": a, "predicted": b, "times": times} for (a, b), times in found]
         elif name == "worst":
             result[name] = [worst._asdict() for worst in analysis.worst]
@@ -169,7 +169,7 @@ def _print(columns: dict[str, Score], analysis: Analysis, names: list[str], diff
 def _confusions(analysis: Analysis) -> Table:
     table = Table("gold", "predicted", box=None, pad_edge=False)
     table.add_column("times", justify="right")
-    for (gold, predicted), times in analysis.confusions.most_common(MOST_CONFUSIONS):
+    for (gold, predicted), times in analysis.confusions.most_common(MAX_CONFUSIONS):
         table.add_row(gold, predicted, f"{times:,}")
     return table
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from discotree.cli.common import err
-from discotree.models.finding import needed
+from discotree.errors import requires_extra
 
 DESCRIPTION = (
     "Models that clients may choose: names, folders or hub:ORG/NAME; may be repeated. All bundled ones if none."
@@ -25,7 +25,7 @@ def serve(
     seconds: Annotated[float, typer.Option(min=0.1, help="How long a client waits for an answer, at most.")] = 60.0,
 ) -> None:
     """Serve the web page and the HTTP API, on this machine only unless told otherwise."""
-    with needed("web"):
+    with requires_extra("web"):
         from discotree.integrations.web.limits import Limits
         from discotree.integrations.web.server import application, listen, names_of, run
     bound = listen(host, port)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from discotree.cli.common import err, number, out
 from discotree.config import PRESETS, SCENARIOS, Config, Training, recipe_names
-from discotree.models.finding import needed
+from discotree.errors import requires_extra
 
 INTERRUPTED = 130  # exit code, as shells have it
 FIGURES = {  # of results.json, by the heads of the columns
@@ -67,7 +67,7 @@ def train(
     """
     chosen = Config.load(recipe, settings or (), scenario, preset)
     target = Path(folder or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
-    with needed("parser"):
+    with requires_extra("parser"):
         from discotree.training.run import MODEL, RESULTS, train_seeds
         from discotree.training.run import train as train_one
 
@@ -108,7 +108,7 @@ def tag(
     test are tagged by a model that has learned from all training sentences.
     """
     chosen = Config.load(recipe, settings or (), "", preset)
-    with needed("parser"):
+    with requires_extra("parser"):
         from discotree.training.tagger import tag as tag_all
 
     with Watch(chosen.training, "dev/accuracy", "accuracy") as watch:

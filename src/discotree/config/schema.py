@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from discotree.config.validation import MOST, updated, within
-from discotree.errors import ModelError
+from discotree.config.validation import MAX_NUMBER, updated, within
+from discotree.errors import ConfigError
 from discotree.trees.transforms import Punctuation
 
 if sys.version_info >= (3, 11):
@@ -27,7 +27,7 @@ else:
 RECIPES = Path(__file__).parent / "recipes"
 SUFFIX = ".toml"
 Method = Literal["greedy", "beam", "exact"]
-MOST_LAYERS = 100
+MAX_LAYERS = 100
 HALF = 16  # bits
 LSTM, HF = "lstm", "hf:"  # how an encoder's name begins
 
@@ -51,7 +51,7 @@ class Source:
             return cls(item)
         source = updated(cls(""), item, where)
         if not source.file:
-            raise ModelError(f"{where}: a source needs a file: {item!r}")
+            raise ConfigError(f"{where}: a source needs a file: {item!r}")
         return source
 
 
@@ -122,10 +122,10 @@ class Network:
             elif entry.type is float:
                 within(self, entry.name, 0, 1)
             elif entry.type is int:
-                within(self, entry.name, int(entry.name not in optional), MOST)
-        within(self, "lstm_layers", 0, MOST_LAYERS)
+                within(self, entry.name, int(entry.name not in optional), MAX_NUMBER)
+        within(self, "lstm_layers", 0, MAX_LAYERS)
         if self.encoder != LSTM and not self.transformer:
-            raise ModelError(
+            raise ConfigError(
                 f"encoder: expected {LSTM!r}, or {HF!r} and the name of a Transformer, got {self.encoder!r}"
             )
 
@@ -173,7 +173,7 @@ class Training:
             within(self, name, 0, math.inf)
         within(self, "batch_words", 1, math.inf)
         if self.weight_bits != HALF and not 2 <= self.weight_bits <= 8:
-            raise ModelError(f"weight_bits: expected 16, or 2 to 8, got {self.weight_bits}")
+            raise ConfigError(f"weight_bits: expected 16, or 2 to 8, got {self.weight_bits}")
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Decoding:
     consistent: bool = False  # one label per phrase, chosen by the sum over the arcs that form it
 
     def __post_init__(self) -> None:
-        within(self, "beam", 1, MOST)
+        within(self, "beam", 1, MAX_NUMBER)
 
 
 @dataclass(frozen=True)
@@ -213,12 +213,12 @@ class Config:
         preset = preset or table.get("preset", "default")
         table.pop("preset", None)
         if not isinstance(preset, str) or preset not in PRESETS:
-            raise ModelError(f"{path}: there is no preset {preset!r}; there are {', '.join(PRESETS)}")
+            raise ConfigError(f"{path}: there is no preset {preset!r}; there are {', '.join(PRESETS)}")
         table.setdefault("name", path.stem)
         config = updated(PRESETS[preset], table, str(path))
         if scenario:
             if scenario not in SCENARIOS:
-                raise ModelError(f"there is no scenario {scenario!r}; there are {', '.join(SCENARIOS)}")
+                raise ConfigError(f"there is no scenario {scenario!r}; there are {', '.join(SCENARIOS)}")
             config = updated(config, SCENARIOS[scenario], f"scenario {scenario}")
         for setting in settings:
             config = updated(config, _parsed(setting), f"--set {setting}")
@@ -229,7 +229,7 @@ class Config:
         try:
             table = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise ModelError(f"{where}: not JSON: {error}") from None
+            raise ConfigError(f"{where}: not JSON: {error}") from None
         return updated(cls(), table, where)
 
     def to_json(self) -> str:
@@ -240,7 +240,7 @@ def _recipe(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ModelError(f"{path}: {error}") from None
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def _merged(base: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def recipe_path(recipe: str | Path) -> Path:
         return RECIPES / f"{recipe}{SUFFIX}"
     path = Path(recipe)
     if not path.is_file():
-        raise ModelError(f"{recipe}: neither one of the recipes {', '.join(recipe_names())} nor a file")
+        raise ConfigError(f"{recipe}: neither one of the recipes {', '.join(recipe_names())} nor a file")
     return path
 
 
@@ -268,7 +268,7 @@ def _parsed(setting: str) -> dict[str, Any]:
     """``training.seed=7`` as a nested table; the value is TOML, or else a string."""
     name, equals, value = setting.partition("=")
     if not equals:
-        raise ModelError(f"--set {setting}: expected section.name=value")
+        raise ConfigError(f"--set {setting}: expected section.name=value")
     try:
         table = tomllib.loads(f"value = {value}")
         result: Any = table["value"] if len(table) == 1 else value

@@ -21,7 +21,7 @@ from discotree.trees.tree import NONE, Node, Tree
 
 HOLE = 5  # on either side of a stem that passes through a bar
 INSET = 7  # how far into a gap the bar is solid
-MOST_WORDS = 12  # in the tooltip of a constituent
+MAX_WORDS = 12  # in the tooltip of a constituent
 
 
 def draw_svg(
@@ -116,12 +116,12 @@ class Side:
     def _opening(self, k: int, node: Node, mark: str, confidence: float | None) -> str:
         tokens = self.sheet.grid.tree.tokens
         positions = node.positions
-        shown = [tokens[position].form for position in positions[:MOST_WORDS]]
+        shown = [tokens[position].form for position in positions[:MAX_WORDS]]
         for gap, _ in reversed(node.gaps):
             before = positions.index(gap - 1) + 1
             if before < len(shown):
                 shown.insert(before, "…")
-        if len(positions) > MOST_WORDS:
+        if len(positions) > MAX_WORDS:
             shown.append("…")
         name = node.label if node.function == NONE else f"{node.label} ({node.function})"
         title = f"{name}: {' '.join(shown)}"

@@ -42,7 +42,7 @@ DIRECTIONS = {
     "RIGHTDIS": "rightdis",
     "FUNCTION": "function",
 }
-MOST_BYTES = 1 << 20  # of a rule file: its name may come with a model from elsewhere
+MAX_BYTES = 1 << 20  # of a rule file: its name may come with a model from elsewhere
 CACHE_SIZE = 200_000  # distinct nodes remembered; a treebank has a few thousand
 
 
@@ -78,7 +78,7 @@ class HeadRules:
         if str(name) in cls.names():
             return cls(parse(bundled.read_text("utf-8"), str(name)), marked_first=marked_first)
         try:
-            if Path(name).exists() and not (Path(name).is_file() and Path(name).stat().st_size <= MOST_BYTES):
+            if Path(name).exists() and not (Path(name).is_file() and Path(name).stat().st_size <= MAX_BYTES):
                 raise OSError("no plain file, or too large for rules")
             text = Path(name).read_text("utf-8")
         except (OSError, ValueError) as error:

@@ -8,8 +8,8 @@ from discotree.evaluation.charts import Chart, svg
 from discotree.evaluation.score import Counts, Score
 
 PLOTTED = {"sentence": "F1 by sentence length", "gap": "F1 by gap degree", "label": "F1 by label"}
-MOST_LABELS = 20
-MOST_CONFUSIONS = 30
+MAX_LABELS = 20
+MAX_CONFUSIONS = 30
 STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
 h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem}
@@ -91,7 +91,7 @@ def _differences(differences: dict[str, Difference]) -> str:
 
 
 def _bars(table: dict[str, Counts], name: str) -> list[tuple[str, float]]:
-    rows = list(table.items())[: MOST_LABELS if name == "label" else None]
+    rows = list(table.items())[: MAX_LABELS if name == "label" else None]
     return [(key, counts.f1 if counts.matched else 0.0) for key, counts in rows]
 
 
@@ -106,7 +106,7 @@ def _counts_table(rows: Iterable[tuple[str, Counts]]) -> str:
 
 
 def _confusions(analysis: Analysis) -> str:
-    rows = [[gold, predicted, f"{n:,}"] for (gold, predicted), n in analysis.confusions.most_common(MOST_CONFUSIONS)]
+    rows = [[gold, predicted, f"{n:,}"] for (gold, predicted), n in analysis.confusions.most_common(MAX_CONFUSIONS)]
     return _table(["gold", "predicted", "times"], rows)
 
 

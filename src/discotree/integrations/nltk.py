@@ -16,13 +16,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from discotree.errors import TreebankError, TreeError
-from discotree.models.finding import needed
+from discotree.errors import TreebankError, TreeError, requires_extra
 from discotree.treebanks import files, read
 from discotree.trees.transforms import join_functions, split_functions
 from discotree.trees.tree import NONE, ROOT, Node, Token, Tree
 
-with needed("nltk"):
+with requires_extra("nltk"):
     import nltk.tree  # type: ignore[import-untyped]
     from nltk.collections import AbstractLazySequence, LazyConcatenation, LazyMap  # type: ignore[import-untyped]
 

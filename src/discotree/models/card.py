@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from discotree.config import Config, Source
 from discotree.config.validation import updated
-from discotree.errors import ModelError
-from discotree.models.finding import CARD, Card, Figures, Scores, Treebank, needed
+from discotree.errors import ModelError, requires_extra
+from discotree.models.finding import CARD, Card, Figures, Scores, Treebank
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
@@ -151,7 +151,7 @@ def written(card: Card) -> str:
 
 def metadata(card: Card) -> str:
     """The part for machines."""
-    with needed("hub"):
+    with requires_extra("hub"):
         from huggingface_hub import EvalResult, ModelCardData
     scored = card.treebanks[0].name if card.treebanks else "unknown"
     results = [

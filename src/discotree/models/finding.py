@@ -17,8 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discotree.errors import ModelError
-from discotree.errors import needed as needed
+from discotree.errors import ModelError, first_line, requires_extra
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
@@ -131,7 +130,7 @@ def load(name: str | PathLike[str], device: str = "", revision: str = "") -> "Pa
     ``revision`` is that of a model on the hub: a branch, a tag or a commit.
     """
     folder = find(name, revision)
-    with needed("parser"):
+    with requires_extra("parser"):
         import torch
 
         from discotree.parsing.parser import Parser
@@ -140,8 +139,7 @@ def load(name: str | PathLike[str], device: str = "", revision: str = "") -> "Pa
     try:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:  # the latter where torch was built without it
-        reason = str(error).partition("\n")[0]
-        raise ModelError(f"the device {device!r} cannot be used: {reason}") from None
+        raise ModelError(f"the device {device!r} cannot be used: {first_line(error)}") from None
     return Parser.load(folder, device)
 
 

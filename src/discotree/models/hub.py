@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discotree.config import HF, Config, Network, Source
-from discotree.errors import DiscotreeError, ModelError
+from discotree.errors import DiscotreeError, ModelError, first_line, requires_extra
 from discotree.models.card import bare, card_of, page, written
-from discotree.models.finding import CARD, HUB, README, Card, needed
+from discotree.models.finding import CARD, HUB, README, Card
 from discotree.version import __version__
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def push(
     ``revision`` is a branch, which is made if it is not there.
     """
     _check(repository, revision)
-    with needed("hub"):
+    with requires_extra("hub"):
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
     api = HfApi(token=token, library_name=LIBRARY, library_version=__version__)
     with tempfile.TemporaryDirectory() as temporary, _plainly(f"{repository}: cannot be pushed to {api.endpoint}"):
@@ -100,7 +100,7 @@ def fetch(name: str, revision: str = "") -> Path:
         raise ModelError(f"{name}: this names another revision than {revision!r}")
     revision = revision or named
     _check(repository, revision)
-    with needed("hub"):
+    with requires_extra("hub"):
         from huggingface_hub import constants, snapshot_download
     with _plainly(f"{name}: cannot be fetched from {constants.ENDPOINT}"):
         found = snapshot_download(
@@ -182,15 +182,8 @@ def _reason(error: Exception) -> str:
         return f"the hub wants a token that it knows: {login}"
     if status == 403:
         return "your token does not allow that"
-    said = _first_line(error)
-    cause = _first_line(error.__cause__) if error.__cause__ and status is None else said
+    said = first_line(error)
+    cause = first_line(error.__cause__) if error.__cause__ and status is None else said
     if isinstance(error, LocalEntryNotFoundError):
         return f"the model is not in the cache, or not all of it, and the hub cannot be reached: {cause}"
     return said if said == cause else f"{said} ({cause})"
-
-
-def _first_line(error: BaseException) -> str:
-    """What an error says before it goes into details."""
-    lines = [line.strip() for line in str(error).splitlines()]
-    said = next(filter(None, lines), type(error).__name__)
-    return "".join(letter for letter in said if letter.isprintable())

@@ -21,7 +21,7 @@ from discotree.trees.tree import Token
 IGNORED = -100  # the class of what no loss looks at: padding, and labels that training never saw
 HEAD = "head"
 LABEL = "label"
-MOST_PAIRS = 1 << 21  # pairs of words in a batch, so that a few very long sentences do not fill the memory
+MAX_PAIRS = 1 << 21  # pairs of words in a batch, so that a few very long sentences do not fill the memory
 
 Ints = npt.NDArray[np.int64]
 
@@ -189,7 +189,7 @@ def by_length(lengths: Ints, words: int, shuffle: np.random.Generator | None = N
     begin = 0
     for end in range(1, len(order) + 1):
         count, longest = end + 1 - begin, int(lengths[order[end]]) if end < len(order) else 0
-        if end == len(order) or count * longest > words or count * longest * longest > MOST_PAIRS:
+        if end == len(order) or count * longest > words or count * longest * longest > MAX_PAIRS:
             batches.append(order[begin:end])
             begin = end
     if shuffle is not None:

@@ -21,8 +21,8 @@ from discotree.errors import ModelError
 
 WORD_START = "▁"  # stands for the space in front of a word
 UNKNOWN_PIECE = 0  # what no piece of the table matches
-MOST_PIECES = 64  # of one token: what is longer is no word, and nothing after that says what it is
-MOST_CACHED = 1 << 20  # forms whose pieces are kept, so that a parser that runs for weeks does not fill the memory
+MAX_PIECES = 64  # of one token: what is longer is no word, and nothing after that says what it is
+MAX_CACHED = 1 << 20  # forms whose pieces are kept, so that a parser that runs for weeks does not fill the memory
 
 
 class Subwords:
@@ -57,18 +57,18 @@ class Subwords:
         """The pieces of one token, at least one."""
         found = self._cache.get(form)
         if found is None:
-            if len(self._cache) >= MOST_CACHED:
+            if len(self._cache) >= MAX_CACHED:
                 self._cache.clear()
             found = self._cache[form] = self._split(form)
         return found
 
     def _split(self, form: str) -> tuple[int, ...]:
-        text = unicodedata.normalize("NFKC", form[: MOST_PIECES * self._longest])
+        text = unicodedata.normalize("NFKC", form[: MAX_PIECES * self._longest])
         text = "".join(char for char in text if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
         text = WORD_START.join(text.split())
         if any(map(str.isalnum, text)):  # punctuation follows a word without a space
             text = WORD_START + text
-        return tuple(self._best(text)[:MOST_PIECES]) or (UNKNOWN_PIECE,)
+        return tuple(self._best(text)[:MAX_PIECES]) or (UNKNOWN_PIECE,)
 
     def _best(self, text: str) -> list[int]:
         """The most probable pieces of a text: for every end, the best way to get there."""

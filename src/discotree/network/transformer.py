@@ -20,14 +20,14 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from discotree import config
-from discotree.config.schema import MOST_LAYERS
-from discotree.errors import ModelError, needed
-from discotree.network.subwords import MOST_CACHED, MOST_PIECES, first_of, mean_of
+from discotree.config.schema import MAX_LAYERS
+from discotree.errors import ModelError, first_line, requires_extra
+from discotree.network.subwords import MAX_CACHED, MAX_PIECES, first_of, mean_of
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 EXTRA = "transformers"
-MOST_NUMBER = 1 << 24  # in a configuration: more pieces, places or features than any Transformer has
-MOST_CHARS = 16 * MOST_PIECES  # of a token that are looked at
+MAX_NUMBER = 1 << 24  # in a configuration: more pieces, places or features than any Transformer has
+MAX_CHARS = 16 * MAX_PIECES  # of a token that are looked at
 USUAL_WINDOW = 512  # of a Transformer that knows no limit
 UNHEARD_OF = "\U0010fffd"  # a character that no word has
 SPACES = ("Ġ", "▁")  # how tokenizers mark the space in front of a word
@@ -40,7 +40,7 @@ class Pretrained:
 
     def __init__(self, settings: str, tokenizer: str, weights: dict[str, Tensor] | None, where: str) -> None:
         """The content of the two files. Without ``weights``, whoever builds it has to fill them in."""
-        with needed(EXTRA):
+        with requires_extra(EXTRA):
             library, tokenizers = import_module("transformers"), import_module("tokenizers")
         self.where = where
         self.weights = weights
@@ -59,10 +59,10 @@ class Pretrained:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # of several libraries, by version; a panic of the tokenizer is no Exception
-            raise ModelError(f"{where}: not a Transformer that can be used: {_reason(error)}") from None
+            raise ModelError(f"{where}: not a Transformer that can be used: {first_line(error)}") from None
         if getattr(self.config, "is_encoder_decoder", False):
             raise ModelError(f"{where}: it is an encoder with a decoder: a plain encoder such as BERT is needed")
-        if not 0 < self.layers <= MOST_LAYERS:
+        if not 0 < self.layers <= MAX_LAYERS:
             raise ModelError(f"{where}: {self.layers} layers are none, or too many")
         padding = getattr(self.config, "pad_token_id", None)
         self.padding = padding or 0
@@ -70,12 +70,12 @@ class Pretrained:
         if not all(piece in vectors for piece in (*self.before, *self.after, self.padding, self.unknown)):
             raise ModelError(f"{where}: its tokenizer has other pieces than the {len(vectors):,} that have vectors")
         self.known = set(vectors) - {*self.before, *self.after, padding}  # what a word may consist of
-        self.pieces = lru_cache(MOST_CACHED)(self._pieces)
+        self.pieces = lru_cache(MAX_CACHED)(self._pieces)
 
     @classmethod
     def load(cls, name: str) -> "Pretrained":
         """One from a folder or from the Hugging Face hub."""
-        with needed(EXTRA):
+        with requires_extra(EXTRA):
             library = import_module("transformers")
         local = Path(name).is_dir()
         options = {"local_files_only": local, "trust_remote_code": False}
@@ -89,7 +89,7 @@ class Pretrained:
                 )
         except Exception as error:  # of several libraries, by version
             what = "not a Transformer that can be used" if local else "neither a folder nor to be had from the hub"
-            raise ModelError(f"{config.HF}{name}: {what}: {_reason(error)}") from None
+            raise ModelError(f"{config.HF}{name}: {what}: {first_line(error)}") from None
         if getattr(tokenizer, "backend_tokenizer", None) is None:
             raise ModelError(f"{config.HF}{name}: it has no tokenizer.json")
         weights = {key: value.float() for key, value in _without_pooler(model).state_dict().items()}
@@ -115,21 +115,21 @@ class Pretrained:
 
     def build(self) -> Any:
         """The Transformer as a module."""
-        with needed(EXTRA):
+        with requires_extra(EXTRA):
             library = import_module("transformers")
         try:
             with torch.device("cpu"), WithoutNumbers():
                 model = _without_pooler(library.AutoModel.from_config(self.config, trust_remote_code=False))
         except Exception as error:
-            raise ModelError(f"{self.where}: its configuration makes no Transformer: {_reason(error)}") from None
+            raise ModelError(f"{self.where}: its configuration makes no Transformer: {first_line(error)}") from None
         if self.weights is not None:
             model.load_state_dict({name: value.clone() for name, value in self.weights.items()}, assign=True)
         return model
 
     def _pieces(self, form: str) -> tuple[int, ...]:
         """The pieces of one token, at least one: what the tokenizer makes nothing of is unknown."""
-        found = self._encoded(form[:MOST_CHARS].encode("utf-8", "replace").decode("utf-8"))
-        return tuple(piece if piece in self.known else self.unknown for piece in found[:MOST_PIECES]) or (self.unknown,)
+        found = self._encoded(form[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8"))
+        return tuple(piece if piece in self.known else self.unknown for piece in found[:MAX_PIECES]) or (self.unknown,)
 
     def _encoded(self, form: str) -> list[int]:
         return list(self.tokenizer.encode(self.space + form, add_special_tokens=False).ids)
@@ -275,7 +275,7 @@ def _wanted(value: Any) -> Any:
         return {name: _wanted(item) for name, item in value.items() if not UNWANTED.fullmatch(name)}
     if isinstance(value, list):
         return [_wanted(item) for item in value]
-    if isinstance(value, int) and value > MOST_NUMBER:
+    if isinstance(value, int) and value > MAX_NUMBER:
         raise ValueError(f"{CONFIG}: {value} of something is beyond reason")
     return value
 

@@ -31,7 +31,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SAMPLE = 1 << 16  # bytes that the format is told from
 LONGEST_LINE = 1 << 20  # bytes
 LONGEST_WORD = 1 << 14  # bytes, in a binary file, where no line end stops a wrong turn
-MOST_DIMENSIONS = 1 << 14
+MAX_DIMENSIONS = 1 << 14
 BATCH = 1024  # rows that are made numbers of at once
 HEADER = re.compile(rb"\s*([0-9]{1,18})\s+([0-9]{1,18})\s*")
 NUMBER = re.compile(rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?nan|[-+]?inf(?:inity)?", re.I)
@@ -132,7 +132,7 @@ class _Layout:
         first, _, rest = sample.removeprefix(BYTE_ORDER_MARK).partition(b"\n")
         if header := HEADER.fullmatch(first):
             promised, dimension = map(int, header.groups())
-            if not 0 < dimension <= MOST_DIMENSIONS:
+            if not 0 < dimension <= MAX_DIMENSIONS:
                 raise ModelError(f"{name}:1: vectors of {dimension} numbers are not to be believed")
             return cls(name, dimension, promised, _is_binary(rest, dimension))
         fields = _fields(first)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from discotree.trees.tree import Token, Tree
 
-MOST_WORDS = 1000  # of a sentence: a longer one is parsed in parts
+MAX_WORDS = 1000  # of a sentence: a longer one is parsed in parts
 LAST_WORDS = frozenset(".?!;:…")  # where such a sentence is best cut
 
 notices = logging.getLogger("discotree")
@@ -15,14 +15,14 @@ notices = logging.getLogger("discotree")
 
 def in_parts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     """A sentence in parts that are not too long, cut where a sentence might have ended if there is such a place."""
-    if len(tokens) <= MOST_WORDS:
+    if len(tokens) <= MAX_WORDS:
         return [tokens]
     parts = []
     begin = 0
     while begin < len(tokens):
-        end = begin + MOST_WORDS
+        end = begin + MAX_WORDS
         if end < len(tokens):
-            places = range(end, end - MOST_WORDS // 2, -1)
+            places = range(end, end - MAX_WORDS // 2, -1)
             end = next((place for place in places if tokens[place - 1].form in LAST_WORDS), end)
         parts.append(tokens[begin:end])
         begin = end

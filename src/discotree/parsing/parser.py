@@ -47,8 +47,8 @@ BATCH_WORDS = 4000
 BATCH_WORDS_GPU = 16_000
 BATCHES_AHEAD = 5  # that the sentences which are read ahead fill, about
 MEAN_WORDS = 20  # of a sentence
-MOST_WORDS_K = 200  # of a sentence of which several trees are wanted: each that is looked at takes its square
-MOST_CANDIDATES = 4  # labelled dependencies that are looked at for every tree of k_best
+MAX_WORDS_K = 200  # of a sentence of which several trees are wanted: each that is looked at takes its square
+MAX_CANDIDATES = 4  # labelled dependencies that are looked at for every tree of k_best
 
 Sentence = str | Sequence[str] | Sequence[Token] | Tree
 
@@ -160,8 +160,8 @@ class Parser:
         tokens = self.tokens(sentence)
         if not tokens:
             raise ModelError("the sentence has no words")
-        if len(tokens) > MOST_WORDS_K:
-            raise ModelError(f"a sentence of {len(tokens)} words is too long for several trees: at most {MOST_WORDS_K}")
+        if len(tokens) > MAX_WORDS_K:
+            raise ModelError(f"a sentence of {len(tokens)} words is too long for several trees: at most {MAX_WORDS_K}")
         tags = [[token.tag for token in tokens]] if self.has_tags else []
         ((_, scores),) = self.scores(Corpus([tokens], self.forms(), tags))
         wanted = k
@@ -169,7 +169,7 @@ class Parser:
             with torch.inference_mode():
                 decisions = list(of_candidates(k_best(scores, wanted)[0], scores))
             trees = dict.fromkeys(self.assembler.tree(tokens, said) for said in decisions)
-            if len(trees) >= k or len(decisions) < wanted or wanted >= MOST_CANDIDATES * k:
+            if len(trees) >= k or len(decisions) < wanted or wanted >= MAX_CANDIDATES * k:
                 return list(trees)[:k]
             wanted *= 2
 

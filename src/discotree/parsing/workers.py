@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING
 
 from discotree.config import Method
-from discotree.errors import CANNOT, DiscotreeError, TreebankError
+from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, first_line
 from discotree.models import finding as bundled
 from discotree.parsing.garbage_collection import uncollected
 from discotree.parsing.inputs import Line, Sentence
@@ -92,8 +92,8 @@ class Worker:
                 text = self.text(item, next(parsed), number)
                 number += 1
                 outcomes.append(text)
-            except CANNOT as error:
-                reason = str(error).partition("\n")[0] or type(error).__name__
+            except SENTENCE_ERRORS as error:
+                reason = first_line(error)
                 outcomes.append(Failure(f"{item.where}: {reason}" if isinstance(item, Sentence) else reason))
         return outcomes
 
@@ -101,7 +101,7 @@ class Worker:
         """The trees of every sentence, or why there are none: if some cannot be parsed, the others still can."""
         try:
             return [*self.analyse(sentences)]
-        except CANNOT as error:
+        except SENTENCE_ERRORS as error:
             if len(sentences) == 1:
                 return [error]
             return [self.parsed([sentence])[0] for sentence in sentences]
@@ -186,7 +186,7 @@ def _begin(job: Job, threads: int, listening: "Connection", begin: Callable[[], 
 
         torch.set_num_threads(threads)
         _worker = Worker(job)
-    except CANNOT as error:
+    except SENTENCE_ERRORS as error:
         _worker = DiscotreeError(f"a worker process cannot begin: {error}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, starmap
 from typing import Any
 
-from discotree.errors import TreebankError, needed
+from discotree.errors import TreebankError, requires_extra
 
 LONGEST = 1_000_000  # words or constituents of one tree
 TEXTS = ("string", "large_string", "string_view")
@@ -25,7 +25,7 @@ Rows = Iterable[list[Any] | None]
 
 def arrow() -> Any:
     """pyarrow, which is only there for those who want it."""
-    with needed("tables"):
+    with requires_extra("tables"):
         import pyarrow  # type: ignore[import-untyped]
     return pyarrow
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, BinaryIO
 
-from discotree.errors import TreebankError, TreeError
+from discotree.errors import TreebankError, TreeError, first_line
 from discotree.treebanks.arrays import arrow
 from discotree.treebanks.columns import BRACKETS, COLUMNS, NEEDED, from_batch, from_brackets, schema, to_batch
 from discotree.treebanks.source import Source
@@ -107,7 +107,7 @@ def _read(source: Source, batches: BatchReader) -> Iterator[Tree]:
             except TreebankError as error:
                 raise source.error(_first(seen), error.message) from None
             except (pa.ArrowException, OSError, ValueError) as error:
-                reason = str(error).strip().partition("\n")[0] or type(error).__name__
+                reason = first_line(error)
                 raise source.error(_first(seen), f"cannot be read: {reason}") from None
             for row, tree in enumerate(trees, seen + 1):
                 if isinstance(tree, TreeError):

@@ -29,7 +29,7 @@ COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 BYTE_ORDER_MARK = "\ufeff"
 PEEK = 16384  # bytes that a format is guessed from
-MOST_DIGITS = 4000  # that Python makes a number of
+MAX_DIGITS = 4000  # that Python makes a number of
 
 
 class RunningNumber(str):
@@ -235,7 +235,7 @@ def stems(names: list[str]) -> list[str]:
 def _natural(name: str) -> list[tuple[int, int, str]]:
     """Sort 2.xml before 10.xml."""
     pieces = re.findall(r"[0-9]+|[^0-9]", name)
-    return [(0, int(piece[:MOST_DIGITS]), piece) if piece[0] in "0123456789" else (1, 0, piece) for piece in pieces]
+    return [(0, int(piece[:MAX_DIGITS]), piece) if piece[0] in "0123456789" else (1, 0, piece) for piece in pieces]
 
 
 @contextmanager

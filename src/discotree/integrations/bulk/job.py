@@ -14,12 +14,11 @@ from importlib import import_module
 from math import ceil
 from typing import Any
 
-from discotree.errors import DiscotreeError
+from discotree.errors import DiscotreeError, requires_extra
 from discotree.integrations.bulk.plan import Shard
 from discotree.integrations.bulk.work import Outcome, Task, Worker
-from discotree.models.finding import needed
 
-MOST_BLOCKS = 10_000  # of a dataset: each costs the scheduler some milliseconds
+MAX_BLOCKS = 10_000  # of a dataset: each costs the scheduler some milliseconds
 STORE = 2**27  # bytes on this machine for what travels
 
 notices = logging.getLogger("discotree")
@@ -47,7 +46,7 @@ class Actor:
 
 def on_ray(task: Task, shards: Sequence[Shard], cluster: Cluster) -> Generator[Outcome, None, None]:
     """Work on shards in a cluster; the outcomes come as they are there."""
-    with needed("ray"):
+    with requires_extra("ray"):
         ray, data = import_module("ray"), import_module("ray.data")
     with _connected(cluster) as there:
         gpus = float(there.get("GPU", 0) > 0) if cluster.gpus is None else cluster.gpus
@@ -58,7 +57,7 @@ def on_ray(task: Task, shards: Sequence[Shard], cluster: Cluster) -> Generator[O
                 raise DiscotreeError(f"there is no room for a worker of {cluster.cpus:g} cores and {gpus:g} GPUs here")
             notices.warning("the cluster has no room for a worker of %g cores and %g GPUs yet", cluster.cpus, gpus)
         data.DataContext.get_current().enable_progress_bars = False
-        rows = data.from_items([asdict(shard) for shard in shards], override_num_blocks=min(len(shards), MOST_BLOCKS))
+        rows = data.from_items([asdict(shard) for shard in shards], override_num_blocks=min(len(shards), MAX_BLOCKS))
         outcomes = rows.map(
             Actor,
             fn_constructor_args=(task, "cuda" if gpus else "cpu", max(1, int(cluster.cpus))),
@@ -77,7 +76,7 @@ def _connected(cluster: Cluster) -> Iterator[dict[str, float]]:
     """A cluster, and what there is in it. One on this machine is private, and ends with us."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or it would tell its makers that it is used
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    with needed("ray"):
+    with requires_extra("ray"):
         ray = import_module("ray")
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what it raises is enough
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}

@@ -16,11 +16,12 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from discotree.errors import first_line
 from discotree.treebanks.discbracket import write_discbracket
 from discotree.trees.tree import Tree
 
 LONGEST = 200  # characters of an error
-MOST_ERRORS = 10  # of a document that are named
+MAX_ERRORS = 10  # of a document that are named
 Record = dict[str, Any]
 FIELDS: dict[str, Any] = {
     "tokens": pa.list_(pa.string()),
@@ -42,7 +43,7 @@ def failed(id: str, error: Exception) -> Record:
 
 def reason(error: Exception) -> str:
     """What an error says, in short: some quote a whole sentence."""
-    text = str(error).partition("\n")[0] or type(error).__name__
+    text = first_line(error)
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
@@ -63,4 +64,4 @@ def of_document(id: str, sentences: Sequence[Record]) -> Record:
     """The record of a row with any number of sentences."""
     errors = [f"sentence {number}: {one['error']}" for number, one in enumerate(sentences, 1) if one["error"]]
     columns = {name: [one[name] for one in sentences] for name in FIELDS}
-    return {"id": id, **columns, "error": "; ".join(errors[:MOST_ERRORS]) or None}
+    return {"id": id, **columns, "error": "; ".join(errors[:MAX_ERRORS]) or None}

@@ -7,7 +7,7 @@ from discotree.integrations.bulk.rows import LONGEST, RowError, brief
 from discotree.text import Word, sentences, tokenised
 
 Input = Literal["lines", "tokens", "text"]
-MOST_WORDS = 10_000  # of a sentence
+MAX_WORDS = 10_000  # of a sentence
 
 Words = list[str]
 
@@ -30,8 +30,8 @@ def sentences_of(content: object, kind: Input, language: str) -> list[Words]:
     if not found:
         raise RowError("there are no words")
     for words in found:
-        if len(words) > MOST_WORDS:
-            raise RowError(f"a sentence of {len(words):,} words is too long: at most {MOST_WORDS:,}")
+        if len(words) > MAX_WORDS:
+            raise RowError(f"a sentence of {len(words):,} words is too long: at most {MAX_WORDS:,}")
     return found
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from discotree.errors import CANNOT, DiscotreeError, ModelError, TreebankError
+from discotree.errors import SENTENCE_ERRORS, DiscotreeError, ModelError, TreebankError
 from discotree.integrations.bulk.plan import Shard
 from discotree.integrations.bulk.records import Record, failed, of_document, of_tree, reason
 from discotree.integrations.bulk.rows import RowError, rows
@@ -15,8 +15,8 @@ from discotree.models import finding as bundled
 from discotree.trees.tree import Token, Tree
 
 BATCHES = 5  # of the network that are parsed together, about
-MOST_ROWS = 10_000  # that are parsed together, if there is little in them
-MOST_DEATHS = 3  # of workers by one shard
+MAX_ROWS = 10_000  # that are parsed together, if there is little in them
+MAX_DEATHS = 3  # of workers by one shard
 PROBE = "."  # a sentence that every parser can parse
 
 
@@ -70,7 +70,7 @@ class Worker:
         try:
             if not output.is_there(shard):
                 with output.attempt(shard) as died:
-                    if died >= MOST_DEATHS:
+                    if died >= MAX_DEATHS:
                         raise DiscotreeError(f"{died} workers died of it")
                     output.write(shard, count(self.records(shard)))
         except Exception as error:
@@ -89,7 +89,7 @@ class Worker:
             else:
                 window.append((row.id, found))
                 size += sum(map(len, found))
-            if size >= self.most_words or len(window) >= MOST_ROWS:
+            if size >= self.most_words or len(window) >= MAX_ROWS:
                 yield from self.finished(window)
                 window, size = [], 0
         yield from self.finished(window)
@@ -117,7 +117,7 @@ class Worker:
         """If some cannot be parsed, the others still can: look for those by halves."""
         try:
             return [*self.parser.parse_tokens([[Token(word) for word in words] for words in sentences])]
-        except CANNOT as error:
+        except SENTENCE_ERRORS as error:
             if len(sentences) == 1:
                 self.check(error)
                 return [error]
@@ -128,7 +128,7 @@ class Worker:
         """Is it the sentence? If nothing can be parsed any more, all rows from here on would be blamed."""
         try:
             self.parser.parse_tokens([[Token(PROBE)]])
-        except CANNOT:
+        except SENTENCE_ERRORS:
             raise ModelError(f"the parser does not work any more: {reason(error)}") from None
 
 

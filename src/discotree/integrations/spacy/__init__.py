@@ -9,9 +9,9 @@ A text is cut into sentences, each is parsed (``component``), and the Doc keeps 
 (``storage``), so that it goes wherever the Doc goes. The attributes (``extensions``) read that line.
 """
 
-from discotree.models.finding import needed
+from discotree.errors import requires_extra
 
-with needed("spacy"):
+with requires_extra("spacy"):
     import spacy  # noqa: F401 - here, so that what is missing is said whichever module is asked for
 
 from discotree.integrations.spacy.component import DiscotreePipe

@@ -13,7 +13,7 @@ from itertools import chain
 from discotree.errors import DiscotreeError, TreeError
 from discotree.trees.tree import NONE, Node, Token, Tree
 
-MOST_KEPT = 1024  # sentences
+MAX_KEPT = 1024  # sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def packed(tree: Tree, starts: Sequence[int], ends: Sequence[int]) -> str:
     return json.dumps([starts, ends, columns, over, root, nodes, sure], ensure_ascii=False, separators=(",", ":"))
 
 
-@lru_cache(MOST_KEPT)
+@lru_cache(MAX_KEPT)
 def unpacked(line: str) -> Parse:
     """The inverse. Docs come from files, so nothing is taken for granted."""
     try:

@@ -10,7 +10,7 @@ from discotree.evaluation.params import Params
 from discotree.treebanks import TEXT_FORMATS
 from discotree.trees.tree import NONE
 
-MOST_TREES = 10  # k
+MAX_TREES = 10  # k
 OUTPUTS = ("json", "svg", "arcs", "latex", "text", *TEXT_FORMATS)
 
 
@@ -92,7 +92,7 @@ class ParseRequest(Strict):
     ] = None
     model: Annotated[Text, Field(description="The first one of /api/models if not given.")] = ""
     decode: Annotated[Method | None, Field(description="As the model wants it if not given.")] = None
-    k: Annotated[int, Field(ge=0, le=MOST_TREES, description="So many trees for every sentence; searches exactly.")] = 0
+    k: Annotated[int, Field(ge=0, le=MAX_TREES, description="So many trees for every sentence; searches exactly.")] = 0
     output: Output = "json"
 
     model_config = ConfigDict(
