@@ -21,7 +21,7 @@ from discotree.config import (
     recipe_path,
 )
 from discotree.config.validation import updated
-from discotree.errors import ModelError
+from discotree.errors import ConfigError
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def load(tmp_path):
 
 
 def refused(load, content="", *settings, scenario=""):
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ConfigError) as caught:
         load(content, *settings, scenario=scenario)
     return str(caught.value)
 
@@ -136,7 +136,7 @@ def test_a_preset_that_is_named_beats_that_of_the_recipe(tmp_path):
     path.write_text("preset = 'default'\n[training]\nseed = 3")
     config = Config.load(path, preset="paper")
     assert (config.network, config.training.seed) == (PAPER.network, 3)
-    with pytest.raises(ModelError, match="there is no preset 'papr'"):
+    with pytest.raises(ConfigError, match="there is no preset 'papr'"):
         Config.load(path, preset="papr")
 
 
@@ -246,7 +246,7 @@ def test_an_unknown_scenario_is_named(load):
 def test_a_recipe_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "latin.toml").write_bytes(b"name = '\xe4'")
     for name in ("missing.toml", "latin.toml", "."):
-        with pytest.raises(ModelError) as caught:
+        with pytest.raises(ConfigError) as caught:
             Config.load(tmp_path / name)
         assert str(caught.value).startswith(f"{tmp_path / name}: ")
 
@@ -280,7 +280,7 @@ def test_any_configuration_comes_back_from_json(config):
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", '"name"', "null", '{"name": 1}', '{"data": []}', "[" * 100_000])
 def test_json_that_is_no_configuration_is_refused(text):
-    with pytest.raises(ModelError, match=r"^here: "):
+    with pytest.raises(ConfigError, match=r"^here: "):
         Config.from_json(text, "here")
 
 
@@ -288,11 +288,11 @@ def test_json_that_is_no_configuration_is_refused(text):
     st.lists(below, max_size=3)
     | st.dictionaries(st.sampled_from(["name", "data", "network", "training", "train", "lstm_size", "clip"]), below)
 )))  # fmt: skip
-def test_any_json_is_a_configuration_or_a_model_error(table):
+def test_any_json_is_a_configuration_or_a_config_error(table):
     config, complaint = None, ""
     try:
         config = Config.from_json(json.dumps(table), "here")
-    except ModelError as error:
+    except ConfigError as error:
         complaint = str(error)
     assert config is not None or complaint.startswith("here")
     assert config is None or Config.from_json(config.to_json(), "again").data == config.data
@@ -326,5 +326,5 @@ def test_updating_leaves_the_given_one_as_it_is():
 def test_training_settings_that_make_no_sense_are_refused(setting, tmp_path):
     recipe = tmp_path / "a.toml"
     recipe.write_text("")
-    with pytest.raises(ModelError, match=r"expected at least [01]"):
+    with pytest.raises(ConfigError, match=r"expected at least [01]"):
         Config.load(recipe, [setting])

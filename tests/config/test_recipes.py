@@ -13,7 +13,7 @@ from support.tiny import TINY
 
 from discotree import read
 from discotree.config import PRESETS, RECIPES, SCENARIOS, Config, Data, Source, recipe_names, recipe_path
-from discotree.errors import ModelError, TreebankError
+from discotree.errors import ConfigError, TreebankError
 from discotree.training.data import PARTS, Part, _numbered, checksums, files, load, write_tags
 from discotree.training.run import build, train
 
@@ -232,5 +232,5 @@ def test_a_name_means_our_recipe_even_beside_a_folder_of_that_name(
     assert recipe_path("negra") == RECIPES / "negra.toml"
     (tmp_path / "own.toml").write_text("[training]\nseed = 3")
     assert Config.load("own.toml").training.seed == 3
-    with pytest.raises(ModelError, match=r"own: neither one of the recipes alpino, .* nor a file"):
+    with pytest.raises(ConfigError, match=r"own: neither one of the recipes alpino, .* nor a file"):
         Config.load("own")
