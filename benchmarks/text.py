@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from discotree.config import Config
+from discotree.config import load_recipe
 from discotree.text import paragraphs, sentences
 from discotree.training.data import read_parts
 
@@ -234,7 +234,7 @@ def measure(name: str, trees: list[tuple[str, list[str]]], language: str) -> Non
 def chosen(folder: Path, name: str, split: str) -> tuple[list[tuple[str, list[str]]], str]:
     """The sentences of a split, as ids and tokens, and their language."""
     _, recipe = TREEBANKS[name]
-    settings = Config.load(recipe, [f"data.folder={folder}"])
+    settings = load_recipe(recipe, [f"data.folder={folder}"])
     trees = read_parts(settings.data)[split].trees
     return [(tree.id, list(tree.words)) for tree in trees], settings.language
 

@@ -21,7 +21,7 @@ from support.servers import serving
 import discotree.drawing
 import discotree.text
 from discotree import read, write
-from discotree.config import Config
+from discotree.config import load_recipe
 from discotree.integrations.web.guard import LOOPBACK
 from discotree.integrations.web.limits import Limits
 from discotree.integrations.web.server import application
@@ -90,7 +90,7 @@ def test_every_block_runs(page: Path, folder: Path, request: pytest.FixtureReque
             printed = ""
         elif block.language == "toml":
             (folder / "mine.toml").write_text(block.code, "utf-8")
-            Config.load(folder / "mine.toml")
+            load_recipe(folder / "mine.toml")
         else:
             _run(block, lambda: str(request.getfixturevalue("address")))
 

@@ -538,7 +538,7 @@ endless = parser.parse((f"Dat is nummer {{number}}." for number in asked), windo
 assert [one.words[3] for one in islice(endless, 6)] == list("123456")
 assert next(asked) == 9  # two windows were read, and no more
 
-assert [config.Config.load(name).name for name in config.recipe_names()] == config.recipe_names()
+assert [config.load_recipe(name).name for name in config.recipe_names()] == config.recipe_names()
 print("done")
 """
 

@@ -7,8 +7,6 @@ A test makes all of it again and compares, so whoever changes a command, a setti
 
 import dataclasses
 import inspect
-import io
-import tokenize
 import typing
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -20,6 +18,7 @@ import typer
 import discotree as dt
 from discotree import config
 from discotree.cli import app
+from discotree.config.validation import DESCRIPTION
 from discotree.drawing import draw_arcs, draw_comparison, draw_svg
 from discotree.drawing.markup import SIZES, Picture, box_around, text_at
 from discotree.network.batch import Corpus
@@ -29,6 +28,8 @@ DOCS = Path(__file__).parent.parent / "docs"
 ICON = DOCS.parent / "src" / "discotree" / "integrations" / "web" / "page" / "icon.svg"
 CELL, ROW = 54, 28  # of a table in a picture
 MADE = "<!-- Made by tools/make_docs.py: change the source that it is made of, and run that again. -->"
+
+TABLE = "| setting | description |\n|---|---|"
 
 SHORT = "Wie komt er ?"
 LOOP = ("Lacht", "zij", "weer")
@@ -159,25 +160,34 @@ def code(text: str) -> str:
 
 
 def settings() -> Iterator[str]:
-    """The reference of the settings: every field of config.py with its comment and what the presets say."""
+    """The reference of the settings: every field of the configuration, its values in the presets, its description."""
     yield MADE
-    yield "\n# Settings\n\nWhat a recipe can say, and `--set SECTION.NAME=VALUE` on the command line, with what the"
-    yield "[presets](../training.md#presets-and-scenarios) say.\n"
+    yield "\n# Settings\n\nEvery setting of a recipe and of `--set SECTION.NAME=VALUE` on the command line,"
+    yield "with its value in each of the [presets](../training.md#presets-and-scenarios).\n"
+    yield f"## Top level\n\n{TABLE}"
+    for name, description in descriptions(config.Config).items():
+        yield f"| `{name}` | {description} |"
+    yield "| `preset` | The preset that the recipe starts from. |"
+    yield "| `base` | The recipe that this one is a variant of: a name or a file. |\n"
     names = "".join(f" `{name}` |" for name in config.PRESETS)
-    for section in dataclasses.fields(config.Config):
-        kind = type(getattr(config.Config(), section.name))
-        if not dataclasses.is_dataclass(kind):
-            continue
-        yield f"## {section.name}\n\n{inspect.getdoc(kind)}\n\n| |{names} |\n|---|{'---|' * (len(config.PRESETS) + 1)}"
-        for name, meaning in meanings(kind).items():
-            values = [shown(getattr(getattr(preset, section.name), name)) for preset in config.PRESETS.values()]
-            yield f"| `{section.name}.{name}` | {' | '.join(values)} | {meaning} |"
+    for section in sections():
+        kind = type(getattr(config.Config(), section))
+        yield f"## {section}\n\n{inspect.getdoc(kind)}\n"
+        yield f"| setting |{names} description |\n|---|{'---|' * (len(config.PRESETS) + 1)}"
+        for name, description in descriptions(kind).items():
+            values = [shown(getattr(getattr(preset, section), name)) for preset in config.PRESETS.values()]
+            yield f"| `{section}.{name}` | {' | '.join(values)} | {description} |"
         yield ""
-    yield f"## Sources\n\n{inspect.getdoc(config.Source)}\n`data.train`, `data.dev` and `data.test` name such.\n"
-    yield "| | |\n|---|---|"
-    for name, meaning in meanings(config.Source).items():
-        yield f"| `{name}` | {meaning} |"
+    yield f"## Sources\n\n{inspect.getdoc(config.DataSource)}\n\n{TABLE}"
+    for name, description in descriptions(config.DataSource).items():
+        yield f"| `{name}` | {description} |"
     yield ""
+
+
+def sections() -> list[str]:
+    """The names of the sections of a recipe."""
+    sections = [entry.name for entry in dataclasses.fields(config.Config)]
+    return [name for name in sections if dataclasses.is_dataclass(getattr(config.Config(), name))]
 
 
 def shown(value: object) -> str:
@@ -186,18 +196,16 @@ def shown(value: object) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-def meanings(kind: type) -> dict[str, str]:
-    """The fields of a dataclass: what there is to choose from, and the comment behind each."""
-    lines = {
-        token.line.split(":")[0].strip(): token.string.removeprefix("# ")
-        for token in tokenize.generate_tokens(io.StringIO(inspect.getsource(kind)).readline)
-        if token.type == tokenize.COMMENT
-    }
+def descriptions(kind: type) -> dict[str, str]:
+    """The fields of a dataclass with their choices and descriptions; sections have a table of their own."""
     found = {}
-    for name, hint in typing.get_type_hints(kind).items():
-        choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
-        said = [", ".join(f"`{choice}`" for choice in choices if choice), lines.get(name, "")]
-        found[name] = "; ".join(filter(None, said))
+    for entry in dataclasses.fields(kind):
+        hint = typing.get_type_hints(kind)[entry.name]
+        if not dataclasses.is_dataclass(hint):
+            choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
+            listed = ", ".join(f"`{choice}`" for choice in choices if choice)
+            description = entry.metadata[DESCRIPTION]
+            found[entry.name] = f"{listed}. {description}" if listed else description
     return found
 
 

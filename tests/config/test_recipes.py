@@ -1,236 +1,225 @@
-"""Every recipe reads its treebank in the format and the folders in which it is distributed."""
+"""Recipes: what they may contain, which source overrides which, and how mistakes are reported."""
 
 import dataclasses
-import os
-import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import torch
-from support.layouts import LAYOUTS, NEGRA, TIGER, WSJ, negra, put
-from support.tiny import TINY
 
-from discotree import read
-from discotree.config import PRESETS, RECIPES, SCENARIOS, Config, Data, Source, recipe_names, recipe_path
-from discotree.errors import ConfigError, TreebankError
-from discotree.training.data import PARTS, Part, _numbered, checksums, files, load, write_tags
-from discotree.training.run import build, train
-
-RANGES = {  # in the small files, in place of the real ones
-    "negra": {"train": "1-5", "test": "6-7", "dev": "8-9"},
-    "tiger": {"train": "1-2", "dev": "3-4", "test": "5-6"},
-}
-RANGES |= {f"{name}-bert": RANGES[name] for name in ("negra", "tiger")}
+from discotree.config import (
+    DEFAULT,
+    PAPER,
+    PRESETS,
+    SCENARIOS,
+    DataSource,
+    load_recipe,
+    recipe_names,
+    recipe_path,
+)
+from discotree.errors import ConfigError
 
 
-def prepared(name: str, data: Path, folder: Path, settings: list[str] | None = None, **choice: str) -> Config:
-    """The recipe, with a small treebank where it looks for it."""
-    LAYOUTS[name](data, folder)
-    config = Config.load(name, [f"data.folder={folder}", *(settings or [])], **choice)
-    small = {part: tuple(smaller(name, config.data, part)) for part in PARTS}
-    return dataclasses.replace(config, data=dataclasses.replace(config.data, **small, drop_repeats=False))
+@pytest.fixture
+def load(tmp_path):
+    """Load a recipe with this content."""
+
+    def load(content="", *settings, scenario=""):
+        path = tmp_path / "small.toml"
+        path.write_text(content, "utf-8")
+        return load_recipe(path, settings, scenario)
+
+    return load
 
 
-def smaller(name: str, data: Data, part: str) -> Iterator[Source]:
-    """The sources of a part, with other ranges in place of the real ones: the last two sentences are dev and test."""
-    for source in getattr(data, part):
-        if source.sentences:
-            n = sum(1 for path in files(data, source) for _ in read(path))
-            usual = {"train": f"1-{n - 2}", "dev": f"{n - 1}", "test": f"{n}"}
-            source = dataclasses.replace(source, sentences=RANGES.get(name, usual)[part])
-        yield source
+def refused(load, content="", *settings, scenario=""):
+    with pytest.raises(ConfigError) as caught:
+        load(content, *settings, scenario=scenario)
+    return str(caught.value)
 
 
-def ids(part: Part) -> list[str]:
-    return [tree.id for tree in part.trees]
+# Recipes
 
 
-def test_every_recipe_is_tested() -> None:
-    assert recipe_names() == sorted(LAYOUTS)
+def test_there_are_recipes():
+    assert {"alpino", "pcc", "craft", "icepahc"} <= set(recipe_names())
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_recipe_reads_its_treebank(name: str, data: Path, tmp_path: Path) -> None:
-    parts = load(prepared(name, data, tmp_path).data)
-    for part in PARTS:
-        assert len(parts[part]) > 0
-        assert len(parts[part].encoded) == len(parts[part])
-    everything = [id for part in PARTS for id in ids(parts[part])]
-    assert len(set(everything)) == len(everything)  # predicted tags are found by id
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_loads_in_every_scenario(name):
+    config = load_recipe(name)
+    assert config.name == name
+    assert load_recipe(recipe_path(name)) == config
+    assert all((config.data.train, config.data.dev, config.data.test))
+    networks = [preset.network for preset in PRESETS.values()]
+    assert config.network in [dataclasses.replace(network, encoder=config.network.encoder) for network in networks]
+    for scenario in SCENARIOS:
+        assert load_recipe(name, scenario=scenario).data.train == config.data.train
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_recipe_says_where_its_treebank_comes_from_and_how_it_is_used(name: str) -> None:
-    header = (RECIPES / f"{name}.toml").read_text("utf-8").partition("[data]")[0]
-    assert "http" in header
-    assert re.search("[Ll]icence", header)
-    assert "data.folder" in header
-    assert f"discotree train {name}" in header
+def test_an_empty_recipe_is_the_default_with_the_name_of_its_file(load):
+    assert load() == dataclasses.replace(DEFAULT, name="small")
 
 
-def test_negra_is_latin_1(data: Path, tmp_path: Path) -> None:
-    parts = load(prepared("negra", data, tmp_path).data)
-    assert ids(parts["train"]) == ["1", "2", "3", "4", "5"]
-    assert (ids(parts["test"]), ids(parts["dev"])) == (["6", "7"], ["8", "9"])
-    assert parts["train"].trees[0].words[:2] == ("Über", "Bücher")
+def test_a_recipe_says_everything_that_can_be_set(load):
+    config = load(
+        """
+        preset = "paper"
+        name = "mine"
+        [data]
+        folder = "somewhere"
+        train = ["a.export", { file = "b/*.xml", split = "train", sentences = "1-5,9-", format = "alpino" }]
+        dev = [{ file = "c", skip_broken = true }]
+        tags = "gold"
+        [network]
+        lstm_size = 7
+        lstm_dropout = 0
+        [training]
+        learning_rate = 1e-2
+        max_seconds = 60
+        [decoding]
+        consistent = true
+        """
+    )
+    assert config.name == "mine"
+    assert config.data.train == (DataSource("a.export"), DataSource("b/*.xml", "train", "1-5,9-", format="alpino"))
+    assert config.data.dev == (DataSource("c", skip_broken=True),)
+    assert (config.data.folder, config.data.tags, config.data.unaries) == ("somewhere", "gold", "drop")
+    assert (config.network.lstm_size, config.network.lstm_layers) == (7, 3)
+    assert repr(config.network.lstm_dropout) == "0.0"  # a number with a point stays one
+    assert (config.training.learning_rate, config.training.max_seconds) == (0.01, 60.0)
+    assert (config.decoding.method, config.decoding.consistent) == ("beam", True)
 
 
-def test_tiger_and_its_spmrl_files_have_the_ids_of_the_treebank(data: Path, tmp_path: Path) -> None:
-    parts = load(prepared("tiger", data, tmp_path).data)
-    assert [ids(parts[part]) for part in PARTS] == [["s1", "s2"], ["s3", "s4"], ["s5", "s6"]]
-    parts = load(prepared("tiger-spmrl", data, tmp_path).data)
-    assert [ids(parts[part]) for part in PARTS] == [["s1", "s2"], ["s40475", "s40476"], ["s45475", "s45476"]]
-    assert parts["dev"].trees[0].words[1] == "Dafür"
+def test_a_recipe_may_be_a_variant_of_another(load):
+    """Its sections take the place of the other's setting by setting, and its preset is its own."""
+    config = load('base = "negra"\npreset = "paper"\n[data]\nheads = "ptb"\n[training]\nseed = 3')
+    negra = load_recipe("negra", preset="paper")
+    assert (config.data.train, config.language) == (negra.data.train, "de")
+    assert (config.name, config.data.heads, config.training.seed) == ("small", "ptb", 3)
+    assert config.network == PAPER.network
+    assert "klingon: neither a file nor one of the recipes" in refused(load, 'base = "klingon"')
+    assert "base: neither a file" in refused(load, "base = [1]").replace("[1]", "base")
 
 
-def test_a_node_of_tiger_with_two_parents_that_cannot_be_read_keeps_its_place(data: Path, tmp_path: Path) -> None:
-    config = prepared("tiger", data, tmp_path)
-    path = tmp_path / TIGER
-    text = path.read_bytes()
-    again = b'<edge label="SB" idref="s3_3" />'
-    path.write_bytes(text.replace(b'<edge label="SB" idref="s3_4" />', again))
-    parts = load(config.data)
-    assert [ids(parts[part]) for part in PARTS] == [["s1", "s2"], ["s4"], ["s5", "s6"]]
-    assert [parts[part].skipped for part in PARTS] == [0, 1, 0]
+# Which source overrides which
 
 
-def test_the_penn_treebank_is_cut_by_sections(data: Path, tmp_path: Path) -> None:
-    config = prepared("dptb", data, tmp_path)
-    parts = load(config.data)
-    sections = {part: sorted({id[4:6] for id in ids(parts[part])}) for part in PARTS}
-    assert sections == {"train": [f"{section:02}" for section in range(2, 22)], "dev": ["22"], "test": ["23"]}
-    assert ids(parts["dev"])[:2] == ["wsj_2200/1", "wsj_2200/2"]
-    assert parts["train"].trees[0].is_discontinuous
-    before = checksums(config.data)
-    put(tmp_path / WSJ.format("02", 3), b"( (S (NP (NN Rain)) (VP (VBD fell))) )")
-    after = checksums(config.data)
-    assert [name for name in before if before[name] != after[name]] == ["treebank_3/parsed/mrg/wsj/0[2-9]"]
+def test_a_preset_that_is_named_beats_that_of_the_recipe(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text("preset = 'default'\n[training]\nseed = 3")
+    config = load_recipe(path, preset="paper")
+    assert (config.network, config.training.seed) == (PAPER.network, 3)
+    with pytest.raises(ConfigError, match="unknown preset 'papr'"):
+        load_recipe(path, preset="papr")
 
 
-# The real places
-
-TABLES = {"alpino": "alpino_cdb", "pcc": "pcc", "squoia-de": "squoia_de", "craft": "craft", "icepahc": "icepahc"}
-
-
-@pytest.mark.data
-@pytest.mark.skipif("DISCOTREE_DATA" not in os.environ, reason="DISCOTREE_DATA names no folder of treebanks")
-@pytest.mark.parametrize("name", TABLES)
-def test_a_recipe_splits_its_treebank_as_published(name: str) -> None:
-    lines = Path(os.environ["DISCOTREE_SPLITS"], f"{TABLES[name]}.tsv").read_text("utf-8").splitlines()[1:]
-    table = [line.split("\t") for line in lines]
-    parts = load(Config.load(name).data)
-    for part in PARTS:
-        assert ids(parts[part]) == [id for _, id, split in table if split == part]
-
-
-def test_all_of_negra_is_used_as_the_standard_split_says(tmp_path: Path) -> None:
-    sentence = b"#BOS %d 0 898511055 0\nWort\t\t\tNN\t--\t\tHD\t500\n#500\t\t\tNP\t--\t\t--\t0\n#EOS %d\n"
-    words = b"".join(sentence % (number, number) for number in range(1, 20603))
-    put(tmp_path / NEGRA, b"#FORMAT 3\n" + words)
-    data = Config.load("negra", [f"data.folder={tmp_path}"]).data
-    parts = load(data)
-    found = {name: (len(part), part.trees[0].id, part.trees[-1].id) for name, part in parts.items()}
-    assert found == {
-        "train": (18602, "1", "18602"),
-        "test": (1000, "18603", "19602"),
-        "dev": (1000, "19603", "20602"),
-    }
-    put(tmp_path / NEGRA, b"#FORMAT 3\n" + words[: words.index(b"#BOS 10001 ")])
-    with pytest.raises(TreebankError, match=r"sentence 18,602 is asked for, and there are 10,000"):
-        load(data)
-
-
-def test_the_other_split_of_negra_can_be_had(data: Path, tmp_path: Path) -> None:
-    """As the recipe's header has it, with small numbers."""
-    negra(data, tmp_path)
-    header = (RECIPES / "negra.toml").read_text("utf-8")
-    given = re.findall(r"--set '(data\.\w+=\[.*\])'", header)
-    assert given == [
-        'data.dev=[{file="negra/negra-corpus.export", sentences="18603-19602"}]',
-        'data.test=[{file="negra/negra-corpus.export", sentences="19603-20602"}]',
-    ]
-    small = [text.replace("18603-19602", "6-7").replace("19603-20602", "8-") for text in given]
-    train = 'data.train=[{file="negra/negra-corpus.export", sentences="1-5"}]'
-    parts = load(Config.load("negra", [f"data.folder={tmp_path}", train, *small]).data)
-    assert (ids(parts["dev"]), ids(parts["test"])) == (["6", "7"], ["8", "9"])
-
-
-def test_all_of_tiger_is_used_as_the_shared_task_says() -> None:
-    config = Config.load("tiger").data
-    sentences: list = list(range(1, 50473))
-    parts = {part: _numbered(sentences, getattr(config, part)[0]) for part in PARTS}
-    assert {part: (len(found), found[0], found[-1]) for part, found in parts.items()} == {
-        "train": (40472, 1, 40472),
-        "dev": (5000, 40473, 45472),
-        "test": (5000, 45473, 50472),
-    }
-
-
-def test_a_range_may_be_open_and_must_lead_somewhere() -> None:
-    trees: list = list(range(1, 11))
-    assert _numbered(trees, Source("x", sentences="1-3, 7,9-")) == [1, 2, 3, 7, 9, 10]
-    for wrong in ("5-11", "11", "11-"):
-        with pytest.raises(TreebankError, match=r"x: sentence 11 is asked for, and there are 10"):
-            _numbered(trees, Source("x", sentences=wrong))
-
-
-# The paper's table: two treebanks, four scenarios, and both presets
-
-
-def with_tags(config: Config, folder: Path) -> Config:
-    """The same with a file of predicted tags, where the scenario wants one."""
-    if config.data.tags != "predicted":
-        return config
-    gold = load(dataclasses.replace(config.data, tags="none"))
-    rows = [(tree.id, [token.tag for token in tree.tokens]) for part in gold.values() for tree in part.trees]
-    (folder / "tags.tsv").write_text(write_tags(rows), "utf-8")
-    return dataclasses.replace(config, data=dataclasses.replace(config.data, predicted_tags="tags.tsv"))
-
-
-@pytest.mark.parametrize("name", ["negra", "tiger"])
-@pytest.mark.parametrize("preset", ["paper", "default"])
-@pytest.mark.parametrize("scenario", SCENARIOS)
-def test_every_scenario_builds_a_network(name: str, preset: str, scenario: str, data: Path, tmp_path: Path) -> None:
-    (tmp_path / "vectors.txt").write_text("Dafür 1 2 3\nBücher 4 5 6\n", "utf-8")
-    config = prepared(name, data, tmp_path, TINY, scenario=scenario, preset=preset)
-    if scenario != "bare":
-        config = dataclasses.replace(config, data=dataclasses.replace(config.data, vectors="vectors.txt"))
-    config = with_tags(config, tmp_path)
-    settings, parser = build(config, load(config.data), torch.device("cpu"))
-    assert (parser.network.encoder.tags is not None) == (scenario in ("gold-pos", "predicted-pos"))
-    assert settings.network.word_size == (8 if scenario == "bare" else 3)
-    assert settings.data.unaries == ("drop" if preset == "paper" else "keep")
-    assert ("unary" in parser.vocab.outputs) == (preset == "default")
-
-
-def test_the_scenario_bare_looks_at_nothing_but_the_treebank() -> None:
-    for preset in PRESETS:
-        config = Config.load("negra", scenario="bare", preset=preset)
-        assert (config.data.tags, config.data.vectors, config.network.subwords) == ("none", "", "")
-        assert not config.network.transformer
+def test_a_setting_beats_the_scenario_which_beats_the_recipe_which_beats_the_preset(load):
+    recipe = """
+    [data]
+    tags = "predicted"
+    vectors = "v.txt"
+    [training]
+    seed = 3
+    """
+    assert load(recipe).data.tags == "predicted"
+    assert load(recipe).network.subwords == DEFAULT.network.subwords != ""  # of the preset
+    bare = load(recipe, scenario="bare")
+    assert (bare.data.tags, bare.data.vectors, bare.network.subwords, bare.training.seed) == ("none", "", "", 3)
+    last = load(recipe, "data.tags=gold", "training.seed=4", "training.seed=5", scenario="bare")
+    assert (last.data.tags, last.data.vectors, last.training.seed) == ("gold", "", 5)
 
 
 @pytest.mark.parametrize(
-    ("name", "preset", "scenario"), [("negra", "paper", "predicted-pos"), ("tiger", "default", "")]
+    ("setting", "path", "value"),
+    [
+        ("training.seed=7", "training.seed", 7),
+        (" training.seed = 7", "training.seed", 7),
+        ("training.learning_rate=1", "training.learning_rate", 1.0),
+        ("network.subwords=", "network.subwords", ""),
+        ('network.subwords=""', "network.subwords", ""),
+        ("decoding.method=greedy", "decoding.method", "greedy"),
+        ("decoding.consistent=false", "decoding.consistent", False),
+        ("data.folder=/a=b/c d", "data.folder", "/a=b/c d"),
+        ("data.folder='1'", "data.folder", "1"),
+        ('data.train=["a", {file="b", split="x"}]', "data.train", (DataSource("a"), DataSource("b", "x"))),
+        ("name=other", "name", "other"),
+    ],
 )
-def test_a_recipe_trains(name: str, preset: str, scenario: str, data: Path, tmp_path: Path) -> None:
-    config = with_tags(prepared(name, data, tmp_path, TINY, preset=preset, scenario=scenario), tmp_path)
-    results = train(config, tmp_path / "run")
-    assert set(results["scores"]) == {"dev", "test"}
-    assert results["data"]["skipped"] == {}
+def test_a_setting_on_the_command_line_is_toml_or_else_a_string(load, setting, path, value):
+    found = load("", setting)
+    for name in path.split("."):
+        found = getattr(found, name)
+    assert (found, type(found)) == (value, type(value))
 
 
-# Names
+# Mistakes
 
 
-def test_a_name_means_our_recipe_even_beside_a_folder_of_that_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "negra").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert recipe_path("negra") == RECIPES / "negra.toml"
-    (tmp_path / "own.toml").write_text("[training]\nseed = 3")
-    assert Config.load("own.toml").training.seed == 3
-    with pytest.raises(ConfigError, match=r"own: neither one of the recipes alpino, .* nor a file"):
-        Config.load("own")
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("[training]\nsed = 1", "training: unknown key 'sed', expected one of seed,"),
+        ("[trainin]\nseed = 1", "unknown key 'trainin', expected one of name, data,"),
+        ("seed = 1", "unknown key 'seed'"),
+        ("[training]\nseed = '1'", "training: seed: expected int, got '1'"),
+        ("[training]\nseed = 1.0", "training: seed: expected int, got 1.0"),
+        ("[training]\nseed = true", "training: seed: expected int, got True"),
+        ("[training]\nclip = true", "training: clip: expected float, got True"),
+        ("[training]\nclip = '5'", "training: clip: expected float, got '5'"),
+        ("[training]\nclip = 1" + "0" * 400, "training: clip: expected float"),
+        ("[data]\ndrop_repeats = 1", "data: drop_repeats: expected bool, got 1"),
+        ("[data]\nfolder = 1", "data: folder: expected str, got 1"),
+        ("[data]\ntags = 'silver'", "data: tags: expected one of 'none', 'gold', 'predicted', got 'silver'"),
+        ("[data]\ntags = ['gold']", "data: tags: expected one of 'none', 'gold', 'predicted', got ['gold']"),
+        (
+            "[data]\npunctuation = 'eat'",
+            "data: punctuation: expected one of 'keep', 'move', 'remove', 'root', got 'eat'",
+        ),
+        ("[data]\ntrain = 'a.export'", "data: train: expected a list, got 'a.export'"),
+        ("[data]\ntrain = [1]", "data: train: expected a table, got 1"),
+        ("[data]\ntrain = [{ split = 'a' }]", "data: train: 'file' is missing"),
+        ("[data]\ntrain = [{ file = 'a', spilt = 'a' }]", "data: train: unknown key 'spilt'"),
+        ("training = 1", "training: expected a table, got 1"),
+        ("preset = 'papr'", "unknown preset 'papr', expected one of paper, default"),
+        ("preset = ['paper']", "unknown preset ['paper'], expected one of paper, default"),
+        ("[network]\nlstm_size = 0", "network: lstm_size: expected at least 1, got 0"),
+        ("[network]\nlstm_layers = -1", "network: lstm_layers: expected at least 1, got -1"),
+        ("[network]\nmlp_dropout = 1.0", "network: mlp_dropout: expected at least 0 and below 1, got 1.0"),
+        ("[network]\nunknown = -0.5", "network: unknown: expected at least 0 and below 1, got -0.5"),
+        ("[network]\nlstm_dropout = nan", "network: lstm_dropout: expected at least 0 and below 1, got nan"),
+        ("[network", "small.toml: "),
+    ],
+)
+def test_a_mistake_in_a_recipe_is_named_with_its_file_and_key(load, tmp_path, content, complaint):
+    message = refused(load, content)
+    assert message.startswith(f"{tmp_path / 'small.toml'}: ")
+    assert complaint in message
+
+
+@pytest.mark.parametrize(
+    ("setting", "complaint"),
+    [
+        ("training.seed", "--set training.seed: expected section.name=value"),
+        ("training.seed=x", "--set training.seed=x: training: seed: expected int, got 'x'"),
+        ("training.sed=1", "unknown key 'sed'"),
+        ("=1", "--set =1: unknown key ''"),
+        ("training=1", "training: expected a table"),
+        ("training.seed.x=1", "training: seed: expected int"),
+        ("data.train=a", "data: train: expected a list, got 'a'"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_named_with_its_setting(load, setting, complaint):
+    message = refused(load, "", setting)
+    assert message.startswith(f"--set {setting}: ")
+    assert complaint in message
+
+
+def test_an_unknown_scenario_is_named(load):
+    expected = "unknown scenario 'no-tags', expected one of gold-pos, predicted-pos, no-pos, bare"
+    assert refused(load, scenario="no-tags") == expected
+
+
+def test_a_recipe_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "latin.toml").write_bytes(b"name = '\xe4'")
+    for name in ("missing.toml", "latin.toml", "."):
+        with pytest.raises(ConfigError) as caught:
+            load_recipe(tmp_path / name)
+        assert str(caught.value).startswith(f"{tmp_path / name}: ")

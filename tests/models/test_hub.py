@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 import discotree as dt
 from discotree import Parser
 from discotree.cli import app
-from discotree.config import Config, Data, Network, Source
+from discotree.config import Config, Data, DataSource, NetworkSettings, load_recipe
 from discotree.errors import ModelError
 from discotree.models import finding as bundled
 from discotree.models.card import NO_FIGURES, bare, card_of, figures, metadata, page, without_metadata, written
@@ -184,7 +184,7 @@ def test_bundled_models_have_the_same_card(name: str) -> None:
 
 @pytest.mark.slow
 def test_a_training_run_says_how_good_its_model_is(tmp_path: Path) -> None:
-    settings = Config.load(small_recipe(tmp_path), [*TINY, f"data.folder={tmp_path}"])
+    settings = load_recipe(small_recipe(tmp_path), [*TINY, f"data.folder={tmp_path}"])
     results = train.train(settings, tmp_path / "run")
     found = dt.load(str(tmp_path / "run" / "model"))
     card = card_of(found)
@@ -226,8 +226,8 @@ def test_places_of_a_machine_are_not_shared(path: str, public: str) -> None:
 
 def test_a_shared_model_does_not_say_where_things_were(tiny: Parser, tmp_path: Path) -> None:
     ways = ("/home/secret/", "../../secret/", "~/secret/", "C:\\secret\\")
-    sources = tuple(Source(f"{way}trees{k}.export", splits=f"{way}splits.tsv") for k, way in enumerate(ways))
-    sources += (Source(""), Source("."), Source(".."), Source("alpino/train.xml"))
+    sources = tuple(DataSource(f"{way}trees{k}.export", splits=f"{way}splits.tsv") for k, way in enumerate(ways))
+    sources += (DataSource(""), DataSource("."), DataSource(".."), DataSource("alpino/train.xml"))
     secret = copy.copy(tiny)
     for way in ways:
         data = Data("/home/secret", *(f"{way}splits.tsv", sources, sources, sources), heads=f"{way}heads.txt")
@@ -247,7 +247,7 @@ def test_a_shared_model_does_not_say_where_things_were(tiny: Parser, tmp_path: P
     ],
 )
 def test_a_shared_transformer_does_not_say_where_it_was(encoder: str, public: str) -> None:
-    assert _public(Config(network=Network(encoder=encoder))).network.encoder == public
+    assert _public(Config(network=NetworkSettings(encoder=encoder))).network.encoder == public
 
 
 # The folder

@@ -16,7 +16,7 @@ from support.networks import CALM, CPU, TREES, corpus_for, parser_of, part_of, s
 from torch import nn
 from transformers import AutoModel, AutoTokenizer, T5Config, T5Model
 
-from discotree.config import BERT, Config, Network, Training
+from discotree.config import BERT, Config, NetworkSettings, Training
 from discotree.errors import ModelError
 from discotree.evaluation.parseval import evaluate
 from discotree.network.batch import Corpus
@@ -151,7 +151,7 @@ def by_hand(folder, words, layers, pooling):
 
 @pytest.mark.parametrize(("layers", "pooling"), [(2, "first"), (99, "mean")])
 def test_vectors_are_those_of_the_plain_model_sentence_by_sentence(folder, layers, pooling):
-    settings = Network(encoder=f"hf:{folder}", encoder_layers=layers, encoder_pooling=pooling)
+    settings = NetworkSettings(encoder=f"hf:{folder}", encoder_layers=layers, encoder_pooling=pooling)
     pretrained = loaded(folder)
     transformer = Transformer(pretrained, settings)
     sentences = [WORDS[:5], WORDS[5:6], ["😀", "\u200b", "Hund"], WORDS[7:14]]
@@ -162,7 +162,7 @@ def test_vectors_are_those_of_the_plain_model_sentence_by_sentence(folder, layer
 
 def windowed(folder, window, stride, **settings):
     pretrained = loaded(folder)
-    network = Network(encoder=f"hf:{folder}", encoder_window=window, encoder_stride=stride, **settings)
+    network = NetworkSettings(encoder=f"hf:{folder}", encoder_window=window, encoder_stride=stride, **settings)
     return Transformer(pretrained, network), pretrained
 
 
@@ -256,14 +256,14 @@ def test_a_sentence_has_the_same_scores_alone_and_in_a_batch(folders, settings, 
 def test_only_a_transformer_may_do_without_words_characters_and_lstms():
     for name in ("word_size", "char_filters", "lstm_layers"):
         with pytest.raises(ModelError, match=f"{name}: expected at least 1"):
-            Network(**{name: 0})
-        assert getattr(Network(encoder="hf:x", **{name: 0}), name) == 0
+            NetworkSettings(**{name: 0})
+        assert getattr(NetworkSettings(encoder="hf:x", **{name: 0}), name) == 0
 
 
 @pytest.mark.parametrize("encoder", ["", "hf", "hf:", "bert", "gru"])
 def test_an_encoder_that_is_none_is_refused(encoder):
     with pytest.raises(ModelError, match=r"encoder: expected 'lstm', or 'hf:' and the name of a Transformer, got"):
-        Network(encoder=encoder)
+        NetworkSettings(encoder=encoder)
 
 
 def test_a_transformer_and_subword_vectors_do_not_go_together(folders):

@@ -409,7 +409,7 @@ def test_a_format_that_is_none_is_refused(folder, format):
 @pytest.mark.parametrize(
     ("section", "setting", "complaint"),
     [
-        ("network", {"lstm_sise": 3}, "there is no setting 'lstm_sise'"),
+        ("network", {"lstm_sise": 3}, "unknown key 'lstm_sise'"),
         ("network", {"lstm_size": "3"}, "lstm_size: expected int, got '3'"),
         ("network", {"lstm_size": 3}, "has the shape"),
         ("network", {"lstm_size": 0}, "lstm_size: expected at least 1"),
@@ -419,10 +419,10 @@ def test_a_format_that_is_none_is_refused(folder, format):
         ("network", {"label_size": 10**30}, "label_size: expected at least 1"),
         ("network", {"lstm_layers": 2}, "the weights belong to another network"),
         ("network", {"tag_weight": 0.0}, "small.tag.bias does not belong there: the weights belong to another network"),
-        ("network", {"subwords": "klingon"}, "'klingon' is none of"),
+        ("network", {"subwords": "klingon"}, "subwords: expected one of '', 'latin', got 'klingon'"),
         ("data", {"tags": "gold"}, "encoder.tags.weight is missing: the weights belong to another network"),
-        ("data", {"tags": "golden"}, "'golden' is none of"),
-        ("decoding", {"method": "guess"}, "'guess' is none of"),
+        ("data", {"tags": "golden"}, "tags: expected one of 'none', 'gold', 'predicted', got 'golden'"),
+        ("decoding", {"method": "guess"}, "method: expected one of 'greedy', 'beam', 'exact', got 'guess'"),
         ("training", {"seed": None}, "seed: expected int, got None"),
         ("training", {"clip": 10**400}, "clip: expected float"),
     ],

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from discotree.config import Config
+from discotree.config import load_recipe
 
 NEGRA = "negra/negra-corpus.export"
 TIGER = "tiger/tiger_release_aug07.corrected.16012013.xml"
@@ -58,7 +58,7 @@ def alpino(data: Path, folder: Path) -> None:
 def alpino_all(data: Path, folder: Path) -> None:
     alpino(data, folder)
     text = (data / "alpino_many.xml").read_text("utf-8")
-    for source in Config.load("alpino-all").data.train[1:]:
+    for source in load_recipe("alpino-all").data.train[1:]:
         name = Path(source.file).stem
         put(folder / source.file, text.replace("proef/", f"{name}/").encode())
 

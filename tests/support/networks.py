@@ -11,7 +11,7 @@ import torch
 from support.helpers import tree_of
 
 from discotree import HeadRules, Tree, to_dependencies, write
-from discotree.config import Config, Data, Decoding, Network, Source, Training
+from discotree.config import Config, Data, DataSource, Decoding, NetworkSettings, Training
 from discotree.network.batch import Corpus
 from discotree.parsing.parser import Parser
 from discotree.training.data import Part
@@ -67,7 +67,7 @@ TREES = tuple(_trees())
 RULES = HeadRules.load("negra")
 HEADS = {f"{head}_weight": 1.0 for head in ("tag", "morph", "function", "unary", "spine")}
 NO_DROPOUT = {f"{name}_dropout": 0.0 for name in ("embedding", "lstm", "recurrent", "mlp", "subword")}
-TINY = Network(
+TINY = NetworkSettings(
     word_size=6, char_size=5, char_filters=4, tag_size=3, lstm_size=5, lstm_layers=2, decoder_size=7, arc_size=6,
     label_size=4, **HEADS,
 )  # fmt: skip
@@ -81,7 +81,9 @@ def part_of(trees: Sequence[Tree], tags: str = "none") -> Part:
     return Part(list(trees), [to_dependencies(tree, RULES) for tree in trees], given)
 
 
-def parser_of(trees: Sequence[Tree] = TREES, network: Network = CALM, tags: Any = "none", seed: int = 1) -> Parser:
+def parser_of(
+    trees: Sequence[Tree] = TREES, network: NetworkSettings = CALM, tags: Any = "none", seed: int = 1
+) -> Parser:
     """An untrained parser for some trees."""
     settings = Config(network=network, data=Data(tags=tags), training=Training(seed=seed))
     return build(settings, {"train": part_of(trees, tags)}, CPU)[1]
@@ -95,7 +97,7 @@ def corpus_for(parser: Parser, trees: Sequence[Tree] = TREES) -> Corpus:
 def saved_trees(folder: Path, trees: Sequence[Tree] = TREES, **data: Any) -> Data:
     """Write the trees as a treebank; gives the settings that read them again, for training and as dev."""
     write(trees, folder / "small.export")
-    sources = (Source("small.export"),)
+    sources = (DataSource("small.export"),)
     return Data(**{"folder": str(folder), "train": sources, "dev": sources} | data)
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import typer
 
 from discotree.cli import app, main
-from discotree.config import Config
+from discotree.config import load_recipe
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -186,7 +186,7 @@ def check_ours(words: list[str]) -> None:
     name, command, rest = group.resolve_command(top, words)
     given = command.make_context(name, rest, parent=top).params
     if name in ("train", "tag"):
-        Config.load(given["recipe"], given["settings"] or (), given.get("scenario", ""), given["preset"])
+        load_recipe(given["recipe"], given["settings"] or (), given.get("scenario", ""), given["preset"])
 
 
 def options_of(name: str) -> set[str]:

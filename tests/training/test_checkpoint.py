@@ -17,7 +17,7 @@ from discotree.training.checkpoint import FILE, load_checkpoint, save_checkpoint
 class State:
     epoch: int = 0
     best: float = -1.0
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: list[dict[str, int | float]] = field(default_factory=list)
 
 
 def tensors(value=0.0):
@@ -40,8 +40,8 @@ def path(tmp_path):
 
 
 def loaded(path, identity="me"):
-    found, state = tensors(), State()
-    load_checkpoint(path, found, state, identity)
+    found = tensors()
+    state = load_checkpoint(path, found, State, identity)
     return found, state
 
 
@@ -63,7 +63,7 @@ def test_a_checkpoint_comes_back_to_the_last_bit(path):
 def test_loading_writes_into_the_given_tensors(path):
     found = tensors()
     kept = dict(found)
-    load_checkpoint(path, found, State(), "me")
+    load_checkpoint(path, found, State, "me")
     assert all(found[name] is kept[name] for name in kept)
     assert kept["adam/strided"].stride() == (1, 6)
 

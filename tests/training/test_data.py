@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.networks import RULES, TREES
 
 from discotree import HeadRules, TreebankError, to_dependencies, write
-from discotree.config import Data, Source
+from discotree.config import Data, DataSource
 from discotree.errors import DiscotreeError, HeadRuleError
 from discotree.training.data import PARTS, checksums, files, load, read_tags, resolved, write_tags
 from discotree.treebanks.splits import read_ids, selected
@@ -24,7 +24,7 @@ def bank(tmp_path):
     write(TREES, tmp_path / "all.export")
     rows = "".join(f"s{k}\t{'train' if k <= 12 else 'dev' if k <= 16 else 'test'}\n" for k in range(1, 21))
     (tmp_path / "splits.tsv").write_text("id\tsplit\n" + rows)
-    everything = (Source("all.export"),)
+    everything = (DataSource("all.export"),)
     return Data(folder=str(tmp_path), train=everything, dev=everything, splits="splits.tsv")
 
 
@@ -81,7 +81,7 @@ def test_head_rules_may_be_ours_or_a_file_of_the_treebank(bank, tmp_path):
 
 
 def test_a_split_is_what_the_table_says(bank):
-    data = dataclasses.replace(bank, **{name: (Source("all.export", name),) for name in PARTS})
+    data = dataclasses.replace(bank, **{name: (DataSource("all.export", name),) for name in PARTS})
     parts = load(data)
     assert [tree.id for tree in parts["train"].trees] == numbered(*range(1, 13))
     assert [tree.id for tree in parts["dev"].trees] == numbered(*range(13, 17))
@@ -90,16 +90,16 @@ def test_a_split_is_what_the_table_says(bank):
 
 def test_a_source_may_have_a_table_of_its_own(bank, tmp_path):
     (tmp_path / "own.tsv").write_text("id\tsplit\ns3\ttrain\ns5\tdev\n")
-    data = with_sources(bank, Source("all.export", "train", splits="own.tsv"), splits="")
+    data = with_sources(bank, DataSource("all.export", "train", splits="own.tsv"), splits="")
     assert loaded_ids(data) == numbered(3)
     assert set(checksums(data)) == {"all.export", "own.tsv"}
 
 
 def test_splits_that_lead_nowhere_are_named(bank, tmp_path):
-    split = with_sources(bank, Source("all.export", "train"))
+    split = with_sources(bank, DataSource("all.export", "train"))
     assert "needs a table: data.splits" in message(dataclasses.replace(split, splits=""))
     assert "nothing.tsv: cannot be read" in message(dataclasses.replace(split, splits="nothing.tsv"))
-    assert "no sentence belongs to the split 'trian'" in message(with_sources(bank, Source("all.export", "trian")))
+    assert "no sentence belongs to the split 'trian'" in message(with_sources(bank, DataSource("all.export", "trian")))
     (tmp_path / "splits.tsv").write_text("id\tsplit\ns1\ttrain\ns99\ttrain\n")
     assert "1 of these ids are not in the treebank: s99" in message(split)
 
@@ -117,23 +117,24 @@ def test_splits_that_lead_nowhere_are_named(bank, tmp_path):
     ],
 )
 def test_sentences_are_those_at_their_places(bank, sentences, places):
-    assert loaded_ids(with_sources(bank, Source("all.export", sentences=sentences))) == numbered(*places)
+    assert loaded_ids(with_sources(bank, DataSource("all.export", sentences=sentences))) == numbered(*places)
 
 
 @pytest.mark.parametrize("sentences", ["x", "1-2-3", "-5", "1,", "1.5", "0", "0-3", "5-3", "²", "1- 3"])
 def test_ranges_that_make_no_sense_are_named(bank, sentences):
-    complaint = message(with_sources(bank, Source("all.export", sentences=sentences)))
+    complaint = message(with_sources(bank, DataSource("all.export", sentences=sentences)))
     assert complaint.startswith("all.export: ")
     assert "sentences" in complaint
 
 
 @pytest.mark.parametrize("sentences", ["21", "18-21", "1-3,99-"])
 def test_ranges_that_lead_nowhere_are_named(bank, sentences):
-    assert "is asked for, and there are 20" in message(with_sources(bank, Source("all.export", sentences=sentences)))
+    complaint = message(with_sources(bank, DataSource("all.export", sentences=sentences)))
+    assert "is asked for, and there are 20" in complaint
 
 
 def test_a_range_and_a_split_both_count(bank):
-    source = Source("all.export", "dev", "13-16")
+    source = DataSource("all.export", "dev", "13-16")
     assert loaded_ids(with_sources(bank, source)) == numbered(13, 14, 15, 16)
 
 
@@ -141,46 +142,46 @@ def test_sources_follow_one_another_and_may_be_patterns(bank, tmp_path):
     (tmp_path / "parts" / "deep").mkdir(parents=True)
     for k, name in enumerate(("parts/b.export", "parts/a.export", "parts/deep/c.export")):
         write(TREES[3 * k : 3 * k + 3], tmp_path / name)
-    single = Source("all.export", sentences="20")
-    assert loaded_ids(with_sources(bank, single, Source("parts/*.export"))) == numbered(20, 4, 5, 6, 1, 2, 3)
-    assert loaded_ids(with_sources(bank, Source("parts/**/*.export"))) == numbered(4, 5, 6, 1, 2, 3, 7, 8, 9)
-    folder = loaded_ids(with_sources(bank, Source("parts")))
+    single = DataSource("all.export", sentences="20")
+    assert loaded_ids(with_sources(bank, single, DataSource("parts/*.export"))) == numbered(20, 4, 5, 6, 1, 2, 3)
+    assert loaded_ids(with_sources(bank, DataSource("parts/**/*.export"))) == numbered(4, 5, 6, 1, 2, 3, 7, 8, 9)
+    folder = loaded_ids(with_sources(bank, DataSource("parts")))
     assert len(folder) == 9
-    assert [path.name for path in files(bank, Source("parts/[ab].export"))] == ["a.export", "b.export"]
+    assert [path.name for path in files(bank, DataSource("parts/[ab].export"))] == ["a.export", "b.export"]
 
 
 def test_the_format_may_be_named(bank, tmp_path):
     write(TREES[:3], tmp_path / "trees.txt", "discbracket")
-    part = load(with_sources(bank, Source("trees.txt", format="discbracket")))["train"]
+    part = load(with_sources(bank, DataSource("trees.txt", format="discbracket")))["train"]
     assert [tree.words for tree in part.trees] == [tree.words for tree in TREES[:3]]
     assert "there is no format 'discobracket'" in message(
-        with_sources(bank, Source("trees.txt", format="discobracket"))
+        with_sources(bank, DataSource("trees.txt", format="discobracket"))
     )
 
 
 def test_broken_trees_stop_unless_they_are_skipped_and_counted(bank, tmp_path):
     whole = (tmp_path / "all.export").read_text("utf-8")
     (tmp_path / "broken.export").write_text(whole.replace("#BOS s3", BROKEN + "#BOS s3", 1), "utf-8")
-    assert "broken.export:" in message(with_sources(bank, Source("broken.export")))
-    part = load(with_sources(bank, Source("broken.export", skip_broken=True)))["train"]
+    assert "broken.export:" in message(with_sources(bank, DataSource("broken.export")))
+    part = load(with_sources(bank, DataSource("broken.export", skip_broken=True)))["train"]
     assert (len(part), part.skipped) == (20, 1)
     # A broken tree has its place, so ranges mean the same whether it can be read or not.
-    some = load(with_sources(bank, Source("broken.export", sentences="2-4", skip_broken=True)))["train"]
+    some = load(with_sources(bank, DataSource("broken.export", sentences="2-4", skip_broken=True)))["train"]
     assert ([tree.id for tree in some.trees], some.skipped) == (numbered(2, 3), 1)
-    others = load(with_sources(bank, Source("broken.export", sentences="10-", skip_broken=True)))["train"]
+    others = load(with_sources(bank, DataSource("broken.export", sentences="10-", skip_broken=True)))["train"]
     assert others.skipped == 0
 
 
 def test_sentences_that_stand_in_dev_or_test_can_be_dropped_from_training(bank):
     data = dataclasses.replace(
-        bank, dev=(Source("all.export", sentences="1-2"),), test=(Source("all.export", sentences="5"),)
+        bank, dev=(DataSource("all.export", sentences="1-2"),), test=(DataSource("all.export", sentences="5"),)
     )
     assert len(load(data)["train"]) == 20
     dropped = load(dataclasses.replace(data, drop_repeats=True))
     assert [tree.id for tree in dropped["train"].trees] == numbered(3, 4, *range(6, 21))
     assert len(dropped["train"].encoded) == 17
     assert [len(dropped[name]) for name in ("dev", "test")] == [2, 1]
-    overlapping = dataclasses.replace(data, dev=(Source("all.export", sentences="4-6"),), drop_repeats=True)
+    overlapping = dataclasses.replace(data, dev=(DataSource("all.export", sentences="4-6"),), drop_repeats=True)
     assert loaded_ids(overlapping, "dev") == numbered(4, 6)  # test keeps what dev has, too
     assert loaded_ids(overlapping, "test") == numbered(5)
     assert loaded_ids(overlapping) == numbered(1, 2, 3, *range(7, 21))
@@ -209,7 +210,7 @@ def test_the_folder_is_that_of_the_recipe_or_of_the_environment_or_this_one(bank
     assert len(load(homeless)["train"]) == 20
     monkeypatch.setenv("DISCOTREE_DATA", "/nowhere")
     assert len(load(bank)["train"]) == 20  # the recipe's own folder comes first
-    absolute = Source(str(tmp_path / "all.export"))
+    absolute = DataSource(str(tmp_path / "all.export"))
     assert len(load(with_sources(homeless, absolute, dev=(absolute,)))["train"]) == 20
     monkeypatch.delenv("DISCOTREE_DATA")
     monkeypatch.chdir(tmp_path)
@@ -317,7 +318,7 @@ def test_selected_trees_keep_their_order():
 
 def test_checksums_name_every_file_that_is_read(bank, tagged, tmp_path):
     assert set(checksums(bank)) == {"all.export"}
-    split = with_sources(bank, Source("all.export", "train"))
+    split = with_sources(bank, DataSource("all.export", "train"))
     assert set(checksums(split)) == {"all.export", "splits.tsv"}
     assert set(checksums(tagged)) == {"all.export", "tags.tsv"}
     (tmp_path / "mine.headrules").write_text("S left-to-right NP\n")
@@ -337,7 +338,7 @@ def test_checksums_change_with_the_files_and_only_then(bank, tmp_path):
     (tmp_path / "folder").mkdir()
     for name in ("a.export", "b.export"):
         write(TREES[:2], tmp_path / "folder" / name)
-    data = with_sources(bank, Source("folder"), Source("folder/*.export"), Source("all.export", "train"))
+    data = with_sources(bank, DataSource("folder"), DataSource("folder/*.export"), DataSource("all.export", "train"))
     before = checksums(data)
     assert checksums(data) == before
     assert all(len(value) == 64 for value in before.values())

@@ -18,7 +18,7 @@ from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, s
 
 import discotree
 from discotree import ModelError
-from discotree.config import Config, Decoding, Source, Training
+from discotree.config import Config, DataSource, Decoding, Training, load_recipe
 from discotree.parsing.parser import CONFIG, VOCAB, WEIGHTS, Parser
 from discotree.training import data
 from discotree.training.checkpoint import FILE as CHECKPOINT
@@ -32,15 +32,15 @@ def settings_of(folder, network=QUICK, **training):
     """A run of a moment: six sentences to learn from, four to be scored on."""
     data = saved_trees(
         folder,
-        train=(Source("small.export", sentences="1-6"),),
-        dev=(Source("small.export", sentences="1-2,10-11"),),
-        test=(Source("small.export", sentences="3-4"),),
+        train=(DataSource("small.export", sentences="1-6"),),
+        dev=(DataSource("small.export", sentences="1-2,10-11"),),
+        test=(DataSource("small.export", sentences="3-4"),),
     )
     return Config("quick", data, network, Training(**{"epochs": 2, "batch_words": 20} | training))
 
 
 def recipe(path, settings):
-    """The settings as a file that Config.load reads."""
+    """The settings as a file that load_recipe reads."""
     table = dataclasses.asdict(settings)
 
     def toml(value):
@@ -53,7 +53,7 @@ def recipe(path, settings):
     sections = [f"[{name}]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in section.items())
                 for name, section in table.items() if isinstance(section, dict)]  # fmt: skip
     path.write_text(f"name = {toml(settings.name)}\n" + "\n".join(sections), "utf-8")
-    assert Config.load(path) == settings
+    assert load_recipe(path) == settings
     return path
 
 
@@ -264,9 +264,9 @@ def test_a_line_for_every_epoch(capsys):
     ("arguments", "complaint"),
     [
         (["--set", "data.dev=['missing.export']"], "missing.export: there is no such file"),
-        (["--set", "training.epoch=1"], "there is no setting 'epoch'"),
-        (["--preset", "papr"], "there is no preset 'papr'"),
-        (["--scenario", "gold"], "there is no scenario 'gold'"),
+        (["--set", "training.epoch=1"], "unknown key 'epoch'"),
+        (["--preset", "papr"], "unknown preset 'papr'"),
+        (["--scenario", "gold"], "unknown scenario 'gold'"),
         (["--set", "data.vectors='quick.toml'"], "quick.toml:1: expected a word and its vector"),
         (["--out", "FOLDER/quick.toml/out"], "Not a directory"),
     ],

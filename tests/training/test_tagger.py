@@ -10,7 +10,7 @@ from support.networks import TREES, part_of
 from support.tiny import TINY, small_recipe
 
 from discotree import Node, Token, Tree, write
-from discotree.config import Config, Training
+from discotree.config import Config, Training, load_recipe
 from discotree.errors import ModelError, TreebankError
 from discotree.network.batch import Corpus
 from discotree.training import tagger
@@ -20,7 +20,7 @@ from discotree.training.tagger import Tagger, enough_epochs, jackknifed, scored,
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
-    return Config.load(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY])
+    return load_recipe(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY])
 
 
 # Folds
@@ -63,7 +63,7 @@ def test_no_sentence_is_tagged_by_a_model_that_has_seen_it(tmp_path: Path, monke
     write(trees, tmp_path / "own.export")
     sources = [f'data.{part}=[{{file="own.export", sentences="{places}"}}]'
                for part, places in (("train", "1-8"), ("dev", "9-10"), ("test", "11-12"))]  # fmt: skip
-    config = Config.load(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY, *sources])
+    config = load_recipe(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY, *sources])
     seen: dict[Tagger, set[str]] = {}
     fit, predict = tagger.fit, Tagger.predict
 
@@ -115,11 +115,11 @@ def test_a_tagger_learns(config: Config, tmp_path: Path) -> None:
     dev = 'data.dev=[{file="small.export", sentences="1-3"}]'
     test = "data.test=[]"
     settings = [f"data.folder={tmp_path}", *TINY, *small, *calm, dev, test]
-    config = Config.load(tmp_path / "small.toml", settings)
+    config = load_recipe(tmp_path / "small.toml", settings)
     with pytest.raises(TreebankError, match="2 sentences have the id 's1'"):
         tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
     write([dataclasses.replace(tree, id=f"dev{tree.id}") for tree in TREES[:3]], tmp_path / "dev.export")
-    config = Config.load(tmp_path / "small.toml", [*settings, 'data.dev=["dev.export"]'])
+    config = load_recipe(tmp_path / "small.toml", [*settings, 'data.dev=["dev.export"]'])
     accuracies = tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
     assert accuracies["dev"]["all"] > 90 > accuracies["train"]["all"]
     assert list(accuracies) == ["train", "dev"]

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from discotree.cli.common import err, number, out
-from discotree.config import PRESETS, SCENARIOS, Config, Training, recipe_names
+from discotree.config import PRESETS, SCENARIOS, Training, load_recipe, recipe_names
 from discotree.errors import requires_extra
 
 INTERRUPTED = 130  # exit code, as shells have it
@@ -65,7 +65,7 @@ def train(
 
     A run that was interrupted goes on where it was when the same command is given again.
     """
-    chosen = Config.load(recipe, settings or (), scenario, preset)
+    chosen = load_recipe(recipe, settings or (), scenario, preset)
     target = Path(folder or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
     with requires_extra("parser"):
         from discotree.training.run import MODEL, RESULTS, train_seeds
@@ -107,7 +107,7 @@ def tag(
     Training sentences are tagged by jackknifing: each tenth by a model that has learned from the other nine. Dev and
     test are tagged by a model that has learned from all training sentences.
     """
-    chosen = Config.load(recipe, settings or (), "", preset)
+    chosen = load_recipe(recipe, settings or (), "", preset)
     with requires_extra("parser"):
         from discotree.training.tagger import tag as tag_all
 

@@ -1,24 +1,18 @@
-"""Settings as frozen dataclasses, the presets they start from, and the recipes that change them."""
+"""Settings as frozen dataclasses, the presets that they start from, and the recipes that change them."""
 
+from discotree.config.presets import BERT, DEFAULT, PAPER, PRESETS, SCENARIOS
+from discotree.config.recipes import RECIPES, load_recipe, recipe_names, recipe_path
 from discotree.config.schema import (
-    BERT,
-    DEFAULT,
     HALF,
     HF,
     LSTM,
-    PAPER,
-    PRESETS,
-    RECIPES,
-    SCENARIOS,
     Config,
     Data,
+    DataSource,
     Decoding,
     Method,
-    Network,
-    Source,
+    NetworkSettings,
     Training,
-    recipe_names,
-    recipe_path,
 )
 
 __all__ = [
@@ -33,11 +27,12 @@ __all__ = [
     "SCENARIOS",
     "Config",
     "Data",
+    "DataSource",
     "Decoding",
     "Method",
-    "Network",
-    "Source",
+    "NetworkSettings",
     "Training",
+    "load_recipe",
     "recipe_names",
     "recipe_path",
 ]

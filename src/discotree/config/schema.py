@@ -1,137 +1,147 @@
-"""Everything that can be set, as frozen dataclasses: what a recipe says and what a model remembers.
+"""Everything that can be set, as frozen dataclasses: what a recipe contains and a model remembers.
 
-A recipe is a TOML file with the sections below and, at its top, a preset to start from and perhaps the recipe that it
-is a variant of (``base``). Those in the folder ``recipes`` come with discotree and go by their names. Settings are
-named ``section.name`` on the command line: ``--set training.seed=7``.
+Every setting declares its default, its description and its bounds once. The reference of the settings
+(docs/reference/settings.md) is made of these declarations. A setting is named ``section.name`` on the command line:
+``--set training.seed=7``.
 """
 
 import dataclasses
 import json
-import math
-import sys
-import typing
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-from discotree.config.validation import MAX_NUMBER, updated, within
+from discotree.config.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_within, setting, updated
 from discotree.errors import ConfigError
 from discotree.trees.transforms import Punctuation
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-RECIPES = Path(__file__).parent / "recipes"
-SUFFIX = ".toml"
 Method = Literal["greedy", "beam", "exact"]
 MAX_LAYERS = 100
-HALF = 16  # bits
-LSTM, HF = "lstm", "hf:"  # how an encoder's name begins
+HALF = 16  # bits of a weight in half precision
+MIN_BITS, MAX_BITS = 2, 8  # of a quantized weight
+LSTM, HF = "lstm", "hf:"  # prefixes of an encoder's name
 
 
 @dataclass(frozen=True)
-class Source:
-    """Some trees of a treebank: a file, folder, archive or pattern, and which of its sentences."""
+class DataSource:
+    """Sentences of one treebank, for training or evaluation.
 
-    file: str
-    split: str = ""  # those that the table of splits gives this name
-    sentences: str = ""  # those at these places, counted from 1, broken ones included: "1-18602", "5,7,10-"
-    splits: str = ""  # a table of its own, where that of the recipe is another treebank's
-    scheme: Literal["", "squoia"] = ""  # what the trees are brought from to the scheme of the others (schemes.py)
-    format: str = ""
-    skip_broken: bool = False
+    A recipe names a source by a table with these keys, or by its file alone.
+    """
 
-    @classmethod
-    def of(cls, item: object, where: str) -> "Source":
-        """A source as a recipe writes it: a table, or just the file."""
-        if isinstance(item, str):
-            return cls(item)
-        source = updated(cls(""), item, where)
-        if not source.file:
-            raise ConfigError(f"{where}: a source needs a file: {item!r}")
-        return source
+    SHORTHAND: ClassVar[str] = "file"
+
+    file: str = field(
+        metadata={DESCRIPTION: "A file, a folder, an archive or a glob pattern, relative to `data.folder`."}
+    )
+    split: str = setting("", "Use the sentences that the table of splits assigns to this split. Empty: all of them.")
+    sentences: str = setting(
+        "",
+        'Use the sentences with these numbers: `"1-18602"`, `"5,7,10-"`. Counted from 1, broken trees included.',
+    )
+    splits: str = setting("", "A table of splits for this source alone, in place of `data.splits`.")
+    scheme: Literal["", "squoia"] = setting("", "Convert the trees from this annotation scheme to TIGER's.")
+    format: str = setting("", "The treebank format. Empty: detect it.")
+    skip_broken: bool = setting(False, "Skip trees that cannot be read, instead of stopping at the first one.")
 
 
 @dataclass(frozen=True)
 class Data:
-    """Where the trees come from and what is done to them before the network sees them."""
+    """Where the trees come from, and how they are prepared for the network."""
 
-    folder: str = ""  # files below are looked for in it, then right here; empty: $DISCOTREE_DATA
-    splits: str = ""  # a table with the columns id and split
-    train: tuple[Source, ...] = ()
-    dev: tuple[Source, ...] = ()
-    test: tuple[Source, ...] = ()
-    drop_repeats: bool = False  # leave out of train what is word for word in dev or test, out of dev what is in test
-    heads: str = "negra"  # head rules: a name or a file
-    marked_heads: bool = False  # children that the treebank marks as heads win before the rules
-    punctuation: Punctuation = "move"
-    unaries: Literal["keep", "drop"] = "keep"
-    tags: Literal["none", "gold", "predicted"] = "none"  # tags that the network may look at
-    predicted_tags: str = ""  # the file that `discotree tag` wrote
-    vectors: str = ""  # pretrained word vectors: word2vec, GloVe or fastText
+    folder: str = setting(
+        "",
+        "Folder that paths are relative to; a file that is not there is looked up in the current folder. "
+        "Empty: `$DISCOTREE_DATA`.",
+    )
+    splits: str = setting("", "A table with the columns `id` and `split`, for sources that name a split.")
+    train: tuple[DataSource, ...] = setting((), "[Sources](#sources) of the training sentences.")
+    dev: tuple[DataSource, ...] = setting((), "Sources of the development sentences, which decide on the best epoch.")
+    test: tuple[DataSource, ...] = setting((), "Sources of the test sentences.")
+    drop_repeats: bool = setting(
+        False, "Drop training sentences that occur word for word in dev or test, and dev sentences that occur in test."
+    )
+    heads: str = setting("negra", "Head rules: a name or a file.")
+    marked_heads: bool = setting(False, "Children that the treebank marks as heads take precedence over the rules.")
+    punctuation: Punctuation = setting(  # noqa: RUF009 (a literal by another name)
+        "move", "What to do with punctuation: leave it, attach it low, remove it, or attach it to the root."
+    )
+    unaries: Literal["keep", "drop"] = setting("keep", "Nodes with a single child: encode or drop them.")
+    tags: Literal["none", "gold", "predicted"] = setting("none", "Part-of-speech tags that the network gets as input.")
+    predicted_tags: str = setting("", "The file of predicted tags, as written by `discotree tag`.")
+    vectors: str = setting("", "Pretrained word vectors: a word2vec, GloVe or fastText file.")
 
 
 @dataclass(frozen=True)
-class Network:
-    """The shape of the network. The first block is the paper's table of hyper-parameters."""
+class NetworkSettings:
+    """The size of the network and its regularisation.
 
-    word_size: int = 100
-    char_size: int = 100
-    char_filters: int = 50
-    char_window: int = 3
-    tag_size: int = 100  # used where the data has tags to look at
-    lstm_size: int = 512  # per direction
-    lstm_layers: int = 3
-    decoder_size: int = 512
-    arc_size: int = 512
-    label_size: int = 128
-    embedding_dropout: float = 0.33  # of a word's whole vector, character vector, tag vector
-    lstm_dropout: float = 0.33  # of inputs, one mask for all words of a sentence
-    recurrent_dropout: float = 0.33  # of the hidden state between words
-    mlp_dropout: float = 0.33
-    unknown: float = 0.5  # probability that a word seen once is unknown in training
-    max_chars: int = 45  # of a word
+    The settings up to `max_chars` are the paper's table of hyper-parameters.
+    """
+
+    word_size: int = setting(100, "Size of a word embedding.", 0, MAX_NUMBER)
+    char_size: int = setting(100, "Size of a character embedding.", 1, MAX_NUMBER)
+    char_filters: int = setting(50, "Filters of the convolution over the characters of a word.", 0, MAX_NUMBER)
+    char_window: int = setting(3, "Characters that a filter covers.", 1, MAX_NUMBER)
+    tag_size: int = setting(100, "Size of a tag embedding; used if `data.tags` provides tags.", 1, MAX_NUMBER)
+    lstm_size: int = setting(512, "Hidden size of the encoder's BiLSTMs, per direction.", 1, MAX_NUMBER)
+    lstm_layers: int = setting(3, "BiLSTM layers of the encoder.", 0, MAX_LAYERS)
+    decoder_size: int = setting(512, "Hidden size of the decoder LSTM.", 1, MAX_NUMBER)
+    arc_size: int = setting(512, "Size of the vectors that score arcs.", 1, MAX_NUMBER)
+    label_size: int = setting(128, "Size of the vectors that score labels.", 1, MAX_NUMBER)
+    embedding_dropout: float = setting(
+        0.33, "Probability of dropping a word's entire word, character or tag vector.", 0, 1
+    )
+    lstm_dropout: float = setting(0.33, "Dropout of LSTM inputs, with one mask for all words of a sentence.", 0, 1)
+    recurrent_dropout: float = setting(0.33, "Dropout of the hidden state between words.", 0, 1)
+    mlp_dropout: float = setting(0.33, "Dropout of the vectors that score arcs and labels.", 0, 1)
+    unknown: float = setting(0.5, "Probability of replacing a word seen once by the unknown word in training.", 0, 1)
+    max_chars: int = setting(45, "Characters of a word that the network reads; the rest is cut off.", 1, MAX_NUMBER)
+
     # Beyond the paper
-    subwords: Literal["", "latin"] = ""  # pretrained sub-word vectors beside the word embedding
-    subword_dropout: float = 0.33  # of a word's whole sub-word vector, or of that which a Transformer gives it
-    tag_weight: float = 0.0  # of the small heads in the loss; 0: the head is not there
-    morph_weight: float = 0.0
-    function_weight: float = 0.0
-    unary_weight: float = 0.0
-    spine_weight: float = 0.0  # all phrases that a word heads, as one class: only helps the encoder to learn
-    label_smoothing: float = 0.0
-    agreement_weight: float = 0.0  # of two passes with different dropout agreeing with each other (R-Drop); 0: one pass
-    # A Transformer below the BiLSTMs. With one, word_size, char_filters and lstm_layers may be 0: not there
-    encoder: str = "lstm"  # or "hf:" and a folder, or a name on the Hugging Face hub
-    encoder_layers: int = 4  # from the top, whose mixture is the vector of a piece
-    encoder_pooling: Literal["first", "mean"] = "mean"  # what a word gets from its pieces
-    encoder_window: int = 0  # pieces that it sees at once; 0: as many as it can
-    encoder_stride: int = 0  # pieces from one window of a long sentence to the next; 0: half a window
-    encoder_recompute: bool = False  # compute again what learning needs: saves memory, costs time
+    subwords: Literal["", "latin"] = setting("", "Pretrained sub-word vectors beside the word embedding.")
+    subword_dropout: float = setting(
+        0.33, "Probability of dropping a word's entire sub-word or Transformer vector.", 0, 1
+    )
+    tag_weight: float = setting(0.0, "Weight of the auxiliary head for tags in the loss. 0: no such head.", 0)
+    morph_weight: float = setting(0.0, "Weight of the auxiliary head for morphology. 0: no such head.", 0)
+    function_weight: float = setting(0.0, "Weight of the auxiliary head for functions. 0: no such head.", 0)
+    unary_weight: float = setting(0.0, "Weight of the auxiliary head for unary phrases. 0: no such head.", 0)
+    spine_weight: float = setting(
+        0.0,
+        "Weight of the auxiliary head for spines (all phrases that a word heads, as one class), "
+        "which only helps the encoder to learn. 0: no such head.",
+        0,
+    )
+    label_smoothing: float = setting(0.0, "Probability mass that label smoothing spreads over the other classes.", 0, 1)
+    agreement_weight: float = setting(
+        0.0, "Weight of the agreement of two passes with different dropout (R-Drop). 0: one pass.", 0
+    )
+
+    # A Transformer below the BiLSTMs. With one, word_size, char_filters and lstm_layers may be 0.
+    encoder: str = setting("lstm", "`lstm`, or `hf:` and a Transformer: a folder or a name on the Hugging Face hub.")
+    encoder_layers: int = setting(4, "Upper layers of the Transformer whose mixture represents a piece.", 1, MAX_NUMBER)
+    encoder_pooling: Literal["first", "mean"] = setting(
+        "mean", "A word's vector: that of its first piece, or the mean of all its pieces."
+    )
+    encoder_window: int = setting(
+        0, "Pieces that the Transformer reads at once. 0: as many as it supports.", 0, MAX_NUMBER
+    )
+    encoder_stride: int = setting(
+        0, "Pieces between the starts of two windows of a long sentence. 0: half a window.", 0, MAX_NUMBER
+    )
+    encoder_recompute: bool = setting(False, "Gradient checkpointing: saves memory, costs time.")
 
     def __post_init__(self) -> None:
-        optional = {"encoder_window", "encoder_stride"}
-        if self.transformer:
-            optional |= {"word_size", "char_filters", "lstm_layers"}
-        for entry in dataclasses.fields(self):
-            if entry.name.endswith("_weight"):
-                within(self, entry.name, 0, math.inf)
-            elif entry.type is float:
-                within(self, entry.name, 0, 1)
-            elif entry.type is int:
-                within(self, entry.name, int(entry.name not in optional), MAX_NUMBER)
-        within(self, "lstm_layers", 0, MAX_LAYERS)
-        if self.encoder != LSTM and not self.transformer:
-            raise ConfigError(
-                f"encoder: expected {LSTM!r}, or {HF!r} and the name of a Transformer, got {self.encoder!r}"
-            )
+        if not self.transformer:
+            if self.encoder != LSTM:
+                raise ConfigError(f"encoder: expected {LSTM!r}, or {HF!r} and a Transformer, got {self.encoder!r}")
+            for name in ("word_size", "char_filters", "lstm_layers"):
+                check_within(self, name, 1)
+        check_bounds(self)
 
     @property
     def transformer(self) -> str:
-        """The folder or name of the Transformer; empty where there is none."""
+        """The folder or name of the Transformer; empty without one."""
         return self.encoder.removeprefix(HF) if self.encoder.startswith(HF) else ""
 
 
@@ -139,90 +149,67 @@ class Network:
 class Training:
     """How the network is trained."""
 
-    seed: int = 1
-    epochs: int = 100
-    batch_words: int = 640  # padding included
-    learning_rate: float = 0.001
-    encoder_learning_rate: float = 5e-5  # of a Transformer; 0: it stays as it is
-    layer_decay: float = 1.0  # of a Transformer's learning rate, from each layer to the one below
-    beta1: float = 0.9
-    beta2: float = 0.9
-    epsilon: float = 1e-8
-    weight_decay: float = 0.0
-    clip: float = 5.0
-    schedule: Literal["plateau", "cosine"] = "plateau"
-    decay: float = 0.75  # plateau: of the learning rate
-    patience: int = 5  # plateau: epochs without a better dev score before a decay
-    max_decays: int = 9  # plateau: early stopping
-    warmup: int = 100  # cosine: steps until the full learning rate
-    average: float = 0.0  # decay of the moving average of the weights; 0: no average
-    max_seconds: float = 0.0  # stop after the epoch that ends later than this; 0: no limit
-    checkpoint_epochs: int = 1  # how often the state is written; 0: never
-    weight_bits: int = 16  # of a saved weight: 16 is half precision, 8 and less are steps of each row's largest
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU
-    device: str = ""  # empty: a GPU if there is one
+    seed: int = setting(1, "Seed of the weights, the order of batches and dropout.", 0)
+    epochs: int = setting(100, "Passes over the training sentences, at most.", 0)
+    batch_words: int = setting(640, "Words of a batch, padding included.", 1)
+    learning_rate: float = setting(0.001, "The full learning rate.", 0)
+    encoder_learning_rate: float = setting(5e-5, "The full learning rate of a Transformer. 0: it is frozen.", 0)
+    layer_decay: float = setting(1.0, "Factor of a Transformer's learning rate from each layer to the one below.", 0)
+    beta1: float = setting(0.9, "Adam's decay of the mean of gradients.", 0, 1)
+    beta2: float = setting(0.9, "Adam's decay of the mean of squared gradients.", 0, 1)
+    epsilon: float = setting(1e-8, "Adam's term against division by zero.", 0)
+    weight_decay: float = setting(0.0, "Decoupled weight decay (AdamW).", 0)
+    clip: float = setting(5.0, "Clip the gradient to this norm.", 0)
+    schedule: Literal["plateau", "cosine"] = setting(
+        "plateau", "Lower the learning rate when dev stops improving, or along a cosine after a warm-up."
+    )
+    decay: float = setting(0.75, "Plateau: factor of the learning rate at each decay.", 0)
+    patience: int = setting(5, "Plateau: epochs without a better dev score before a decay.", 0)
+    max_decays: int = setting(9, "Plateau: stop when more decays than these are due.", 0)
+    warmup: int = setting(100, "Cosine: steps until the full learning rate.", 0)
+    average: float = setting(0.0, "Decay of the moving average of the weights. 0: no average.", 0, 1)
+    max_seconds: float = setting(0.0, "Stop after the first epoch that ends later than this. 0: no limit.", 0)
+    checkpoint_epochs: int = setting(1, "Epochs between two checkpoints. 0: no checkpoints.", 0)
+    weight_bits: int = setting(
+        HALF, "Bits of a saved weight: 16 is half precision, 2 to 8 are steps of the largest weight of a row."
+    )
+    precision: Literal["auto", "float32", "bfloat16"] = setting(
+        "auto", "Precision of the forward pass; `auto` is `bfloat16` on a GPU and `float32` elsewhere."
+    )
+    device: str = setting("", "`cpu`, `cuda`, `cuda:1`. Empty: a GPU if there is one.")
 
     def __post_init__(self) -> None:
-        for name in ("beta1", "beta2", "average"):
-            within(self, name, 0, 1)
-        for name in ("learning_rate", "encoder_learning_rate", "layer_decay"):
-            within(self, name, 0, math.inf)
-        for name in ("epsilon", "weight_decay", "clip", "decay", "max_seconds"):
-            within(self, name, 0, math.inf)
-        for name in ("seed", "epochs", "patience", "max_decays", "warmup", "checkpoint_epochs"):
-            within(self, name, 0, math.inf)
-        within(self, "batch_words", 1, math.inf)
-        if self.weight_bits != HALF and not 2 <= self.weight_bits <= 8:
-            raise ConfigError(f"weight_bits: expected 16, or 2 to 8, got {self.weight_bits}")
+        check_bounds(self)
+        if self.weight_bits != HALF and not MIN_BITS <= self.weight_bits <= MAX_BITS:
+            raise ConfigError(f"weight_bits: expected {HALF}, or {MIN_BITS} to {MAX_BITS}, got {self.weight_bits}")
 
 
 @dataclass(frozen=True)
 class Decoding:
     """How scores become a tree."""
 
-    method: Method = "exact"
-    beam: int = 10
-    consistent: bool = False  # one label per phrase, chosen by the sum over the arcs that form it
+    method: Method = setting(  # noqa: RUF009 (a literal by another name)
+        "exact", "The search for heads: the paper's left-to-right search, greedy or with a beam, or the exact maximum."
+    )
+    beam: int = setting(10, "Partial trees that beam search keeps.", 1, MAX_NUMBER)
+    consistent: bool = setting(False, "Choose one label per phrase, by the sum over the arcs that form it.")
 
     def __post_init__(self) -> None:
-        within(self, "beam", 1, MAX_NUMBER)
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
 class Config:
-    """A whole recipe."""
+    """The settings of a model: all sections of a recipe."""
 
-    name: str = ""
+    name: str = setting("", "Name of the model. Empty: the recipe's file name.")
     data: Data = field(default_factory=Data)
-    network: Network = field(default_factory=Network)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
     training: Training = field(default_factory=Training)
     decoding: Decoding = field(default_factory=Decoding)
-    language: str = ""  # whose rules cut raw text into words (text/conventions.py)
-
-    @classmethod
-    def load(cls, recipe: str | Path, settings: Sequence[str] = (), scenario: str = "", preset: str = "") -> "Config":
-        """Read a recipe, a file or one of ours by its name.
-
-        Whoever speaks later wins: the preset (the one named here, or else in the file), the recipe, the scenario,
-        single settings (``section.name=value``).
-        """
-        path = recipe_path(recipe)
-        table = _recipe(path)
-        if "base" in table:
-            table = _merged(_recipe(recipe_path(str(table.pop("base")))), table)
-        preset = preset or table.get("preset", "default")
-        table.pop("preset", None)
-        if not isinstance(preset, str) or preset not in PRESETS:
-            raise ConfigError(f"{path}: there is no preset {preset!r}; there are {', '.join(PRESETS)}")
-        table.setdefault("name", path.stem)
-        config = updated(PRESETS[preset], table, str(path))
-        if scenario:
-            if scenario not in SCENARIOS:
-                raise ConfigError(f"there is no scenario {scenario!r}; there are {', '.join(SCENARIOS)}")
-            config = updated(config, SCENARIOS[scenario], f"scenario {scenario}")
-        for setting in settings:
-            config = updated(config, _parsed(setting), f"--set {setting}")
-        return config
+    language: str = setting(
+        "", "Language whose rules split raw text into sentences and tokens: `de`, `en`, `is`, `nl` …"
+    )
 
     @classmethod
     def from_json(cls, text: str, where: str) -> "Config":
@@ -234,90 +221,3 @@ class Config:
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2)
-
-
-def _recipe(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
-
-
-def _merged(base: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
-    """The first table with what the second says in place of its own, section by section."""
-    sections = [name for name in base if isinstance(base[name], dict) and isinstance(table.get(name), dict)]
-    return base | table | {name: base[name] | table[name] for name in sections}
-
-
-def recipe_names() -> list[str]:
-    """The recipes that come with discotree."""
-    return sorted(path.stem for path in RECIPES.glob(f"*{SUFFIX}"))
-
-
-def recipe_path(recipe: str | Path) -> Path:
-    """The file of a recipe. A name means one of ours even where a file or folder has the same name."""
-    if str(recipe) in recipe_names():
-        return RECIPES / f"{recipe}{SUFFIX}"
-    path = Path(recipe)
-    if not path.is_file():
-        raise ConfigError(f"{recipe}: neither one of the recipes {', '.join(recipe_names())} nor a file")
-    return path
-
-
-def _parsed(setting: str) -> dict[str, Any]:
-    """``training.seed=7`` as a nested table; the value is TOML, or else a string."""
-    name, equals, value = setting.partition("=")
-    if not equals:
-        raise ConfigError(f"--set {setting}: expected section.name=value")
-    try:
-        table = tomllib.loads(f"value = {value}")
-        result: Any = table["value"] if len(table) == 1 else value
-    except tomllib.TOMLDecodeError:
-        result = value
-    for part in reversed(name.strip().split(".")):
-        result = {part: result}
-    return typing.cast("dict[str, Any]", result)
-
-
-PAPER = Config(
-    data=Data(unaries="drop"),
-    decoding=Decoding(method="beam"),
-)
-DEFAULT = Config(
-    network=Network(
-        embedding_dropout=0.25,
-        subwords="latin",
-        subword_dropout=0.2,
-        tag_weight=0.2,
-        morph_weight=0.2,
-        function_weight=0.2,
-        unary_weight=0.2,
-        spine_weight=0.2,
-        label_smoothing=0.05,
-        agreement_weight=0.25,
-    ),
-    training=Training(schedule="cosine", epochs=60, beta2=0.99, average=0.999, batch_words=1280, learning_rate=0.003),
-    decoding=Decoding(consistent=True),
-)
-# The default with a Transformer, which learns slowly and needs fewer epochs. A recipe names that of its language.
-BERT = Config(
-    network=dataclasses.replace(
-        DEFAULT.network,
-        encoder="hf:google-bert/bert-base-multilingual-cased",
-        subwords="",
-        subword_dropout=0.0,
-        lstm_layers=1,
-        agreement_weight=0.0,
-    ),
-    training=dataclasses.replace(DEFAULT.training, epochs=20, learning_rate=0.001, warmup=500),
-    decoding=DEFAULT.decoding,
-)
-PRESETS = {"paper": PAPER, "default": DEFAULT, "bert": BERT}
-
-# The paper's table: what the network may look at beside the words.
-SCENARIOS: dict[str, dict[str, dict[str, object]]] = {
-    "gold-pos": {"data": {"tags": "gold"}},
-    "predicted-pos": {"data": {"tags": "predicted"}},
-    "no-pos": {"data": {"tags": "none"}},
-    "bare": {"data": {"tags": "none", "vectors": ""}, "network": {"subwords": "", "encoder": LSTM}},
-}

@@ -1,60 +1,114 @@
-"""Tables, as TOML and JSON have them, → frozen dataclasses, every value checked and every mistake with its address."""
+"""Tables, as TOML and JSON have them, → dataclasses: every value is checked, every mistake has its address.
+
+Settings, the cards of models and the state of a checkpoint all come from here. Each caller names the class of its
+errors.
+"""
 
 import dataclasses
+import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
-from discotree.errors import ConfigError
+from discotree.errors import ConfigError, DiscotreeError
 
 T = TypeVar("T")
-MAX_NUMBER = 1 << 40  # of anything
+MAX_NUMBER = 1 << 40  # a bound for whole numbers that need one but have none of their own
+SHORTHAND = "SHORTHAND"  # class variable: the field that a bare string stands for
+DESCRIPTION, BOUNDS = "description", "bounds"  # metadata of a field
 
 
-def within(settings: object, name: str, least: float, below: float) -> None:
-    """Refuse a number that no network can be made of or trained with, and what is no number at all."""
+def setting(default: T, description: str, at_least: float | None = None, below: float = math.inf) -> T:
+    """Declare a field of a dataclass with its default, its description and, for a number, its bounds."""
+    bounds = None if at_least is None else (at_least, below)
+    return dataclasses.field(default=default, metadata={DESCRIPTION: description, BOUNDS: bounds})
+
+
+def check_bounds(settings: Any) -> None:
+    """Refuse numbers outside the bounds that their fields declare, and NaN."""
+    for entry in dataclasses.fields(settings):
+        if bounds := entry.metadata.get(BOUNDS):
+            check_within(settings, entry.name, *bounds)
+
+
+def check_within(settings: object, name: str, at_least: float, below: float = MAX_NUMBER) -> None:
+    """Refuse a number outside of these bounds, and NaN."""
     value = getattr(settings, name)
-    if not least <= value < below:
-        raise ConfigError(
-            f"{name}: expected at least {least}{f' and below {below:,}' * (below < MAX_NUMBER)}, got {value}"
-        )
+    if not at_least <= value < below:
+        limit = f" and below {below:,}" if below < MAX_NUMBER else ""
+        raise ConfigError(f"{name}: expected at least {at_least}{limit}, got {value}")
 
 
-def updated(config: T, table: object, where: str) -> T:
-    """The dataclass with the table's values in place of its own, every one of them checked."""
-    if not isinstance(table, Mapping):
-        raise ConfigError(f"{where}: expected a table of settings, got {table!r}")
-    hints = typing.get_type_hints(type(config))
-    changes = {}
-    for name, value in table.items():
-        if name not in hints:
-            raise ConfigError(f"{where}: there is no setting {name!r}; there are {', '.join(hints)}")
-        kind = hints[name]
-        if dataclasses.is_dataclass(kind):
-            changes[name] = updated(getattr(config, name), value, f"{where}: {name}")
-        else:
-            changes[name] = _checked(value, kind, f"{where}: {name}")
+def from_table(
+    kind: type[T], table: object, where: str, error: type[DiscotreeError] = ConfigError, complete: bool = False
+) -> T:
+    """Build a dataclass from a table of its fields; if it is to be complete, fields with a default are required too."""
+    if isinstance(table, str) and hasattr(kind, SHORTHAND):
+        table = {getattr(kind, SHORTHAND): table}
+    values = _values(kind, table, where, error)
+    for entry in dataclasses.fields(kind):  # type: ignore[arg-type]
+        has_default = entry.default is not dataclasses.MISSING or entry.default_factory is not dataclasses.MISSING
+        if entry.name not in values and (complete or not has_default):
+            raise error(f"{where}: {entry.name!r} is missing")
+    return _built(lambda: kind(**values), where, error)
+
+
+def updated(instance: T, table: object, where: str, error: type[DiscotreeError] = ConfigError) -> T:
+    """Return a copy of a dataclass with the table's values in place of its own; nested tables update nested ones."""
+    values = _values(type(instance), table, where, error, instance)
+    return _built(lambda: dataclasses.replace(instance, **values), where, error)  # type: ignore[type-var]
+
+
+def _built(build: Callable[[], T], where: str, error: type[DiscotreeError]) -> T:
+    """Build the dataclass; what its own checks refuse gets the table's address."""
     try:
-        return dataclasses.replace(config, **changes)  # type: ignore[type-var]
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from None
+        return build()
+    except ConfigError as complaint:
+        raise error(f"{where}: {complaint}") from None
 
 
-def _checked(value: Any, kind: Any, where: str) -> Any:
-    """The value, if it is of that kind: a choice, a number, a string, or a list of what knows how it is written."""
-    origin = typing.get_origin(kind)
+def _values(
+    kind: type, table: object, where: str, error: type[DiscotreeError], instance: object = None
+) -> dict[str, Any]:
+    if not isinstance(table, Mapping):
+        raise error(f"{where}: expected a table, got {table!r:.50}")
+    hints = typing.get_type_hints(kind)
+    kinds = {entry.name: hints[entry.name] for entry in dataclasses.fields(kind)}
+    values = {}
+    for name, value in table.items():
+        if name not in kinds:
+            raise error(f"{where}: unknown key {name!r}, expected one of {', '.join(kinds)}")
+        if instance is not None and dataclasses.is_dataclass(kinds[name]):
+            values[name] = updated(getattr(instance, name), value, f"{where}: {name}", error)
+        else:
+            values[name] = _checked(value, kinds[name], f"{where}: {name}", error)
+    return values
+
+
+def _checked(value: Any, kind: Any, where: str, error: type[DiscotreeError]) -> Any:
+    """Return the value as the given type has it: a whole number may stand for a float, a list for a tuple."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        return from_table(typing.cast("type[Any]", kind), value, where, error)
     if origin is Literal:
-        choices = typing.get_args(kind)
-        if value in choices:
+        if value in arguments:
             return value
-        raise ConfigError(f"{where}: {value!r} is none of {', '.join(repr(choice) for choice in choices)}")
-    if origin is tuple and isinstance(value, list | tuple):
-        return tuple(typing.get_args(kind)[0].of(item, where) for item in value)
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        raise error(f"{where}: expected one of {', '.join(map(repr, arguments))}, got {value!r:.50}")
+    if origin in (tuple, list):
+        if not isinstance(value, list | tuple):
+            raise error(f"{where}: expected a list, got {value!r:.50}")
+        return origin(_checked(item, arguments[0], where, error) for item in value)
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise error(f"{where}: expected a table, got {value!r:.50}")
+        return {name: _checked(item, arguments[1], f"{where}: {name}", error) for name, item in value.items()}
+    choices = arguments if origin in (types.UnionType, typing.Union) else (kind,)
+    if type(value) in choices:
+        return value
+    if float in choices and type(value) is int:
         with suppress(OverflowError):
             return float(value)
-    if isinstance(kind, type) and not isinstance(kind, types.GenericAlias) and type(value) is kind:
-        return value
-    raise ConfigError(f"{where}: expected {getattr(kind, '__name__', kind)}, got {value!r}")
+    names = " or ".join("none" if choice is types.NoneType else choice.__name__ for choice in choices)
+    raise error(f"{where}: expected {names}, got {value!r:.50}")

@@ -11,7 +11,7 @@ from dataclasses import asdict, astuple
 from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
-from discotree.config import Config, Source
+from discotree.config import Config, DataSource
 from discotree.config.validation import updated
 from discotree.errors import ModelError, requires_extra
 from discotree.models.finding import CARD, Card, Figures, Scores, Treebank
@@ -100,7 +100,7 @@ def figures(scores: Mapping[str, Any]) -> Figures:
     return Figures(*(None if value is None else round(float(value), 2) for value in found))
 
 
-def _treebank(source: Source) -> str:
+def _treebank(source: DataSource) -> str:
     """The folder of a treebank among all treebanks, or else its file; nothing where the path names nothing."""
     parts = PurePath(bare(source.file)).parts
     return PurePath(parts[0]).stem if parts else ""

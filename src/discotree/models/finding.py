@@ -12,17 +12,17 @@ import hashlib
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
+from discotree.config.validation import from_table
 from discotree.errors import ModelError, first_line, requires_extra
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
-T = TypeVar("T")
 MODELS = Path(__file__).parent / "bundled"
 CARD, README = "card.json", "README.md"
 HUB = "hub:"
@@ -75,7 +75,7 @@ class Card:
             table = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{path}: not a card: {error}") from None
-        return _checked(cls, table, str(path))
+        return from_table(cls, table, str(path), ModelError)
 
 
 def bundled() -> dict[str, Card]:
@@ -141,36 +141,3 @@ def load(name: str | PathLike[str], device: str = "", revision: str = "") -> "Pa
     except (RuntimeError, AssertionError) as error:  # the latter where torch was built without it
         raise ModelError(f"the device {device!r} cannot be used: {first_line(error)}") from None
     return Parser.load(folder, device)
-
-
-PARTS: dict[str, Any] = {"scores": Scores, "dev": Figures, "test": Figures}
-
-
-def _checked(kind: type[T], table: object, where: str) -> T:
-    """A dataclass from a table that has exactly its fields, each of the right kind."""
-    if not isinstance(table, dict):
-        raise ModelError(f"{where}: expected a table, got {table!r:.50}")
-    wanted = {field.name: field.type for field in fields(kind)}  # type: ignore[arg-type]
-    for name in sorted(wanted.keys() ^ table.keys()):
-        raise ModelError(f"{where}: {name!r} " + ("is missing" if name in wanted else "does not belong there"))
-    values: dict[str, Any] = {}
-    for name, value in table.items():
-        place = f"{where}: {name}"
-        if name in PARTS:
-            values[name] = _checked(PARTS[name], value, place)
-        elif name == "treebanks":
-            if not isinstance(value, list):
-                raise ModelError(f"{place}: expected a list of treebanks, got {value!r:.50}")
-            values[name] = tuple(_checked(Treebank, row, place) for row in value)
-        else:
-            values[name] = _value(wanted[name], value, place)
-    return kind(**values)
-
-
-def _value(kind: Any, value: object, where: str) -> object:
-    """A text, a number or a yes or no, as the field wants it; a whole number will do for a figure."""
-    if kind == float | None and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise ModelError(f"{where}: expected {getattr(kind, '__name__', kind)}, got {value!r:.50}")
-    return value

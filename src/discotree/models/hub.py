@@ -17,7 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discotree.config import HF, Config, Network, Source
+from discotree.config import HF, Config, DataSource, NetworkSettings
 from discotree.errors import DiscotreeError, ModelError, first_line, requires_extra
 from discotree.models.card import bare, card_of, page, written
 from discotree.models.finding import CARD, HUB, README, Card
@@ -143,11 +143,11 @@ def _public(settings: Config) -> Config:
     )
 
 
-def _public_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+def _public_sources(sources: tuple[DataSource, ...]) -> tuple[DataSource, ...]:
     return tuple(replace(source, file=bare(source.file), splits=bare(source.splits)) for source in sources)
 
 
-def _bare_encoder(network: Network) -> str:
+def _bare_encoder(network: NetworkSettings) -> str:
     return HF + (bare(network.transformer) or UNNAMED) if network.transformer else network.encoder
 
 

@@ -121,7 +121,7 @@ def run_lstm(
     return output, cells
 
 
-def pretrained_pieces(settings: config.Network) -> Subwords | Pretrained | None:
+def pretrained_pieces(settings: config.NetworkSettings) -> Subwords | Pretrained | None:
     """What cuts words into pieces and knows something about them, where the settings name such a thing."""
     if settings.transformer and settings.subwords:
         raise ModelError("network.subwords: a Transformer has pieces of its own: there is no room for both")
@@ -134,7 +134,7 @@ class Encoder(nn.Module):
     """The paper's BiLSTM-CNN, with room for sub-word vectors or a Transformer."""
 
     def __init__(
-        self, settings: config.Network, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
+        self, settings: config.NetworkSettings, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
     ) -> None:
         super().__init__()
         self.settings = settings

@@ -22,7 +22,7 @@ from discotree.network.vocab import Vocab
 SMALL_HEADS = ("tag", "morph", "function", "unary", "spine")
 
 
-def small_heads(settings: config.Network) -> dict[str, float]:
+def small_heads(settings: config.NetworkSettings) -> dict[str, float]:
     """The small heads that are switched on, and their weights in the loss."""
     weights = {head: float(getattr(settings, f"{head}_weight")) for head in SMALL_HEADS}
     return {head: weight for head, weight in weights.items() if weight > 0}
@@ -62,7 +62,7 @@ class Network(nn.Module):
     """Batch → Scores, and the loss."""
 
     def __init__(
-        self, settings: config.Network, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
+        self, settings: config.NetworkSettings, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
     ) -> None:
         super().__init__()
         if (settings.subwords or settings.transformer) and subwords is None:

@@ -164,7 +164,7 @@ class Transformer(nn.Module):
     before: Tensor
     after: Tensor
 
-    def __init__(self, pretrained: Pretrained, settings: config.Network) -> None:
+    def __init__(self, pretrained: Pretrained, settings: config.NetworkSettings) -> None:
         super().__init__()
         self.model = pretrained.build()
         self.layers = pretrained.layers

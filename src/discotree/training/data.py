@@ -77,7 +77,7 @@ def read_parts(data: config.Data) -> dict[str, Part]:
     return parts
 
 
-def _part(data: config.Data, sources: Sequence[config.Source], read_once: Cache) -> Part:
+def _part(data: config.Data, sources: Sequence[config.DataSource], read_once: Cache) -> Part:
     part = Part()
     for source in sources:
         chosen = _numbered(_read(data, source, read_once), source)
@@ -95,7 +95,7 @@ def _part(data: config.Data, sources: Sequence[config.Source], read_once: Cache)
     return part
 
 
-def _read(data: config.Data, source: config.Source, read_once: Cache) -> list[Tree | None]:
+def _read(data: config.Data, source: config.DataSource, read_once: Cache) -> list[Tree | None]:
     """All trees of a source, None in the place of broken ones; parts that share a file do not read it again."""
     key = (source.file, source.format, source.skip_broken)
     if key not in read_once:
@@ -108,7 +108,7 @@ def _read(data: config.Data, source: config.Source, read_once: Cache) -> list[Tr
     return read_once[key]
 
 
-def files(data: config.Data, source: config.Source) -> list[Path]:
+def files(data: config.Data, source: config.DataSource) -> list[Path]:
     """The files of a source; its name may be a pattern."""
     path = resolved(data, source.file)
     if path.exists():
@@ -127,7 +127,7 @@ def resolved(data: config.Data, file: str) -> Path:
     return path if path.exists() or not Path(file).exists() else Path(file)
 
 
-def _numbered(trees: list[Tree | None], source: config.Source) -> list[Tree | None]:
+def _numbered(trees: list[Tree | None], source: config.DataSource) -> list[Tree | None]:
     """The trees at the places that the source names, counted from 1."""
     if not source.sentences:
         return trees
@@ -139,7 +139,7 @@ def _numbered(trees: list[Tree | None], source: config.Source) -> list[Tree | No
     return [tree for place, tree in enumerate(trees, 1) if any(begin <= place <= end for begin, end in ranges)]
 
 
-def _range(text: str, source: config.Source) -> tuple[int, float]:
+def _range(text: str, source: config.DataSource) -> tuple[int, float]:
     found = re.fullmatch(r"(\d+)(-(\d*))?", text)
     if not found:
         raise TreebankError(f"{text!r} is no range of sentences such as 1-18602, 7 or 20-", source.file)
@@ -166,7 +166,7 @@ def checksums(data: config.Data) -> dict[str, str]:
 
 def _checksum(data: config.Data, name: str) -> str:
     digest = hashlib.sha256()
-    found = files(data, config.Source(name))
+    found = files(data, config.DataSource(name))
     for file in [file for path in found for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]:
         if file.is_file():
             with file.open("rb") as stream:

@@ -92,7 +92,7 @@ class State:
     best_epoch: int = 0
     waited: int = 0  # epochs since the last better score or decay
     decays: int = 0
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: list[dict[str, int | float]] = field(default_factory=list)
 
 
 def fit(
@@ -116,7 +116,7 @@ def fit(
     trainer = Trainer(network, settings, device, world)
     state, file = trainer.state, folder / CHECKPOINT if folder else None
     if file and file.exists():
-        load_checkpoint(file, trainer.tensors(), state, identity)
+        state = trainer.state = load_checkpoint(file, trainer.tensors(), State, identity)
         trainer.set_learning_rate(state.learning_rate)
     steps = sum(1 for _ in by_length(corpus.lengths, settings.batch_words))
     while not is_over(state, settings):

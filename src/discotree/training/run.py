@@ -261,7 +261,7 @@ def main() -> None:
     parser.add_argument("--compare", action="store_true", help="score every way of decoding")
     arguments = parser.parse_args()
     try:
-        settings = config.Config.load(arguments.recipe, arguments.set, arguments.scenario, arguments.preset)
+        settings = config.load_recipe(arguments.recipe, arguments.set, arguments.scenario, arguments.preset)
         speaks = World.join(chosen_device(settings.training)).rank == 0  # one for all processes
         report: Report = line if speaks else lambda *_: None
         if arguments.seeds:

@@ -48,7 +48,7 @@ Accuracies = dict[str, dict[str, float]]  # of train, dev and test: of all, of k
 class Tagger(nn.Module):
     """Batch → a score for every tag of every word (B, N, tags), and the loss."""
 
-    def __init__(self, settings: config.Network, vocab: Vocab, subwords: Subwords | Pretrained | None) -> None:
+    def __init__(self, settings: config.NetworkSettings, vocab: Vocab, subwords: Subwords | Pretrained | None) -> None:
         super().__init__()
         self.encoder = Encoder(settings, vocab, False, subwords)
         self.layer = nn.Linear(self.encoder.size, len(vocab.outputs[TAG]))

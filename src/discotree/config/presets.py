@@ -1,0 +1,53 @@
+"""The presets that a recipe starts from, and the scenarios of the paper."""
+
+from dataclasses import replace
+
+from discotree.config.schema import LSTM, Config, Data, Decoding, NetworkSettings, Training
+
+# The paper's network, its hyper-parameters and its search
+PAPER = Config(
+    data=Data(unaries="drop"),
+    decoding=Decoding(method="beam"),
+)
+
+# The best parser without a Transformer
+DEFAULT = Config(
+    network=NetworkSettings(
+        embedding_dropout=0.25,
+        subwords="latin",
+        subword_dropout=0.2,
+        tag_weight=0.2,
+        morph_weight=0.2,
+        function_weight=0.2,
+        unary_weight=0.2,
+        spine_weight=0.2,
+        label_smoothing=0.05,
+        agreement_weight=0.25,
+    ),
+    training=Training(schedule="cosine", epochs=60, beta2=0.99, average=0.999, batch_words=1280, learning_rate=0.003),
+    decoding=Decoding(consistent=True),
+)
+
+# The default with a Transformer, which learns slowly and needs fewer epochs. Recipes name one of their own language.
+BERT = Config(
+    network=replace(
+        DEFAULT.network,
+        encoder="hf:google-bert/bert-base-multilingual-cased",
+        subwords="",
+        subword_dropout=0.0,
+        lstm_layers=1,
+        agreement_weight=0.0,
+    ),
+    training=replace(DEFAULT.training, epochs=20, learning_rate=0.001, warmup=500),
+    decoding=DEFAULT.decoding,
+)
+
+PRESETS = {"paper": PAPER, "default": DEFAULT, "bert": BERT}
+
+# The rows of the paper's table of results: what the network gets as input beside the words
+SCENARIOS: dict[str, dict[str, dict[str, object]]] = {
+    "gold-pos": {"data": {"tags": "gold"}},
+    "predicted-pos": {"data": {"tags": "predicted"}},
+    "no-pos": {"data": {"tags": "none"}},
+    "bare": {"data": {"tags": "none", "vectors": ""}, "network": {"subwords": "", "encoder": LSTM}},
+}

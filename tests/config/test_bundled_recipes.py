@@ -1,0 +1,246 @@
+"""Every recipe reads its treebank in the format and the folders in which it is distributed."""
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from support.layouts import LAYOUTS, NEGRA, TIGER, WSJ, negra, put
+from support.tiny import TINY
+
+from discotree import read
+from discotree.config import (
+    PRESETS,
+    RECIPES,
+    SCENARIOS,
+    Config,
+    Data,
+    DataSource,
+    load_recipe,
+    recipe_names,
+    recipe_path,
+)
+from discotree.errors import ConfigError, TreebankError
+from discotree.training.data import PARTS, Part, _numbered, checksums, files, load, write_tags
+from discotree.training.run import build, train
+
+RANGES = {  # in the small files, in place of the real ones
+    "negra": {"train": "1-5", "test": "6-7", "dev": "8-9"},
+    "tiger": {"train": "1-2", "dev": "3-4", "test": "5-6"},
+}
+RANGES |= {f"{name}-bert": RANGES[name] for name in ("negra", "tiger")}
+
+
+def prepared(name: str, data: Path, folder: Path, settings: list[str] | None = None, **choice: str) -> Config:
+    """The recipe, with a small treebank where it looks for it."""
+    LAYOUTS[name](data, folder)
+    config = load_recipe(name, [f"data.folder={folder}", *(settings or [])], **choice)
+    small = {part: tuple(smaller(name, config.data, part)) for part in PARTS}
+    return dataclasses.replace(config, data=dataclasses.replace(config.data, **small, drop_repeats=False))
+
+
+def smaller(name: str, data: Data, part: str) -> Iterator[DataSource]:
+    """The sources of a part, with other ranges in place of the real ones: the last two sentences are dev and test."""
+    for source in getattr(data, part):
+        if source.sentences:
+            n = sum(1 for path in files(data, source) for _ in read(path))
+            usual = {"train": f"1-{n - 2}", "dev": f"{n - 1}", "test": f"{n}"}
+            source = dataclasses.replace(source, sentences=RANGES.get(name, usual)[part])
+        yield source
+
+
+def ids(part: Part) -> list[str]:
+    return [tree.id for tree in part.trees]
+
+
+def test_every_recipe_is_tested() -> None:
+    assert recipe_names() == sorted(LAYOUTS)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_recipe_reads_its_treebank(name: str, data: Path, tmp_path: Path) -> None:
+    parts = load(prepared(name, data, tmp_path).data)
+    for part in PARTS:
+        assert len(parts[part]) > 0
+        assert len(parts[part].encoded) == len(parts[part])
+    everything = [id for part in PARTS for id in ids(parts[part])]
+    assert len(set(everything)) == len(everything)  # predicted tags are found by id
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_recipe_says_where_its_treebank_comes_from_and_how_it_is_used(name: str) -> None:
+    header = (RECIPES / f"{name}.toml").read_text("utf-8").partition("[data]")[0]
+    assert "http" in header
+    assert re.search("[Ll]icence", header)
+    assert "data.folder" in header
+    assert f"discotree train {name}" in header
+
+
+def test_negra_is_latin_1(data: Path, tmp_path: Path) -> None:
+    parts = load(prepared("negra", data, tmp_path).data)
+    assert ids(parts["train"]) == ["1", "2", "3", "4", "5"]
+    assert (ids(parts["test"]), ids(parts["dev"])) == (["6", "7"], ["8", "9"])
+    assert parts["train"].trees[0].words[:2] == ("Über", "Bücher")
+
+
+def test_tiger_and_its_spmrl_files_have_the_ids_of_the_treebank(data: Path, tmp_path: Path) -> None:
+    parts = load(prepared("tiger", data, tmp_path).data)
+    assert [ids(parts[part]) for part in PARTS] == [["s1", "s2"], ["s3", "s4"], ["s5", "s6"]]
+    parts = load(prepared("tiger-spmrl", data, tmp_path).data)
+    assert [ids(parts[part]) for part in PARTS] == [["s1", "s2"], ["s40475", "s40476"], ["s45475", "s45476"]]
+    assert parts["dev"].trees[0].words[1] == "Dafür"
+
+
+def test_a_node_of_tiger_with_two_parents_that_cannot_be_read_keeps_its_place(data: Path, tmp_path: Path) -> None:
+    config = prepared("tiger", data, tmp_path)
+    path = tmp_path / TIGER
+    text = path.read_bytes()
+    again = b'<edge label="SB" idref="s3_3" />'
+    path.write_bytes(text.replace(b'<edge label="SB" idref="s3_4" />', again))
+    parts = load(config.data)
+    assert [ids(parts[part]) for part in PARTS] == [["s1", "s2"], ["s4"], ["s5", "s6"]]
+    assert [parts[part].skipped for part in PARTS] == [0, 1, 0]
+
+
+def test_the_penn_treebank_is_cut_by_sections(data: Path, tmp_path: Path) -> None:
+    config = prepared("dptb", data, tmp_path)
+    parts = load(config.data)
+    sections = {part: sorted({id[4:6] for id in ids(parts[part])}) for part in PARTS}
+    assert sections == {"train": [f"{section:02}" for section in range(2, 22)], "dev": ["22"], "test": ["23"]}
+    assert ids(parts["dev"])[:2] == ["wsj_2200/1", "wsj_2200/2"]
+    assert parts["train"].trees[0].is_discontinuous
+    before = checksums(config.data)
+    put(tmp_path / WSJ.format("02", 3), b"( (S (NP (NN Rain)) (VP (VBD fell))) )")
+    after = checksums(config.data)
+    assert [name for name in before if before[name] != after[name]] == ["treebank_3/parsed/mrg/wsj/0[2-9]"]
+
+
+# The real places
+
+TABLES = {"alpino": "alpino_cdb", "pcc": "pcc", "squoia-de": "squoia_de", "craft": "craft", "icepahc": "icepahc"}
+
+
+@pytest.mark.data
+@pytest.mark.skipif("DISCOTREE_DATA" not in os.environ, reason="DISCOTREE_DATA names no folder of treebanks")
+@pytest.mark.parametrize("name", TABLES)
+def test_a_recipe_splits_its_treebank_as_published(name: str) -> None:
+    lines = Path(os.environ["DISCOTREE_SPLITS"], f"{TABLES[name]}.tsv").read_text("utf-8").splitlines()[1:]
+    table = [line.split("\t") for line in lines]
+    parts = load(load_recipe(name).data)
+    for part in PARTS:
+        assert ids(parts[part]) == [id for _, id, split in table if split == part]
+
+
+def test_all_of_negra_is_used_as_the_standard_split_says(tmp_path: Path) -> None:
+    sentence = b"#BOS %d 0 898511055 0\nWort\t\t\tNN\t--\t\tHD\t500\n#500\t\t\tNP\t--\t\t--\t0\n#EOS %d\n"
+    words = b"".join(sentence % (number, number) for number in range(1, 20603))
+    put(tmp_path / NEGRA, b"#FORMAT 3\n" + words)
+    data = load_recipe("negra", [f"data.folder={tmp_path}"]).data
+    parts = load(data)
+    found = {name: (len(part), part.trees[0].id, part.trees[-1].id) for name, part in parts.items()}
+    assert found == {
+        "train": (18602, "1", "18602"),
+        "test": (1000, "18603", "19602"),
+        "dev": (1000, "19603", "20602"),
+    }
+    put(tmp_path / NEGRA, b"#FORMAT 3\n" + words[: words.index(b"#BOS 10001 ")])
+    with pytest.raises(TreebankError, match=r"sentence 18,602 is asked for, and there are 10,000"):
+        load(data)
+
+
+def test_the_other_split_of_negra_can_be_had(data: Path, tmp_path: Path) -> None:
+    """As the recipe's header has it, with small numbers."""
+    negra(data, tmp_path)
+    header = (RECIPES / "negra.toml").read_text("utf-8")
+    given = re.findall(r"--set '(data\.\w+=\[.*\])'", header)
+    assert given == [
+        'data.dev=[{file="negra/negra-corpus.export", sentences="18603-19602"}]',
+        'data.test=[{file="negra/negra-corpus.export", sentences="19603-20602"}]',
+    ]
+    small = [text.replace("18603-19602", "6-7").replace("19603-20602", "8-") for text in given]
+    train = 'data.train=[{file="negra/negra-corpus.export", sentences="1-5"}]'
+    parts = load(load_recipe("negra", [f"data.folder={tmp_path}", train, *small]).data)
+    assert (ids(parts["dev"]), ids(parts["test"])) == (["6", "7"], ["8", "9"])
+
+
+def test_all_of_tiger_is_used_as_the_shared_task_says() -> None:
+    config = load_recipe("tiger").data
+    sentences: list = list(range(1, 50473))
+    parts = {part: _numbered(sentences, getattr(config, part)[0]) for part in PARTS}
+    assert {part: (len(found), found[0], found[-1]) for part, found in parts.items()} == {
+        "train": (40472, 1, 40472),
+        "dev": (5000, 40473, 45472),
+        "test": (5000, 45473, 50472),
+    }
+
+
+def test_a_range_may_be_open_and_must_lead_somewhere() -> None:
+    trees: list = list(range(1, 11))
+    assert _numbered(trees, DataSource("x", sentences="1-3, 7,9-")) == [1, 2, 3, 7, 9, 10]
+    for wrong in ("5-11", "11", "11-"):
+        with pytest.raises(TreebankError, match=r"x: sentence 11 is asked for, and there are 10"):
+            _numbered(trees, DataSource("x", sentences=wrong))
+
+
+# The paper's table: two treebanks, four scenarios, and both presets
+
+
+def with_tags(config: Config, folder: Path) -> Config:
+    """The same with a file of predicted tags, where the scenario wants one."""
+    if config.data.tags != "predicted":
+        return config
+    gold = load(dataclasses.replace(config.data, tags="none"))
+    rows = [(tree.id, [token.tag for token in tree.tokens]) for part in gold.values() for tree in part.trees]
+    (folder / "tags.tsv").write_text(write_tags(rows), "utf-8")
+    return dataclasses.replace(config, data=dataclasses.replace(config.data, predicted_tags="tags.tsv"))
+
+
+@pytest.mark.parametrize("name", ["negra", "tiger"])
+@pytest.mark.parametrize("preset", ["paper", "default"])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_every_scenario_builds_a_network(name: str, preset: str, scenario: str, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("Dafür 1 2 3\nBücher 4 5 6\n", "utf-8")
+    config = prepared(name, data, tmp_path, TINY, scenario=scenario, preset=preset)
+    if scenario != "bare":
+        config = dataclasses.replace(config, data=dataclasses.replace(config.data, vectors="vectors.txt"))
+    config = with_tags(config, tmp_path)
+    settings, parser = build(config, load(config.data), torch.device("cpu"))
+    assert (parser.network.encoder.tags is not None) == (scenario in ("gold-pos", "predicted-pos"))
+    assert settings.network.word_size == (8 if scenario == "bare" else 3)
+    assert settings.data.unaries == ("drop" if preset == "paper" else "keep")
+    assert ("unary" in parser.vocab.outputs) == (preset == "default")
+
+
+def test_the_scenario_bare_looks_at_nothing_but_the_treebank() -> None:
+    for preset in PRESETS:
+        config = load_recipe("negra", scenario="bare", preset=preset)
+        assert (config.data.tags, config.data.vectors, config.network.subwords) == ("none", "", "")
+        assert not config.network.transformer
+
+
+@pytest.mark.parametrize(
+    ("name", "preset", "scenario"), [("negra", "paper", "predicted-pos"), ("tiger", "default", "")]
+)
+def test_a_recipe_trains(name: str, preset: str, scenario: str, data: Path, tmp_path: Path) -> None:
+    config = with_tags(prepared(name, data, tmp_path, TINY, preset=preset, scenario=scenario), tmp_path)
+    results = train(config, tmp_path / "run")
+    assert set(results["scores"]) == {"dev", "test"}
+    assert results["data"]["skipped"] == {}
+
+
+# Names
+
+
+def test_a_name_means_our_recipe_even_beside_a_folder_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "negra").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert recipe_path("negra") == RECIPES / "negra.toml"
+    (tmp_path / "own.toml").write_text("[training]\nseed = 3")
+    assert load_recipe("own.toml").training.seed == 3
+    with pytest.raises(ConfigError, match=r"own: neither a file nor one of the recipes alpino, "):
+        load_recipe("own")

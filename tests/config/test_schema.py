@@ -1,0 +1,108 @@
+"""Settings: they come back from JSON, refuse values out of bounds, and each has a description."""
+
+import dataclasses
+import json
+import typing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discotree.config import Config, Data, DataSource, NetworkSettings, Training, load_recipe, recipe_names
+from discotree.config.validation import DESCRIPTION
+from discotree.errors import ConfigError
+
+
+def every_setting(kind=Config):
+    """The fields of a dataclass and of those below it, with the class that declares them."""
+    for entry in dataclasses.fields(kind):
+        hint = typing.get_type_hints(kind)[entry.name]
+        items = [argument for argument in typing.get_args(hint) if dataclasses.is_dataclass(argument)]
+        for nested in [hint] if dataclasses.is_dataclass(hint) else items:
+            yield from every_setting(nested)
+        if not dataclasses.is_dataclass(hint):
+            yield kind, entry
+
+
+def test_every_setting_has_a_description():
+    found = {f"{kind.__name__}.{entry.name}": entry.metadata.get(DESCRIPTION, "") for kind, entry in every_setting()}
+    assert {"DataSource.file", "Data.heads", "NetworkSettings.arc_size", "Training.seed", "Decoding.beam"} <= set(found)
+    assert [name for name, description in found.items() if len(description.split()) < 3] == []
+    assert [name for name, description in found.items() if not description.endswith((".", "…"))] == []
+
+
+# JSON
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_recipes_come_back_from_json(name):
+    config = load_recipe(name)
+    assert Config.from_json(config.to_json(), "memory") == config
+
+
+@given(
+    st.builds(
+        Config,
+        name=st.text(),
+        data=st.builds(
+            Data,
+            folder=st.text(),
+            train=st.lists(st.builds(DataSource, st.text(min_size=1), st.text(), skip_broken=st.booleans())).map(tuple),
+            tags=st.sampled_from(["none", "gold", "predicted"]),
+        ),
+        network=st.builds(NetworkSettings, lstm_size=st.integers(1, 2**40), unknown=st.floats(0, 0.99)),
+        training=st.builds(Training, seed=st.integers(0), learning_rate=st.floats(0, 1e300)),
+    )
+)
+def test_any_configuration_comes_back_from_json(config):
+    assert Config.from_json(config.to_json(), "memory") == config
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "1", '"name"', "null", '{"name": 1}', '{"data": []}', "[" * 100_000])
+def test_json_that_is_no_configuration_is_refused(text):
+    with pytest.raises(ConfigError, match=r"^here: "):
+        Config.from_json(text, "here")
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3), lambda below: (
+    st.lists(below, max_size=3)
+    | st.dictionaries(st.sampled_from(["name", "data", "network", "training", "train", "lstm_size", "clip"]), below)
+)))  # fmt: skip
+def test_any_json_is_a_configuration_or_a_config_error(table):
+    config, complaint = None, ""
+    try:
+        config = Config.from_json(json.dumps(table), "here")
+    except ConfigError as error:
+        complaint = str(error)
+    assert config is not None or complaint.startswith("here")
+    assert config is None or Config.from_json(config.to_json(), "again").data == config.data
+
+
+# Bounds
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "training.seed=-1",
+        "training.epochs=-1",
+        "training.batch_words=0",
+        "training.learning_rate=-1.0",
+        "training.clip=nan",
+        "training.beta2=1.5",
+        "training.encoder_learning_rate=-1.0",
+        "training.layer_decay=nan",
+        "network.encoder_layers=0",
+        "network.encoder_stride=-1",
+        "training.average=2.0",
+        "network.tag_weight=nan",
+        "network.tag_weight=-1.0",
+        "network.lstm_layers=20000",
+        "decoding.beam=0",
+    ],
+)
+def test_training_settings_that_make_no_sense_are_refused(setting, tmp_path):
+    recipe = tmp_path / "a.toml"
+    recipe.write_text("")
+    with pytest.raises(ConfigError, match=r"expected at least [01]"):
+        load_recipe(recipe, [setting])
