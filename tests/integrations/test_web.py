@@ -177,7 +177,7 @@ def test_every_output(client: httpx.Client, output: str) -> None:
     response = post(client, "parse", text="Es kam nichts Interessantes.", output=output)
     assert response.status_code == 200, response.text
     kind = response.headers["content-type"]
-    if output in dt.FORMATS:
+    if output in dt.FORMATS and output != "json":
         (tree,) = parsed(response.content, output)
         assert tree.words == ("Es", "kam", "nichts", "Interessantes", ".")
     elif output in ("svg", "arcs"):
@@ -724,7 +724,7 @@ def test_a_drawing_is_that_of_the_library(client: httpx.Client, parsers: dict[st
     assert tree_of(Record(**post(client, "draw", tree=upload([tree]), output="json").json())) == tree
 
 
-@pytest.mark.parametrize("output", TEXT_FORMATS)
+@pytest.mark.parametrize("output", [format for format in TEXT_FORMATS if format != "json"])
 def test_a_tree_in_another_format(client: httpx.Client, output: str) -> None:
     assert (
         post(client, "draw", tree=record(TREES[0]), output=output).text.rstrip() == written(TREES[:1], output).rstrip()

@@ -183,7 +183,7 @@ HOLDS: dict[str, Holds] = {
         root_functions=_any,
     ),
 }
-HOLDS["parquet"] = HOLDS["arrow"] = replace(HOLDS["conllu"], secondary=_any)
+HOLDS["parquet"] = HOLDS["arrow"] = HOLDS["json"] = replace(HOLDS["conllu"], secondary=_any)
 HOLDS["export3"] = replace(HOLDS["export"], lemmas=None)
 
 

@@ -31,6 +31,8 @@ TOKENS = {
     "psd": "(|)|((|))|()|(ID x)|(ID )|(CODE y)|(NP *T*-1)|(NP *ICH*-2)|(NP-1 |(WNP-1 0)|<dash>|$|/*|0|*|-|=|\n|\x00",
     "conllu": "\t|\n|\n\n|#|# root = |# root = S\n|# sent_id = x\n|1|0|-1|1-2|1.1|_|%|%20;|%D800;|%110000;|Spine=|"
     "Unary=|\\^|+|#9|=|,",
+    "json": '"|{|}|[|]|,|:|{}|[]|[0]|null|true|NaN|-1|1e999|9999999999999999999|"positions": |"tokens": |"label": ""|'
+    '"confidence": 2|\\u0000|\\ud800|\n|[[[[[[[[',
 }
 SEEDS = {
     "figure1.export": "export",
@@ -44,6 +46,7 @@ SEEDS = {
     "craft.tree": "penn",
     "icepahc.psd": "psd",
     "small.conllu": "conllu",
+    "small.jsonl": "json",
 }
 
 
@@ -93,7 +96,9 @@ def survivors(raw, format):
         return []
 
 
-@pytest.mark.parametrize("name", ["figure1.export", "small.dbr", "ptb.mrg", "alpino_one.xml", "tiger.xml"])
+@pytest.mark.parametrize(
+    "name", ["figure1.export", "small.dbr", "ptb.mrg", "alpino_one.xml", "tiger.xml", "small.jsonl"]
+)
 def test_what_is_read_from_a_mutant_can_be_written_and_read_again(name, data):
     format = SEEDS[name]
     for number, raw in mutants(f"again {name}", (data / name).read_bytes(), [], 300):

@@ -486,7 +486,7 @@ for use in (
 ):
     try:
         use()
-    except dt.ModelError as error:  # as for any other extra
+    except dt.MissingExtraError as error:  # as for any other extra
         print(error)
 assert [row.label for row in tables.constituents([tree])] == [node.label for node in tree.nodes()]
 """
@@ -532,7 +532,7 @@ def test_parsing_writes_other_formats(tmp_path):
 
 def test_what_is_sent_to_the_web_server_is_text():
     upload = Upload(content="PAR1", name="a.parquet")
-    with pytest.raises(TreebankError, match=r"a\.parquet: what format is this\? Name one of export, .*conllu$"):
+    with pytest.raises(TreebankError, match=r"a\.parquet: what format is this\? Name one of export, .*conllu, json$"):
         format_of(upload)
 
 

@@ -4,11 +4,8 @@ A file is a beginning, sentences, and an end. The text of a sentence depends on 
 so that a run can stop after any of them and another one go on.
 """
 
-import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
@@ -16,21 +13,17 @@ from discotree.parsing.inputs import Sentence
 from discotree.treebanks import TEXT_FORMATS, guess_format
 from discotree.treebanks.brackets import write_penn
 from discotree.treebanks.conllu import write_conllu
-from discotree.treebanks.discbracket import format_discbracket, write_discbracket
-from discotree.treebanks.source import base_name
-from discotree.trees.tree import Tree, rounded
+from discotree.treebanks.discbracket import write_discbracket
+from discotree.treebanks.json_lines import json_line
+from discotree.trees.tree import Tree
 
 DRAW, JSON, PLAIN, CONLLU = "draw", "json", "discbracket", "conllu"
-OUTPUTS = (DRAW, JSON, *TEXT_FORMATS)
-JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
+OUTPUTS = (DRAW, *TEXT_FORMATS)
 NUMBERED = {"discbracket": write_discbracket, "penn": write_penn}  # they leave out an id that is the tree's number
-_LINE_END = re.compile("[\x85\u2028\u2029]")  # what some take for one, beside those that JSON escapes
 
 
 def output_for(name: str) -> str:
     """The output that a file's name asks for."""
-    if base_name(name).lower().endswith(JSON_SUFFIXES):
-        return JSON
     output = guess_format(name) or PLAIN
     if output not in OUTPUTS:
         raise TreebankError(f"{output} is not written sentence by sentence: write .export and convert it", name)
@@ -61,37 +54,13 @@ def _heading(tree: Tree) -> str:
     return f"{tree.id}  probability {tree.confidence:.4g}\n" if tree.confidence is not None else f"{tree.id}\n"
 
 
-def json_lines(several: bool) -> Output:
-    """One object a line."""
+def json_lines() -> Output:
+    """The record of a tree on every line, with the offsets of its tokens where the input was text."""
 
-    def line(sentence: Sentence, trees: Sequence[Tree], _: int) -> str:
-        record: dict[str, Any] = {"id": sentence.id, "tokens": list(_tokens(sentence))}
-        record |= {"trees": [_analysis(tree) for tree in trees]} if several else _analysis(trees[0])
-        return _LINE_END.sub(_escaped, json.dumps(record, ensure_ascii=False)) + "\n"
+    def lines(sentence: Sentence, trees: Sequence[Tree], _: int) -> str:
+        return "".join(json_line(tree.to_dict(sentence.places)) for tree in trees)
 
-    return Output(line)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
-
-
-def _tokens(sentence: Sentence) -> Iterator[dict[str, Any]]:
-    if not sentence.places:
-        yield from ({"form": form} for form in sentence.words)
-    for form, (start, end) in zip(sentence.words, sentence.places, strict=False):
-        yield {"form": form, "start": start, "end": end}
-
-
-def _analysis(tree: Tree) -> dict[str, Any]:
-    return {
-        "confidence": rounded(tree.confidence),
-        "tags": [token.tag for token in tree.tokens],
-        "morph": [token.morph for token in tree.tokens],
-        "functions": [token.function for token in tree.tokens],
-        "constituents": [row._replace(confidence=rounded(row.confidence))._asdict() for row in tree.constituents()],
-        "discbracket": format_discbracket(tree),
-    }
+    return Output(lines)
 
 
 def treebank(format: str, heads: HeadRules | None = None) -> Output:

@@ -61,7 +61,7 @@ class Job:
         if self.output == DRAW:
             return drawings(self.k > 0, self.color, self.width)
         if self.output == JSON:
-            return json_lines(self.k > 0)
+            return json_lines()
         return treebank(self.output, parser.head_rules if self.output == CONLLU else None)
 
 

@@ -30,6 +30,7 @@ from discotree.treebanks.columns import check_texts
 from discotree.treebanks.conllu import read_conllu, write_conllu
 from discotree.treebanks.discbracket import read_discbracket, write_discbracket
 from discotree.treebanks.export import read_export, write_export, write_export3
+from discotree.treebanks.json_lines import read_json, write_json
 from discotree.treebanks.parquet import read_arrow, read_parquet, write_arrow, write_parquet
 from discotree.treebanks.source import (
     PEEK,
@@ -83,6 +84,7 @@ TEXT_FORMATS: dict[str, Format[str]] = {
         (".conllu", ".conll", ".conllx"),
         rb"(?m)^1\t[^\t\n]*\t",
     ),
+    "json": Format(read_json, write_json, (".json", ".jsonl", ".ndjson"), rb"\A(\xef\xbb\xbf)?\s*\{"),
 }
 FORMATS: dict[str, AnyFormat] = {
     **TEXT_FORMATS,
@@ -90,7 +92,18 @@ FORMATS: dict[str, AnyFormat] = {
     "arrow": Format(read_arrow, write_arrow, (".arrow", ".feather"), rb"\A(ARROW1|\xff{4})", check_texts),
 }
 ALL_SUFFIXES = tuple(suffix for form in FORMATS.values() for suffix in form.suffixes)
-GUESSED = ("parquet", "arrow", "export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")  # in this order
+GUESSED = (
+    "parquet",
+    "arrow",
+    "json",
+    "export",
+    "tigerxml",
+    "alpino",
+    "discbracket",
+    "psd",
+    "penn",
+    "conllu",
+)  # in this order
 XML_SUFFIX = ".xml"  # two formats have it: the content decides
 XML_DECLARATION = "<?xml "
 

@@ -1,4 +1,4 @@
-"""Token and Node: what trees are made of, immutable, hashable and checked when they are made.
+"""What trees are made of: Token, Node, SecondaryEdge and Constituent, all immutable and hashable.
 
 Positions are 0-based. A node's children are other nodes or, for words, their positions; they stand in
 the order of their first token whatever order they were given in, so two nodes with the same branches are
@@ -25,6 +25,27 @@ class Token(NamedTuple):
     lemma: str = NONE
     morph: str = NONE
     function: str = NONE
+
+
+class SecondaryEdge(NamedTuple):
+    """An edge beside the tree: ``child`` also plays the role ``label`` in ``parent``.
+
+    Both ends are addresses: a token's address is its position, that of the k-th node in the order of
+    ``Tree.nodes`` is ``len(tree) + k``.
+    """
+
+    label: str
+    child: int
+    parent: int
+
+
+class Constituent(NamedTuple):
+    """A node as a row of its own: label, function, the positions of its tokens, and a parser's confidence."""
+
+    label: str
+    function: str
+    positions: tuple[int, ...]
+    confidence: float | None = None
 
 
 class Node:

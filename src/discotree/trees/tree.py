@@ -4,11 +4,12 @@ Drawing and encoding a tree are the business of the floors above; ``draw`` and `
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from discotree.errors import TreeError
-from discotree.trees.node import NONE, Node, Token, lowest_bit
+from discotree.trees.node import NONE, Constituent, Node, SecondaryEdge, Token, lowest_bit
+from discotree.trees.record import Offsets, from_record, rounded, to_record
 
 if TYPE_CHECKING:
     from discotree.encoding.dependencies import Dependencies
@@ -16,37 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree", "rounded"]
 
-DIGITS = 6  # of a probability that is shown
 ROOT = "ROOT"
 """The label that every reader gives to the virtual root on top of a sentence."""
 
 ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})  # what treebanks and parsers call it
-
-
-class SecondaryEdge(NamedTuple):
-    """An edge beside the tree: ``child`` also plays the role ``label`` in ``parent``.
-
-    Both ends are addresses: a token's address is its position, that of the k-th node in the order of
-    ``Tree.nodes`` is ``len(tree) + k``.
-    """
-
-    label: str
-    child: int
-    parent: int
-
-
-class Constituent(NamedTuple):
-    """A node by itself: what it is, where its words are, and how sure a parser is of it (None: nobody said)."""
-
-    label: str
-    function: str
-    positions: tuple[int, ...]
-    confidence: float | None = None
-
-
-def rounded(probability: float | None) -> float | None:
-    """A probability with as many digits as mean something."""
-    return None if probability is None else float(f"{probability:.{DIGITS}g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +152,35 @@ class Tree:
             Constituent(node.label, node.function, node.positions, confidence)
             for node, confidence in zip(nodes, sure, strict=True)
         ]
+
+    def to_dict(self, offsets: Offsets = ()) -> dict[str, Any]:
+        """Return the tree's record, ready for JSON; ``offsets`` are the (start, end) of its tokens in a text.
+
+        The record holds everything but the last digits of confidences; ``from_dict`` reads it.
+        """
+        return to_record(
+            self.id, self.tokens, self.constituents(), self.secondary, self.comment, self.confidence, offsets
+        )
+
+    @classmethod
+    def from_dict(cls, record: object) -> "Tree":
+        """Build the tree of a record; one that makes no sense is a TreeError. Keys it does not know are ignored."""
+        parts = from_record(record)
+        try:
+            tree = cls.from_parents(
+                parts.tokens,
+                parts.token_parents,
+                parts.nodes,
+                root=parts.root,
+                id=parts.id,
+                secondary=parts.secondary,
+                comment=parts.comment,
+            )
+        except TreeError as error:
+            raise TreeError(f"constituent {0 if error.node is None else error.node + 1}: {error}") from None
+        if parts.confidence is None and not parts.confidences:
+            return tree
+        return replace(tree, confidence=parts.confidence, confidences=parts.confidences)
 
     def dependencies(self, heads: "HeadRules | str | None" = None) -> "Dependencies":
         """The tree as augmented dependencies.

@@ -11,7 +11,7 @@ from discotree.treebanks import TEXT_FORMATS
 from discotree.trees.tree import NONE
 
 MAX_TREES = 10  # k
-OUTPUTS = ("json", "svg", "arcs", "latex", "text", *TEXT_FORMATS)
+OUTPUTS = ("svg", "arcs", "latex", "text", *TEXT_FORMATS)
 
 
 def _one_of(names: tuple[str, ...]) -> str:

@@ -1,0 +1,59 @@
+"""JSON lines: the record of a tree (``Tree.to_dict``) on every line. It holds everything that a tree has.
+
+Lines end in a line feed and hold no other character that anything takes for a line end.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from discotree.errors import TreeError
+from discotree.treebanks.source import RunningNumber, Source
+from discotree.trees.tree import Tree
+
+# Line ends that JSON does not escape, and halves of characters, which no encoding holds.
+_UNSAFE = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
+
+
+def read_json(source: Source) -> Iterator[Tree]:
+    seen = 0
+    for number, line in source.lines():
+        if not line.strip():
+            continue
+        seen += 1
+        if source.is_damaged():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            source.broken(number, f"expected a JSON object on one line: {_reason(error)}")
+            continue
+        try:
+            if isinstance(record, Mapping) and not record.get("id"):
+                record = {**record, "id": RunningNumber(seen)}
+            tree = Tree.from_dict(record)
+        except TreeError as error:
+            source.broken(number, str(error))
+        else:
+            yield tree
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def write_json(trees: Iterable[Tree]) -> Iterator[str]:
+    for tree in trees:
+        yield json_line(tree.to_dict())
+
+
+def json_line(record: Mapping[str, Any]) -> str:
+    """Return a record as one line of JSON, line end included."""
+    return _UNSAFE.sub(_escaped, json.dumps(record, ensure_ascii=False)) + "\n"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
