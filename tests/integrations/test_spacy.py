@@ -30,6 +30,7 @@ import discotree
 from discotree import DiscotreeError, ModelError, Node, Token, Tree
 from discotree.config import Decoding
 from discotree.drawing.markup import DARK, LIGHT
+from discotree.errors import MissingExtraError
 from discotree.integrations.spacy import Constituent, DiscotreePipe, component, extensions, pictures, render
 from discotree.integrations.spacy.storage import packed, unpacked
 from discotree.treebanks.discbracket import format_discbracket, parse_discbracket
@@ -633,7 +634,7 @@ def test_names_of_other_packages_are_left_to_them(caplog: pytest.LogCaptureFixtu
 def test_without_spacy_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
     monkeypatch.delitem(sys.modules, "discotree.integrations.spacy")
-    with pytest.raises(ModelError, match=r"^spacy is missing: pip install 'discotree\[spacy\]'$"):
+    with pytest.raises(MissingExtraError, match=r"^spacy is missing: pip install 'discotree\[spacy\]'$"):
         import_module("discotree.integrations.spacy")
 
 
