@@ -20,8 +20,8 @@ from support.servers import serving
 
 import discotree as dt
 from discotree.integrations.web import Limits
-from discotree.integrations.web.guard import LOOPBACK
-from discotree.integrations.web.server import application
+from discotree.integrations.web.security import LOOPBACK_HOSTS
+from discotree.integrations.web.server import load_app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with_card(saved_model(folder / "de"), CARD | {"name": "de"})
     saved_model(folder / "other")
     names = [str(folder / name) for name in ("de", "other")]
-    with serving(application(names, "cpu", LOOPBACK, True, Limits())) as client:
+    with serving(load_app(names, "cpu", LOOPBACK_HOSTS, True, Limits())) as client:
         yield client
 
 

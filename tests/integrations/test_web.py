@@ -1,4 +1,4 @@
-"""The web server: every call, its limits, parsing together, and what it refuses."""
+"""The web server: every call, its limits, shared batches, and refused requests."""
 
 import asyncio
 import dataclasses
@@ -31,14 +31,14 @@ from discotree.drawing import draw_arcs, draw_comparison, draw_svg
 from discotree.errors import TreebankError
 from discotree.integrations.web import Limits, create_app
 from discotree.integrations.web import app as app_module
-from discotree.integrations.web.batching import Batcher, Manner
-from discotree.integrations.web.desk import THREADS, Desk
-from discotree.integrations.web.guard import HEADERS, LOOPBACK, is_loopback
-from discotree.integrations.web.limits import Refused
+from discotree.integrations.web.batching import Batcher, ParseOptions
+from discotree.integrations.web.limits import RequestRefused
 from discotree.integrations.web.records import record_of, tree_of
-from discotree.integrations.web.schemas import OUTPUTS, Record, Upload
-from discotree.integrations.web.server import application, listen, names_of
-from discotree.integrations.web.uploads import Meter, read_leniently, read_one, read_strictly
+from discotree.integrations.web.schemas import OUTPUTS, TreeRecord, Upload
+from discotree.integrations.web.security import LOOPBACK_HOSTS, SECURITY_HEADERS, is_loopback
+from discotree.integrations.web.server import allowed_hosts, listen, load_app
+from discotree.integrations.web.thread_pool import THREADS, BoundedPool
+from discotree.integrations.web.uploads import MeteredFile, read_leniently, read_one, read_strictly
 from discotree.models import finding as bundled
 from discotree.treebanks import TEXT_FORMATS
 from discotree.trees.tree import Token, Tree
@@ -46,7 +46,7 @@ from discotree.trees.tree import Token, Tree
 TEXT = "Es kam nichts Interessantes. Den Hund hat er gesehen."
 SEEDS = ["figure1.export", "tiger4.export", "tiger.xml", "alpino_many.xml", "small.dbr", "ptb.mrg", "icepahc.psd"]
 LIMITS = Limits()
-EXACT = Manner()
+DEFAULT = ParseOptions()
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def parsers(folder: Path) -> dict[str, dt.Parser]:
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[httpx.Client]:
     names = [str(folder / name) for name in ("xx", "tags", "mute")]
-    with serving(application(names, "cpu", LOOPBACK, True, LIMITS)) as client:
+    with serving(load_app(names, "cpu", LOOPBACK_HOSTS, True, LIMITS)) as client:
         yield client
 
 
@@ -143,10 +143,10 @@ def test_a_text_becomes_trees_with_everything(client: httpx.Client, parsers: dic
         assert [TEXT[word["start"] : word["end"]] for word in words] == [word["form"] for word in words]
         assert 0 < found["confidence"] < 1
         assert found["constituents"][0]["label"] == wanted.root.label
-        again = tree_of(Record(**found))
+        again = tree_of(TreeRecord(**found))
         assert found["discbracket"] == brackets_of([again])[0]
     alone = parsers["xx"](TEXT.partition(".")[0] + ".")
-    assert tree_of(Record(**given["trees"][0])) == dataclasses.replace(alone, id="1")
+    assert tree_of(TreeRecord(**given["trees"][0])) == dataclasses.replace(alone, id="1")
 
 
 @pytest.mark.parametrize(
@@ -222,12 +222,12 @@ def test_decoding_is_the_parsers(client: httpx.Client, parsers: dict[str, dt.Par
         ({"tokens": [["Ja"], []]}, "sentence 2 has no words"),
         ({"tokens": ["Ja", ""]}, "empty"),
         ({"tokens": ["Ja", ["Nein"]]}, "tokens"),
-        ({"text": "Ja", "model": "nl"}, "no model 'nl'; there are xx, tags, mute"),
+        ({"text": "Ja", "model": "nl"}, "no model 'nl': choose one of xx, tags, mute"),
         ({"text": "Ja", "model": "../xx"}, "no model"),
         ({"text": "Ja", "model": "mute"}, "no language"),
-        ({"text": "Ja", "model": "tags"}, "looks at tags"),
+        ({"text": "Ja", "model": "tags"}, "needs tags"),
         ({"text": "Ja", "tags": ["ITJ"]}, "tags need tokens"),
-        ({"tokens": ["Ja"], "tags": ["ITJ"]}, "no tags"),
+        ({"tokens": ["Ja"], "tags": ["ITJ"]}, "takes no tags"),
         ({"tokens": ["Ja"], "tags": ["ITJ", "NN"], "model": "tags"}, "a tag for every token"),
         ({"text": "Ja", "decode": "best"}, "decode"),
         ({"text": "Ja", "decode": "beam", "k": 2}, "exactly"),
@@ -311,12 +311,12 @@ def together(parsers: dict[str, dt.Parser]) -> Iterator[Submit]:
     """Submit several requests at the same moment."""
     open_ones = []
 
-    def submit(*requests: list[list[Token]], manners: Sequence[Manner] = (), batching: bool = True) -> Any:
+    def submit(*requests: list[list[Token]], options: Sequence[ParseOptions] = (), batching: bool = True) -> Any:
         batcher = Batcher(parsers["xx"], 1000, batching)
         open_ones.append(batcher)
-        manners = manners or [EXACT] * len(requests)
+        options = options or [DEFAULT] * len(requests)
         with batcher.changed:  # nothing is taken before all are there
-            return [batcher.submit(*pair) for pair in zip(requests, manners, strict=True)]
+            return [batcher.submit(*pair) for pair in zip(requests, options, strict=True)]
 
     yield submit
     for batcher in open_ones:
@@ -347,9 +347,9 @@ def test_a_short_request_does_not_wait_for_a_long_one(together: Submit, watched:
 
 
 def test_only_requests_of_one_manner_go_together_and_nobody_starves(together: Submit, watched: Watched) -> None:
-    greedy, several = Manner("greedy"), Manner(None, 2)
+    greedy, several = ParseOptions("greedy"), ParseOptions(None, 2)
     requests = [tokens(*["a"] * 900), tokens("b"), tokens("c"), [[Token("d"), Token("e")]]]
-    answers = together(*requests, manners=[EXACT, greedy, EXACT, several])
+    answers = together(*requests, options=[DEFAULT, greedy, DEFAULT, several])
     assert len(answers[3].result(20)[0]) == 2
     assert [len(future.result(20)) for future in answers[:3]] == [900, 1, 1]
     kinds = [set(batch) for batch in watched.batches]
@@ -366,7 +366,7 @@ def test_who_fails_fails_alone(together: Submit, watched: Watched) -> None:
 
 def test_who_gives_up_is_not_parsed_any_more(together: Submit, watched: Watched) -> None:
     watched.go.clear()
-    first, second = together(tokens("a"), tokens("b"), manners=[EXACT, Manner("greedy")])
+    first, second = together(tokens("a"), tokens("b"), options=[DEFAULT, ParseOptions("greedy")])
     assert watched.began.wait(20)
     assert second.cancel()
     assert first.cancel()  # too late for the parser, but nobody looks at the answer
@@ -379,16 +379,16 @@ def test_who_gives_up_is_not_parsed_any_more(together: Submit, watched: Watched)
 def test_a_closed_batcher_tells_those_who_wait(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     watched.go.clear()
     batcher = Batcher(parsers["xx"], 1000)
-    first = batcher.submit(tokens("a"), EXACT)
+    first = batcher.submit(tokens("a"), DEFAULT)
     assert watched.began.wait(20)
-    second = batcher.submit(tokens("b"), EXACT)
+    second = batcher.submit(tokens("b"), DEFAULT)
     batcher.close()
     watched.go.set()
     assert len(first.result(20)) == 1
-    with pytest.raises(Refused, match="being stopped"):
+    with pytest.raises(RequestRefused, match="shutting down"):
         second.result(20)
-    with pytest.raises(Refused, match="too many"):
-        batcher.submit(tokens("c"), EXACT)
+    with pytest.raises(RequestRefused, match="too many"):
+        batcher.submit(tokens("c"), DEFAULT)
 
 
 # Too much
@@ -396,12 +396,12 @@ def test_a_closed_batcher_tells_those_who_wait(parsers: dict[str, dt.Parser], wa
 
 def test_a_full_queue_says_when_to_come_back(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     watched.go.clear()
-    app = create_app({"xx": parsers["xx"]}, limits=Limits(queued_words=5, retry=7))
+    app = create_app({"xx": parsers["xx"]}, limits=Limits(queued_words=5, retry_seconds=7))
     with serving(app) as client, ThreadPoolExecutor(2) as clients:
         first = clients.submit(answer, client, "parse", tokens=["a"] * 9)
         assert watched.began.wait(20)
         second = clients.submit(answer, client, "parse", tokens=["b"] * 9)  # waits alone, so it may be long
-        while not any(request.is_open for request in app.state.service.batchers["xx"].waiting):
+        while not any(request.is_open for request in app.state.endpoints.batchers["xx"].queue):
             time.sleep(0.01)
         response = post(client, "parse", tokens=["c"])
         assert "too many sentences are waiting" in problem(response, 503)
@@ -413,7 +413,7 @@ def test_a_full_queue_says_when_to_come_back(parsers: dict[str, dt.Parser], watc
 
 def test_an_answer_that_takes_too_long_is_not_waited_for(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     watched.go.clear()
-    app = create_app({"xx": parsers["xx"]}, limits=Limits(seconds=0.2))
+    app = create_app({"xx": parsers["xx"]}, limits=Limits(timeout_seconds=0.2))
     with serving(app) as client:
         response = post(client, "parse", tokens=["a"])
         assert "longer than 0.2 seconds" in problem(response, 503)
@@ -425,33 +425,33 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(parsers: dict[str, dt.P
 def test_a_parser_that_fails_is_our_mistake(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     app = create_app({"xx": parsers["xx"]})
     with serving(app) as client:
-        assert problem(post(client, "parse", tokens=["bad"]), 500) == "the server made a mistake"
+        assert problem(post(client, "parse", tokens=["bad"]), 500) == "internal server error"
         assert len(answer(client, "parse", tokens=["good"])["trees"]) == 1
     assert watched.batches == [["bad"], ["good"]]
 
 
-def test_the_desk_takes_no_more_than_it_can() -> None:
+def test_a_pool_refuses_work_when_its_queue_is_full() -> None:
     go = threading.Event()
 
-    async def crowd() -> list[Any]:
-        desk = Desk(LIMITS, 1)
-        tasks = [asyncio.create_task(desk(go.wait, 20)) for _ in range(THREADS + 2)]
+    async def overfill() -> list[Any]:
+        pool = BoundedPool(LIMITS, max_queued=1)
+        tasks = [asyncio.create_task(pool.run(go.wait, 20)) for _ in range(THREADS + 2)]
         await asyncio.sleep(0.05)
         go.set()
-        found = await asyncio.gather(*tasks, return_exceptions=True)
-        assert await desk(lambda: "free again") == "free again"
-        desk.close()
-        return found
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert await pool.run(lambda: "free again") == "free again"
+        pool.close()
+        return results
 
-    found = asyncio.run(crowd())
-    assert found[:-1] == [True] * (THREADS + 1)
-    assert (found[-1].status, found[-1].retry) == (503, Limits().retry)
+    results = asyncio.run(overfill())
+    assert results[:-1] == [True] * (THREADS + 1)
+    assert (results[-1].status, results[-1].retry_seconds) == (503, Limits().retry_seconds)
 
 
 @pytest.fixture(scope="module")
 def small(parsers: dict[str, dt.Parser]) -> Iterator[httpx.Client]:
     """A server that takes little, and is called by any name."""
-    limits = Limits(body=4000, trees=3, tree_bytes=600, sentence_words=9, all_positions=60)
+    limits = Limits(body_bytes=4000, treebank_trees=3, tree_bytes=600, sentence_words=9, response_positions=60)
     with serving(create_app({"xx": parsers["xx"]}, limits=limits, hosts=None)) as client:
         yield client
 
@@ -489,7 +489,7 @@ def test_large_treebanks_are_cut_or_refused(small: httpx.Client) -> None:
 def test_a_tree_without_end_does_not_fill_the_memory(shape: str, format: str) -> None:
     content = written([DEEP[shape](3000)], format)
     limits = Limits(tree_bytes=len(content) // 2)
-    with pytest.raises(Refused, match="a tree takes more than"):
+    with pytest.raises(RequestRefused, match="found no complete tree within"):
         read_strictly(Upload(content=content, format=format), limits)
 
 
@@ -502,8 +502,8 @@ def test_trees_that_are_small_one_by_one_may_be_many() -> None:
 
 def test_nested_constituents_are_counted() -> None:
     content = written([DEEP["unary"](50)], "discbracket")
-    assert read_leniently(Upload(content=content), Limits(positions=50)).broken == 1
-    assert read_leniently(Upload(content=content), Limits(positions=51)).broken == 0
+    assert read_leniently(Upload(content=content), Limits(tree_positions=50)).broken == 1
+    assert read_leniently(Upload(content=content), Limits(tree_positions=51)).broken == 0
 
 
 # Treebanks
@@ -519,7 +519,7 @@ def test_an_uploaded_file_has_the_trees_of_the_file(client: httpx.Client, data: 
         content = raw.decode("latin-1")  # as the page does
     given = answer(client, "treebank", content=content, name=name)
     assert (given["trees"], given["matching"], given["broken"]) == (len(wanted), len(wanted), 0)
-    assert [tree_of(Record(**row)) for row in given["rows"]] == wanted
+    assert [tree_of(TreeRecord(**row)) for row in given["rows"]] == wanted
 
 
 def test_no_reader_opens_a_file(data: Path) -> None:
@@ -568,10 +568,10 @@ def test_xml_entities_are_harmless(client: httpx.Client, content: str) -> None:
         ({"label": "CS"}, lambda tree: any(node.label == "CS" for node in tree.nodes())),
         ({"gap_degree": 1}, lambda tree: tree.gap_degree >= 1),
         ({"gap_degree": 2}, lambda tree: tree.gap_degree >= 2),
-        ({"shortest": 7}, lambda tree: len(tree) >= 7),
-        ({"longest": 2}, lambda tree: len(tree) <= 2),
-        ({"words": "HAT ER"}, lambda tree: "hat er" in " ".join(tree.words)),
-        ({"label": "VP", "longest": 6, "words": "er"}, lambda tree: tree.id in ("s2", "s11")),
+        ({"min_words": 7}, lambda tree: len(tree) >= 7),
+        ({"max_words": 2}, lambda tree: len(tree) <= 2),
+        ({"contains": "HAT ER"}, lambda tree: "hat er" in " ".join(tree.words)),
+        ({"label": "VP", "max_words": 6, "contains": "er"}, lambda tree: tree.id in ("s2", "s11")),
         ({"label": "nothing"}, lambda _: False),
     ],
 )
@@ -598,9 +598,9 @@ def test_broken_trees_are_counted_and_named(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"content": "hello"}, "what format is this?"),
-        ({"content": ""}, "what format is this?"),
-        ({"content": "", "format": "export"}, "there is no tree in it"),
+        ({"content": "hello"}, "the format is unclear"),
+        ({"content": ""}, "the format is unclear"),
+        ({"content": "", "format": "export"}, "contains no tree"),
         ({"content": "hello", "format": "/etc/passwd"}, "format"),
         ({"content": "x", "name": "n" * 300}, "name"),
         ({"content": "\ud800"}, "surrogate"),
@@ -612,12 +612,12 @@ def test_uploads_that_are_no_treebank(client: httpx.Client, body: dict[str, Any]
 
 
 def test_a_meter_counts_from_the_last_tree() -> None:
-    meter = Meter(b"12345\n1234567\n", 10)
+    meter = MeteredFile(b"12345\n1234567\n", 10)
     assert next(meter) == b"12345\n"
     meter.next_tree()
     assert next(meter) == b"1234567\n"
-    with pytest.raises(Refused):
-        Meter(b"12345678901", 10).read()
+    with pytest.raises(RequestRefused):
+        MeteredFile(b"12345678901", 10).read()
 
 
 # Comparing
@@ -667,7 +667,7 @@ def test_files_that_cannot_be_compared(client: httpx.Client, body: dict[str, Any
 
 @given(trees_with_edges())
 def test_a_record_is_the_whole_tree(tree: Tree) -> None:
-    again = tree_of(Record.model_validate_json(record_of(tree).model_dump_json(exclude_none=True)))
+    again = tree_of(TreeRecord.model_validate_json(record_of(tree).model_dump_json(exclude_none=True)))
     assert again == tree
     assert again.secondary == tree.secondary
 
@@ -721,7 +721,7 @@ def test_a_drawing_is_that_of_the_library(client: httpx.Client, parsers: dict[st
     (flat,) = changed([tree])
     assert post(client, "draw", tree=record(tree), against=record(flat)).text == draw_comparison(tree, flat)
     assert "gold" in post(client, "draw", tree=record(tree), against=record(flat), output="text").text
-    assert tree_of(Record(**post(client, "draw", tree=upload([tree]), output="json").json())) == tree
+    assert tree_of(TreeRecord(**post(client, "draw", tree=upload([tree]), output="json").json())) == tree
 
 
 @pytest.mark.parametrize("output", [format for format in TEXT_FORMATS if format != "json"])
@@ -757,9 +757,9 @@ def test_one_tree_is_one_tree() -> None:
 @pytest.mark.parametrize("path", ["/", "/page/main.js", "/health", "/docs", "/openapi.json", "/nothing", "/api/parse"])
 def test_every_answer_has_the_security_headers(client: httpx.Client, path: str) -> None:
     response = client.get(path)
-    assert {name: response.headers[name] for name in HEADERS} == HEADERS
-    assert "default-src 'none'" in HEADERS["Content-Security-Policy"]
-    assert "unsafe" not in HEADERS["Content-Security-Policy"]
+    assert {name: response.headers[name] for name in SECURITY_HEADERS} == SECURITY_HEADERS
+    assert "default-src 'none'" in SECURITY_HEADERS["Content-Security-Policy"]
+    assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST", "localhost:8000", "[::1]:8000"])
@@ -772,7 +772,7 @@ def test_own_names_are_answered(client: httpx.Client, host: str) -> None:
 )
 def test_foreign_names_are_refused(client: httpx.Client, small: httpx.Client, host: str) -> None:
     response = client.get("/health", headers={"Host": host})
-    assert "its own name" in problem(response, 403)
+    assert "its own name as Host" in problem(response, 403)
     assert response.headers["x-content-type-options"] == "nosniff"
     assert small.get("/health", headers={"Host": host}).status_code == 200  # was told to answer to all
 
@@ -782,7 +782,7 @@ def test_pages_from_elsewhere_are_refused(client: httpx.Client) -> None:
     assert client.post("/api/parse", json={"text": "Ja"}, headers={"Origin": own}).status_code == 200
     for origin in ("https://evil.example", "null", own + "0"):
         response = client.post("/api/parse", json={"text": "Ja"}, headers={"Origin": origin})
-        assert "its own pages" in problem(response, 403)
+        assert "from its own pages" in problem(response, 403)
         assert "access-control-allow-origin" not in response.headers
 
 
@@ -823,11 +823,11 @@ def test_loopback_addresses_are_known() -> None:
 
 
 def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
-    with pytest.raises(dt.ModelError, match="two models 'xx'"):
-        application([str(folder / "xx"), f"{folder}/./xx"], "cpu", LOOPBACK, True, LIMITS)
+    with pytest.raises(dt.ConfigError, match="two models are called 'xx'"):
+        load_app([str(folder / "xx"), f"{folder}/./xx"], "cpu", LOOPBACK_HOSTS, True, LIMITS)
     with pytest.raises(dt.ModelError, match="there is no model"):
-        application(["nowhere"], "cpu", LOOPBACK, True, LIMITS)
-    with pytest.raises(dt.ModelError, match="needs a model"):
+        load_app(["nowhere"], "cpu", LOOPBACK_HOSTS, True, LIMITS)
+    with pytest.raises(dt.ConfigError, match="needs at least one model"):
         create_app({})
 
 
@@ -835,12 +835,12 @@ def test_without_a_name_all_bundled_models_are_served(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundled, "MODELS", folder)
-    service = application([], "cpu", LOOPBACK, True, LIMITS).state.service
+    service = load_app([], "cpu", LOOPBACK_HOSTS, True, LIMITS).state.endpoints
     assert list(service.parsers) == ["mute", "tags", "xx"]
     service.close()
     monkeypatch.setattr(bundled, "MODELS", tmp_path)
-    with pytest.raises(dt.ModelError, match="no models come with this discotree"):
-        application([], "cpu", LOOPBACK, True, LIMITS)
+    with pytest.raises(dt.ModelError, match="no models are installed"):
+        load_app([], "cpu", LOOPBACK_HOSTS, True, LIMITS)
 
 
 @pytest.mark.slow
@@ -892,8 +892,8 @@ def test_a_missing_package_is_said_with_its_extra(
 def test_a_server_on_this_machine_answers_to_the_name_that_it_was_given():
     for host in ("127.0.0.1", "127.0.0.2", "localhost"):
         with listen(host, 0) as bound:
-            names = names_of(host, bound)
+            names = allowed_hosts(host, bound)
             assert names is not None
             assert {host, "localhost"} <= names
     with listen("0.0.0.0", 0) as bound:
-        assert names_of("0.0.0.0", bound) is None
+        assert allowed_hosts("0.0.0.0", bound) is None

@@ -30,7 +30,7 @@ MANY = settings(max_examples=150, deadline=None, suppress_health_check=list(Heal
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("models")
     parsers = {"de": dt.load(str(saved_model(folder / "de")), "cpu")}
-    limits = Limits(body=200_000, words=2000, seconds=20)
+    limits = Limits(body_bytes=200_000, request_words=2000, timeout_seconds=20)
     with serving(create_app(parsers, limits=limits)) as client:
         yield str(client.base_url)
 

@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 from discotree import Node, SecondaryEdge, Token, Tree, TreebankError, evaluate, read, write
 from discotree.cli import app
 from discotree.integrations.web.schemas import Upload
-from discotree.integrations.web.uploads import format_of
+from discotree.integrations.web.uploads import upload_format
 from discotree.treebanks import parquet
 from discotree.treebanks.columns import schema, to_batch
 from discotree.treebanks.discbracket import format_discbracket
@@ -532,8 +532,8 @@ def test_parsing_writes_other_formats(tmp_path):
 
 def test_what_is_sent_to_the_web_server_is_text():
     upload = Upload(content="PAR1", name="a.parquet")
-    with pytest.raises(TreebankError, match=r"a\.parquet: what format is this\? Name one of export, .*conllu, json$"):
-        format_of(upload)
+    with pytest.raises(TreebankError, match=r"a\.parquet: the format is unclear: set it to one of export, "):
+        upload_format(upload)
 
 
 # Large files

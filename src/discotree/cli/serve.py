@@ -27,12 +27,12 @@ def serve(
     """Serve the web page and the HTTP API, on this machine only unless told otherwise."""
     with requires_extra("web"):
         from discotree.integrations.web.limits import Limits
-        from discotree.integrations.web.server import application, listen, names_of, run
+        from discotree.integrations.web.server import allowed_hosts, listen, load_app, run
     bound = listen(host, port)
-    names = names_of(host, bound)
-    app = application(models or [], device, names, batching, Limits(seconds=seconds))
+    hosts = allowed_hosts(host, bound)
+    app = load_app(models or [], device, hosts, batching, Limits(timeout_seconds=seconds))
     name = f"[{host}]" if ":" in host else host
-    if names is None:
+    if hosts is None:
         err.print(f"discotree: whoever reaches {host} may use this server, without a password", style="yellow")
 
     def ready() -> None:

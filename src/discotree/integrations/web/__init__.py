@@ -2,8 +2,9 @@
 
     app = create_app({"nl": discotree.load("nl")})
 
-A request is checked (``guard``), read (``schemas``), parsed together with what others ask for at the same time
-(``batching``), and answered (``outputs``). Nothing is kept between requests, and nothing leaves the machine.
+A request passes the middleware (``security``), is validated (``schemas``), reaches its endpoint (``endpoints``), is
+parsed in batches shared with other requests (``batching``), and becomes a response (``rendering``). The server stores
+nothing between requests, and nothing leaves the machine.
 """
 
 from discotree.integrations.web.app import create_app

@@ -1,21 +1,19 @@
-"""The application: routes, errors, and the files of the page."""
+"""The FastAPI application: routes and error responses."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from html import escape
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response
 
 from discotree import __version__
-from discotree.drawing.markup import DARK, LIGHT, stylesheet
 from discotree.errors import DiscotreeError
-from discotree.integrations.web.guard import LOOPBACK, Guard
-from discotree.integrations.web.limits import Limits, Refused
+from discotree.integrations.web.assets import DESCRIPTION, add_pages
+from discotree.integrations.web.endpoints import Endpoints
+from discotree.integrations.web.limits import Limits, RequestRefused
 from discotree.integrations.web.schemas import (
     EvaluateResponse,
     Health,
@@ -24,26 +22,24 @@ from discotree.integrations.web.schemas import (
     Problem,
     TreebankResponse,
 )
-from discotree.integrations.web.service import Service
+from discotree.integrations.web.security import LOOPBACK_HOSTS, SecurityMiddleware
 from discotree.models.finding import Card
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
-DESCRIPTION = "Discontinuous constituent trees: parse, draw, browse and compare."
-LONGEST_MESSAGE = 500
-TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": why}
-    for status, why in {
-        400: "The body is no JSON.",
-        403: "Called by a foreign name, or by a foreign page.",
-        413: "Too large.",
-        422: "It makes no sense, or is beyond a limit.",
-        503: "Too busy: Retry-After says when to ask again.",
+MAX_DETAIL_CHARACTERS = 500
+ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": description}
+    for status, description in {
+        400: "The body is not JSON.",
+        403: "The Host or Origin header is foreign.",
+        413: "The request or its response is too large.",
+        422: "The request is invalid or exceeds a limit.",
+        503: "The server is busy; retry after the time in Retry-After.",
     }.items()
 }
-PICTURE_OR_TEXT: dict[str, Any] = {
+TEXT_RESPONSES: dict[str, Any] = {
     "image/svg+xml": {},
     "text/plain": {},
     "application/xml": {},
@@ -56,118 +52,74 @@ def create_app(
     *,
     limits: Limits | None = None,
     batching: bool = True,
-    hosts: frozenset[str] | None = LOOPBACK,
+    hosts: frozenset[str] | None = LOOPBACK_HOSTS,
     cards: Mapping[str, Card] | None = None,
 ) -> FastAPI:
-    """The application that serves these models, by name; ``hosts`` as the guard wants them, ``cards`` where known."""
+    """Return the application that serves these parsers by name.
+
+    ``hosts`` are the names in the Host header that it answers to, None for all; ``cards`` describe the models.
+    """
     limits = limits or Limits()
-    service = Service(parsers, limits, batching, cards or {})
+    endpoints = Endpoints(parsers, limits, batching, cards or {})
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        service.close()
+        endpoints.close()
 
     app = FastAPI(
         title="discotree",
         version=__version__,
         description=DESCRIPTION,
-        docs_url=None,  # FastAPI's own pages fetch scripts from elsewhere
+        docs_url=None,  # FastAPI's own pages load scripts from other servers
         redoc_url=None,
         lifespan=lifespan,
     )
-    app.state.service = service
-    _add_calls(app, service)
-    _add_page(app)
-    app.add_middleware(Guard, hosts=hosts, body=limits.body)
-    app.add_exception_handler(Refused, _refused)
-    app.add_exception_handler(DiscotreeError, _senseless)
-    app.add_exception_handler(RequestValidationError, _invalid)
+    app.state.endpoints = endpoints
+    _add_routes(app, endpoints)
+    add_pages(app)
+    app.add_middleware(SecurityMiddleware, hosts=hosts, max_body_bytes=limits.body_bytes)
+    app.add_exception_handler(RequestRefused, _refused_response)
+    app.add_exception_handler(DiscotreeError, _error_response)
+    app.add_exception_handler(RequestValidationError, _invalid_response)
     return app
 
 
-def _add_calls(app: FastAPI, service: Service) -> None:
-    def answers(model: Any, **others: Any) -> dict[int | str, dict[str, Any]]:
-        return {200: {"model": model, "content": others}, **PROBLEMS}
+def _add_routes(app: FastAPI, endpoints: Endpoints) -> None:
+    def responses(model: Any, **others: Any) -> dict[int | str, dict[str, Any]]:
+        return {200: {"model": model, "content": others}, **ERROR_RESPONSES}
 
     post = partial(app.add_api_route, methods=["POST"], response_class=Response)
-    post("/api/parse", service.parse, responses=answers(ParseResponse, **PICTURE_OR_TEXT), tags=["trees"])
-    post("/api/draw", service.draw, responses=answers(Any, **PICTURE_OR_TEXT), tags=["trees"])
-    post("/api/treebank", service.treebank, responses=answers(TreebankResponse), tags=["treebanks"])
-    post("/api/evaluate", service.evaluate, responses=answers(EvaluateResponse), tags=["treebanks"])
-    app.add_api_route("/api/models", service.models, response_model=list[ModelInfo], tags=["server"])
-    app.add_api_route("/health", service.health, response_model=Health, tags=["server"])
+    post("/api/parse", endpoints.parse, responses=responses(ParseResponse, **TEXT_RESPONSES), tags=["trees"])
+    post("/api/draw", endpoints.draw, responses=responses(Any, **TEXT_RESPONSES), tags=["trees"])
+    post("/api/treebank", endpoints.treebank, responses=responses(TreebankResponse), tags=["treebanks"])
+    post("/api/evaluate", endpoints.evaluate, responses=responses(EvaluateResponse), tags=["treebanks"])
+    app.add_api_route("/api/models", endpoints.models, response_model=list[ModelInfo], tags=["server"])
+    app.add_api_route("/health", endpoints.health, response_model=Health, tags=["server"])
 
 
-def _add_page(app: FastAPI) -> None:
-    """Exactly these files can be read, and they are read now: no request names a path."""
-    files = {file.name: file.read_bytes() for file in (resources.files(__package__) / "page").iterdir()}
-    files["tree.css"] = _tree_style().encode()
-    for name, content in files.items():
-        kind = TYPES["." + name.rpartition(".")[2]]
-        app.add_api_route(
-            "/" if name == "index.html" else f"/page/{name}",
-            partial(_file, content, kind),
-            include_in_schema=False,
-        )
-
-    async def docs() -> HTMLResponse:
-        return HTMLResponse(_listing(app.openapi()))
-
-    app.add_api_route("/docs", docs, include_in_schema=False)
-
-
-def _tree_style() -> str:
-    """How trees look: as the reader's system wants it, or as the page was told (``data-theme``)."""
-    chosen = [
-        f':root[data-theme="{name}"] .discotree{{{";".join(f"--dt-{key}:{value}" for key, value in colors.items())}}}\n'
-        for name, colors in (("light", LIGHT._asdict()), ("dark", DARK._asdict()))
-    ]
-    return stylesheet() + "".join(chosen)
-
-
-async def _file(content: bytes, kind: str) -> Response:
-    return Response(content, media_type=kind)
-
-
-def _listing(description: dict[str, Any]) -> str:
-    """The API as a plain page."""
-    rows = "".join(
-        f"<tr><td><code>{method.upper()} {escape(path)}</code></td><td>{escape(call.get('description', ''))}</td></tr>"
-        for path, calls in description["paths"].items()
-        for method, call in calls.items()
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        '<title>discotree: API</title><link rel="icon" href="/page/icon.svg"><link rel="stylesheet" '
-        'href="/page/style.css"></head><body><main class="plain">'
-        f'<h1>discotree {escape(__version__)}: the API</h1><p>{DESCRIPTION} <a href="/">To the page</a></p>'
-        f"<table><thead><tr><th>call</th><th>what it does</th></tr></thead><tbody>{rows}</tbody></table>"
-        '<p>All of it, with every field: <a href="/openapi.json">openapi.json</a></p></main></body></html>'
-    )
-
-
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refused)
-    headers = {"Retry-After": str(error.retry)} if error.retry else None
+async def _refused_response(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestRefused)
+    headers = {"Retry-After": str(error.retry_seconds)} if error.retry_seconds else None
     return _problem(error.status, error.message, headers)
 
 
-async def _senseless(_: Request, error: Exception) -> Response:
+async def _error_response(_: Request, error: Exception) -> Response:
     return _problem(422, str(error))
 
 
-async def _invalid(_: Request, error: Exception) -> Response:
-    """Where the mistake is, without the input: that may be long, or nothing that can be written."""
+async def _invalid_response(_: Request, error: Exception) -> Response:
+    """Name the wrong field, but do not repeat its value: that may be long, or not encodable."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"][1:])
-    is_json = first["type"] != "json_invalid"
-    return _problem(422 if is_json else 400, f"{place}: {first['msg']}" if place and is_json else str(first["msg"]))
+    if first["type"] == "json_invalid":
+        return _problem(400, str(first["msg"]))
+    field = ".".join(str(step) for step in first["loc"][1:])
+    return _problem(422, f"{field}: {first['msg']}" if field else str(first["msg"]))
 
 
 def _problem(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    said = message.encode(errors="replace").decode()
-    if len(said) > LONGEST_MESSAGE:
-        said = f"{said[:LONGEST_MESSAGE]} …"
-    return JSONResponse({"detail": said}, status, headers)
+    detail = message.encode(errors="replace").decode()
+    if len(detail) > MAX_DETAIL_CHARACTERS:
+        detail = f"{detail[:MAX_DETAIL_CHARACTERS]} …"
+    return JSONResponse({"detail": detail}, status, headers)

@@ -1,7 +1,7 @@
-"""One thread for each model, which parses together what several clients ask for at the same time.
+"""One thread per model, which parses the sentences of concurrent requests in shared batches.
 
-Sentences are taken in turn, one of each request, up to a number of words. So a short request never waits for the whole
-of a long one, and a request that is alone does not wait at all.
+A batch takes one sentence of each waiting request in turn, up to a number of words. A short request never waits for
+all of a long one, and a request that is alone never waits for company.
 """
 
 import threading
@@ -12,137 +12,137 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from discotree.config import Method
-from discotree.integrations.web.limits import Refused
+from discotree.integrations.web.limits import RequestRefused
 from discotree.trees.tree import Token, Tree
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
-TURN_WORDS = 512  # of one batch on a CPU: a larger one is hardly more efficient, and makes everybody wait
-WAITING = "too many sentences are waiting for this model: try again later"
+CPU_BATCH_WORDS = 512  # larger batches gain little on a CPU and make everybody wait
 
-Sentence = Sequence[Token]
-Trees = list[list[Tree]]  # for every sentence its tree, or its k best
+TokenSequence = Sequence[Token]
+TreeLists = list[list[Tree]]  # per sentence: its tree, or its k best trees
 
 
-class Manner(NamedTuple):
-    """How sentences are parsed: only those that agree in it are parsed together."""
+class ParseOptions(NamedTuple):
+    """Decoding options of a request. Only requests with equal options share a batch."""
 
-    decode: Method | None = None  # None: as the model's configuration says
-    k: int = 0  # 0: the one tree that decoding finds
+    decode: Method | None = None  # None: the method of the model's configuration
+    k: int = 0  # 0: only the tree that decoding finds
 
 
 @dataclass(eq=False)
-class Request:
-    """Some sentences, and a promise of their trees. Whoever has waited too long cancels it."""
+class QueuedRequest:
+    """Sentences to parse, and the future of their trees. A client that stops waiting cancels the future."""
 
-    sentences: Sequence[Sentence]
-    manner: Manner
-    answer: "Future[Trees]" = field(default_factory=Future)
-    taken: int = 0  # sentences that are parsed, or being parsed
-    found: dict[int, list[Tree]] = field(default_factory=dict)
+    sentences: Sequence[TokenSequence]
+    options: ParseOptions
+    result: "Future[TreeLists]" = field(default_factory=Future)
+    taken: int = 0  # sentences parsed or in the current batch
+    trees: dict[int, list[Tree]] = field(default_factory=dict)  # by the index of the sentence
 
     @property
     def is_open(self) -> bool:
-        return self.taken < len(self.sentences) and not self.answer.done()
+        return self.taken < len(self.sentences) and not self.result.done()
 
     @property
     def words_left(self) -> int:
         return sum(map(len, self.sentences[self.taken :]))
 
 
-Batch = list[tuple[Request, int]]  # requests with the numbers of their sentences
+Batch = list[tuple[QueuedRequest, int]]  # requests with the index of a sentence each
 
 
 class Batcher:
-    """A parser with its queue. Without ``together``, requests are parsed one after the other."""
+    """A parser with its queue and its thread. With ``shared`` off, each batch belongs to one request."""
 
-    def __init__(self, parser: "Parser", queued_words: int, together: bool = True, retry: int = 1) -> None:
+    def __init__(self, parser: "Parser", max_queued_words: int, shared: bool = True, retry_seconds: int = 1) -> None:
         self.parser = parser
-        self.queued_words = queued_words
-        self.together = together
-        self.retry = retry
-        self.turn_words = TURN_WORDS if parser.device.type == "cpu" else parser.batch_words
-        self.waiting: list[Request] = []
+        self.max_queued_words = max_queued_words
+        self.shared = shared
+        self.retry_seconds = retry_seconds
+        self.batch_words = CPU_BATCH_WORDS if parser.device.type == "cpu" else parser.batch_words
+        self.queue: list[QueuedRequest] = []
         self.changed = threading.Condition()
         self.is_closed = False
         threading.Thread(target=self._work, name="parsing", daemon=True).start()
 
-    def submit(self, sentences: Sequence[Sentence], manner: Manner) -> "Future[Trees]":
-        """Put sentences into the queue, or refuse them if too many are there."""
-        request = Request(sentences, manner)
+    def submit(self, sentences: Sequence[TokenSequence], options: ParseOptions) -> "Future[TreeLists]":
+        """Queue sentences, or refuse them when too many words are waiting."""
+        request = QueuedRequest(sentences, options)
         with self.changed:
-            queued = sum(other.words_left for other in self.waiting if other.is_open)
-            if self.is_closed or (queued and queued + request.words_left > self.queued_words):
-                raise Refused(503, WAITING, self.retry)
-            self.waiting.append(request)
+            queued = sum(other.words_left for other in self.queue if other.is_open)
+            if self.is_closed or (queued and queued + request.words_left > self.max_queued_words):
+                message = "too many sentences are waiting for this model: try again later"
+                raise RequestRefused(503, message, self.retry_seconds)
+            self.queue.append(request)
             self.changed.notify()
-        return request.answer
+        return request.result
 
     def close(self) -> None:
-        """Finish the batch at hand; whoever still waits is told."""
+        """Finish the current batch and refuse all requests that are still waiting."""
         with self.changed:
             self.is_closed = True
             self.changed.notify()
 
     def _work(self) -> None:
-        while batch := self._take():
+        while batch := self._next_batch():
             self._parse(batch)
-        for request in self.waiting:
-            _fail(request, Refused(503, "the server is being stopped", self.retry))
+        for request in self.queue:
+            _fail(request, RequestRefused(503, "the server is shutting down", self.retry_seconds))
 
-    def _take(self) -> Batch:
-        """The sentences that come next; none when all is over."""
+    def _next_batch(self) -> Batch:
+        """Wait for requests and return a batch of them; an empty one when the batcher is closed."""
         with self.changed:
             while not self.is_closed:
-                self.waiting = [request for request in self.waiting if request.is_open]
-                if self.waiting:
-                    return self._turn()
+                self.queue = [request for request in self.queue if request.is_open]
+                if self.queue:
+                    return self._take_batch()
                 self.changed.wait()
             return []
 
-    def _turn(self) -> Batch:
-        first = self.waiting[0]
-        alike = [request for request in self.waiting if request.manner == first.manner] if self.together else [first]
+    def _take_batch(self) -> Batch:
+        first = self.queue[0]
+        chosen = [request for request in self.queue if request.options == first.options] if self.shared else [first]
         batch: Batch = []
-        room = self.turn_words
-        while alike and room > 0:
-            for request in alike:
+        words_left = self.batch_words
+        while chosen and words_left > 0:
+            for request in chosen:
                 batch.append((request, request.taken))
-                room -= len(request.sentences[request.taken])
+                words_left -= len(request.sentences[request.taken])
                 request.taken += 1
-            alike = [request for request in alike if request.is_open]
-        if self.together:  # those that had no turn are the next
-            self.waiting.sort(key=lambda request: request.manner == first.manner)
+            chosen = [request for request in chosen if request.is_open]
+        if self.shared:  # requests with other options come next
+            self.queue.sort(key=lambda request: request.options == first.options)
         return batch
 
     def _parse(self, batch: Batch) -> None:
-        sentences = [request.sentences[number] for request, number in batch]
+        sentences = [request.sentences[index] for request, index in batch]
         try:
-            trees = self._trees(sentences, batch[0][0].manner)
-        except Exception as error:  # whatever it was, the thread must live, and the others want their trees
+            trees = self._trees(sentences, batch[0][0].options)
+        except Exception as error:  # the thread must survive, and other requests still get their trees
             if len({id(request) for request, _ in batch}) == 1:
                 _fail(batch[0][0], error)
             else:
                 for item in batch:
                     self._parse([item])
             return
-        for (request, number), found in zip(batch, trees, strict=True):
-            request.found[number] = found
-            if len(request.found) == len(request.sentences):
-                with suppress(InvalidStateError):  # cancelled meanwhile
-                    request.answer.set_result([request.found[k] for k in range(len(request.sentences))])
+        for (request, index), found in zip(batch, trees, strict=True):
+            request.trees[index] = found
+            if len(request.trees) == len(request.sentences):
+                with suppress(InvalidStateError):  # cancelled in the meantime
+                    request.result.set_result([request.trees[k] for k in range(len(request.sentences))])
 
-    def _trees(self, sentences: Sequence[Sentence], manner: Manner) -> Trees:
-        if manner.k:
-            return [self.parser.k_best(sentence, manner.k) for sentence in sentences]
-        settings = self.parser.config.decoding
-        if manner.decode:
-            settings = replace(settings, method=manner.decode)
+    def _trees(self, sentences: Sequence[TokenSequence], options: ParseOptions) -> TreeLists:
+        if options.k:
+            return [self.parser.k_best(sentence, options.k) for sentence in sentences]
+        decoding = self.parser.config.decoding
+        if options.decode:
+            decoding = replace(decoding, method=options.decode)
         tags = [[token.tag for token in sentence] for sentence in sentences] if self.parser.has_tags else []
-        return [[tree] for tree in self.parser.parse_tokens(sentences, tags, settings)]
+        return [[tree] for tree in self.parser.parse_tokens(sentences, tags, decoding)]
 
 
-def _fail(request: Request, error: Exception) -> None:
+def _fail(request: QueuedRequest, error: Exception) -> None:
     with suppress(InvalidStateError):
-        request.answer.set_exception(error)
+        request.result.set_exception(error)

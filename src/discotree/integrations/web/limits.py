@@ -1,4 +1,4 @@
-"""How much one request may ask for, and what is answered when it is too much."""
+"""Upper bounds on what one request may ask for, and the error that refuses a request."""
 
 from dataclasses import dataclass
 
@@ -7,43 +7,48 @@ from discotree.trees.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    body: int = 16 * 2**20  # bytes of a request
-    characters: int = 200_000  # to parse in one request
-    sentences: int = 1000  # to parse in one request
-    sentence_words: int = 1000  # of one sentence, to parse or to draw
-    sentence_words_k: int = 200  # of one sentence of which several trees are wanted
-    words: int = 10_000  # to parse in one request
-    queued_words: int = 20_000  # that wait for one model
-    trees: int = 20_000  # of an uploaded treebank
-    tree_bytes: int = 2**19  # of one tree in an uploaded treebank
-    positions: int = 1_000_000  # of one tree: the words of all its constituents together
-    constituents: int = 5000  # of one tree: the time to draw it grows with their square
-    all_positions: int = 20_000_000  # of the trees in one answer
-    clients: int = 1000  # at the same time
-    desk: int = 16  # uploads that wait for their turn
-    seconds: float = 60.0  # from a request to its answer
-    retry: int = 2  # seconds after which somebody who was turned away may ask again
+    """Every number is a maximum, except ``retry_seconds``."""
+
+    body_bytes: int = 16 * 2**20
+    # Parsing
+    request_characters: int = 200_000
+    request_sentences: int = 1000
+    request_words: int = 10_000
+    sentence_words: int = 1000  # for drawing, too
+    k_best_sentence_words: int = 200
+    queued_words: int = 20_000  # per model
+    # Uploaded treebanks and trees
+    treebank_trees: int = 20_000
+    tree_bytes: int = 2**19
+    tree_positions: int = 1_000_000  # summed over the constituents of a tree
+    tree_constituents: int = 5000  # drawing time grows with their square
+    response_positions: int = 20_000_000  # summed over the trees of a response
+    queued_uploads: int = 16
+    # The server
+    clients: int = 1000  # connected at the same time
+    timeout_seconds: float = 60.0  # from request to response
+    retry_seconds: int = 2  # the Retry-After of a 503
 
 
-class Refused(Exception):
-    """A request that is not answered, with the HTTP status that says why."""
+class RequestRefused(Exception):
+    """A request that the server does not answer, with an HTTP status and, for a 503, a time to retry after."""
 
-    def __init__(self, status: int, message: str, retry: int = 0) -> None:
+    def __init__(self, status: int, message: str, retry_seconds: int = 0) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
-        self.retry = retry
+        self.retry_seconds = retry_seconds
 
 
-def positions_of(tree: Tree) -> int:
-    """How many words all constituents have together: what a tree takes up when it is written out."""
+def count_positions(tree: Tree) -> int:
+    """Return the number of words summed over all constituents, which is what a tree takes up as a record."""
     return sum(node.mask.bit_count() for node in tree.nodes())
 
 
-def oversize(tree: Tree, limits: Limits) -> str:
-    """Why a tree is too large to be shown; nothing if it is not."""
+def why_too_large(tree: Tree, limits: Limits) -> str:
+    """Return the reason why a tree is too large to show, or an empty string."""
     if len(tree) > limits.sentence_words:
         return f"sentence {tree.id} has {len(tree):,} words; at most {limits.sentence_words:,} can be shown"
-    if positions_of(tree) > limits.positions or sum(1 for _ in tree.nodes()) > limits.constituents:
-        return f"sentence {tree.id} has too many constituents, one inside the other, to be shown"
+    if count_positions(tree) > limits.tree_positions or sum(1 for _ in tree.nodes()) > limits.tree_constituents:
+        return f"sentence {tree.id} has too many nested constituents to show"
     return ""

@@ -5,20 +5,20 @@ from dataclasses import replace
 from typing import Any
 
 from discotree.errors import TreeError
-from discotree.integrations.web.schemas import Edge, Phrase, Record, Word
+from discotree.integrations.web.schemas import ConstituentRecord, EdgeRecord, TokenRecord, TreeRecord
 from discotree.treebanks.discbracket import format_discbracket
 from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree, rounded
 
 ORDER = "constituents must come with parents before children, children from left to right, and no two may overlap"
 
-Places = Sequence[tuple[int, int]]
+Offsets = Sequence[tuple[int, int]]
 
 
-def fields_of(tree: Tree, places: Places = ()) -> dict[str, Any]:
-    """What a record has; ``places`` are those of the words in the text."""
-    words = [Word(form=token.form) for token in tree.tokens]
-    if places:
-        words = [Word(form=word.form, start=a, end=b) for word, (a, b) in zip(words, places, strict=True)]
+def fields_of(tree: Tree, offsets: Offsets = ()) -> dict[str, Any]:
+    """What a record has; ``offsets`` are those of the words in the text."""
+    words = [TokenRecord(form=token.form) for token in tree.tokens]
+    if offsets:
+        words = [TokenRecord(form=word.form, start=a, end=b) for word, (a, b) in zip(words, offsets, strict=True)]
     return {
         "id": tree.id,
         "tokens": words,
@@ -27,7 +27,7 @@ def fields_of(tree: Tree, places: Places = ()) -> dict[str, Any]:
         "morph": _column([token.morph for token in tree.tokens]),
         "functions": _column([token.function for token in tree.tokens]),
         "constituents": [
-            Phrase(
+            ConstituentRecord(
                 label=row.label,
                 function=row.function,
                 positions=list(row.positions),
@@ -35,17 +35,17 @@ def fields_of(tree: Tree, places: Places = ()) -> dict[str, Any]:
             )
             for row in tree.constituents()
         ],
-        "secondary": [Edge(label=label, child=child, parent=parent) for label, child, parent in tree.secondary],
+        "secondary": [EdgeRecord(label=label, child=child, parent=parent) for label, child, parent in tree.secondary],
         "confidence": rounded(tree.confidence),
         "discbracket": format_discbracket(tree),
     }
 
 
-def record_of(tree: Tree, places: Places = ()) -> Record:
-    return Record(**fields_of(tree, places))
+def record_of(tree: Tree, offsets: Offsets = ()) -> TreeRecord:
+    return TreeRecord(**fields_of(tree, offsets))
 
 
-def tree_of(record: Record) -> Tree:
+def tree_of(record: TreeRecord) -> Tree:
     """The tree of a record; one that makes no sense is a TreeError."""
     n = len(record.tokens)
     columns = [_filled(name, getattr(record, name), n) for name in ("tags", "lemmas", "morph", "functions")]
@@ -56,7 +56,7 @@ def tree_of(record: Record) -> Tree:
     masks = [_mask(phrase.positions, n) for phrase in record.constituents]
     token_parents = [-1] * n
     nodes: list[tuple[str, str, int]] = []
-    above = [0]  # the root and the way down from it, as places in ``masks``
+    above = [0]  # the root and the way down from it, as offsets in ``masks``
     for place, phrase in enumerate(phrases, 1):
         while above and masks[place] & ~masks[above[-1]]:
             above.pop()

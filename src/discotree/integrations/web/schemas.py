@@ -1,4 +1,4 @@
-"""What goes into the API and what comes out of it, as its OpenAPI description shows it."""
+"""Requests and responses of the API, as its OpenAPI description shows them."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,8 @@ from discotree.evaluation.params import Params
 from discotree.treebanks import TEXT_FORMATS
 from discotree.trees.tree import NONE
 
-MAX_TREES = 10  # k
+MAX_K = 10
+MAX_INT = 2**31
 OUTPUTS = ("svg", "arcs", "latex", "text", *TEXT_FORMATS)
 
 
@@ -19,141 +20,146 @@ def _one_of(names: tuple[str, ...]) -> str:
 
 
 def _encodable(text: str) -> str:
-    """JSON can name halves of a character, which no file and no answer can hold."""
+    """Refuse lone surrogates: JSON can spell them, but neither a file nor a response can hold them."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("half a surrogate pair is no text") from None
+        raise ValueError("the text contains a lone surrogate") from None
     return text
 
 
 Text = Annotated[str, AfterValidator(_encodable)]
+Count = Annotated[int, Field(ge=0, le=MAX_INT)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Output = Annotated[str, Field(pattern=_one_of(OUTPUTS))]
-Format = Annotated[
-    str | None, Field(pattern=_one_of(tuple(TEXT_FORMATS)), description="Found out from name and content if not given.")
+OutputName = Annotated[str, Field(pattern=_one_of(OUTPUTS))]
+FormatName = Annotated[
+    str | None,
+    Field(pattern=_one_of(tuple(TEXT_FORMATS)), description="Detected from the name and the content by default."),
 ]
 
 
-class Strict(BaseModel):
-    """What a client sends: a field that does not exist is a mistake."""
+class RequestModel(BaseModel):
+    """A body that clients send: an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Word(BaseModel):
-    """Where the input was text, the word stands at ``text[start:end]``."""
+class TokenRecord(BaseModel):
+    """A token; if the input was text, it stands at ``text[start:end]``."""
 
     form: Text
     start: int | None = None
     end: int | None = None
 
 
-class Phrase(BaseModel):
+class ConstituentRecord(BaseModel):
     label: Annotated[Text, Field(min_length=1)]
     function: Text = NONE
-    positions: Annotated[list[Annotated[int, Field(ge=0, le=2**31)]], Field(min_length=1)]
+    positions: Annotated[list[Count], Field(min_length=1)]
     confidence: Probability | None = None
 
 
-class Edge(BaseModel):
-    """A secondary edge: word ``n``, or for a constituent the number of words plus its place in ``constituents``."""
+class EdgeRecord(BaseModel):
+    """A secondary edge. An end is a token's position, or the number of tokens plus an index into ``constituents``."""
 
     label: Text
-    child: Annotated[int, Field(ge=0, le=2**31)]
-    parent: Annotated[int, Field(ge=0, le=2**31)]
+    child: Count
+    parent: Count
 
 
-class Record(BaseModel):
-    """A tree. Constituents have parents before children and children from left to right; the first is the root."""
+class TreeRecord(BaseModel):
+    """A tree. Constituents are sorted parents before children, then from left to right; the root comes first."""
 
     id: Text = ""
-    tokens: Annotated[list[Word], Field(min_length=1)]
+    tokens: Annotated[list[TokenRecord], Field(min_length=1)]
     tags: list[Text] = []
     lemmas: list[Text] = []
     morph: list[Text] = []
     functions: list[Text] = []
-    constituents: Annotated[list[Phrase], Field(min_length=1)]
-    secondary: list[Edge] = []
+    constituents: Annotated[list[ConstituentRecord], Field(min_length=1)]
+    secondary: list[EdgeRecord] = []
     confidence: Probability | None = None
     discbracket: str = ""
 
 
-class ParseRequest(Strict):
+class ParseRequest(RequestModel):
     text: Annotated[
         Text | list[Text] | None,
-        Field(description="Cut into sentences and words; of a list, every item is a sentence."),
+        Field(description="A text, split into sentences and tokens; in a list, each item is one sentence."),
     ] = None
-    tokens: Annotated[list[Text] | list[list[Text]] | None, Field(description="One sentence of words, or several.")] = (
-        None
-    )
+    tokens: Annotated[
+        list[Text] | list[list[Text]] | None, Field(description="The tokens of one sentence, or of several.")
+    ] = None
     tags: Annotated[
-        list[Text] | list[list[Text]] | None, Field(description="Of the tokens, for a model that looks at tags.")
+        list[Text] | list[list[Text]] | None, Field(description="The tags of the tokens, for a model that needs them.")
     ] = None
-    model: Annotated[Text, Field(description="The first one of /api/models if not given.")] = ""
-    decode: Annotated[Method | None, Field(description="As the model wants it if not given.")] = None
-    k: Annotated[int, Field(ge=0, le=MAX_TREES, description="So many trees for every sentence; searches exactly.")] = 0
-    output: Output = "json"
+    model: Annotated[Text, Field(description="A name from /api/models; the first one by default.")] = ""
+    decode: Annotated[Method | None, Field(description="The model's own method by default.")] = None
+    k: Annotated[
+        int, Field(ge=0, le=MAX_K, description="Return the k most probable trees per sentence; decodes exactly.")
+    ] = 0
+    output: OutputName = "json"
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"text": "Zij heeft het boek gelezen.", "k": 2}]}
     )
 
 
-class Parsed(Record):
-    """A tree that was parsed."""
-
-    sentence: int  # whose tree it is, from 1
+class ParsedTreeRecord(TreeRecord):
+    sentence: Annotated[int, Field(description="The number of its sentence, from 1.")]
 
 
 class ParseResponse(BaseModel):
     model: str
-    trees: list[Parsed]
+    trees: list[ParsedTreeRecord]
 
 
-class Upload(Strict):
-    """A treebank file as text."""
+class Upload(RequestModel):
+    """The text of a treebank file."""
 
     content: Text
-    name: Annotated[Text, Field(max_length=255, description="Of the file; only helps to find out the format.")] = ""
-    format: Format = None
+    name: Annotated[Text, Field(max_length=255, description="The file name; a hint for detecting the format.")] = ""
+    format: FormatName = None
 
 
-class TreebankRequest(Upload):
-    label: Annotated[Text, Field(description="Trees with a constituent of this label.")] = ""
-    gap_degree: Annotated[int, Field(ge=0, le=2**31, description="At least so many gaps in some constituent.")] = 0
-    shortest: Annotated[int, Field(ge=0, le=2**31, description="At least so many words.")] = 0
-    longest: Annotated[int, Field(ge=0, le=2**31, description="At most so many words; 0: all.")] = 0
-    words: Annotated[Text, Field(description="Sentences that contain this, whatever its case.")] = ""
-    offset: Annotated[int, Field(ge=0, le=2**31)] = 0
-    limit: Annotated[int | None, Field(ge=0, le=2**31)] = None
+class TreebankFilter(RequestModel):
+    label: Annotated[Text, Field(description="Some constituent has this label.")] = ""
+    gap_degree: Annotated[Count, Field(description="Some constituent has at least this many gaps.")] = 0
+    min_words: Count = 0
+    max_words: Annotated[Count, Field(description="0: no maximum.")] = 0
+    contains: Annotated[Text, Field(description="The words contain this text; case is ignored.")] = ""
+
+
+class TreebankRequest(Upload, TreebankFilter):
+    offset: Annotated[Count, Field(description="Number of matching trees to leave out first.")] = 0
+    limit: Annotated[Count | None, Field(description="Number of trees to return; all by default.")] = None
 
 
 class TreebankResponse(BaseModel):
     format: str
-    trees: int  # that could be read
-    matching: int  # that the filter lets through
-    broken: int
-    problems: list[str]  # the first ones
-    is_complete: bool  # whether the file was read to its end
-    rows: list[Record]
+    trees: Annotated[int, Field(description="Number of trees in the file, without broken ones.")]
+    matching: Annotated[int, Field(description="Number of trees that pass the filter.")]
+    broken: Annotated[int, Field(description="Number of trees that cannot be read or are too large.")]
+    problems: Annotated[list[str], Field(description="What is wrong with the first broken trees.")]
+    is_complete: Annotated[bool, Field(description="Whether the file was read to its end.")]
+    rows: list[TreeRecord]
 
 
-class EvaluateRequest(Strict):
+class EvaluateRequest(RequestModel):
     gold: Upload
     predicted: Upload
     params: Annotated[str, Field(pattern=_one_of(tuple(Params.names())))] = "proper"
 
 
-Figures = dict[str, float | int | None]
+Metrics = dict[str, float | int | None]
 
 
-class Compared(BaseModel):
-    """One sentence: which trees were compared, by their places from 0, and how many brackets they share."""
+class SentenceComparison(BaseModel):
+    """The number of gold, predicted and shared brackets of a sentence."""
 
     id: str
-    gold_tree: int
-    predicted_tree: int
+    gold_tree: Annotated[int, Field(description="Index of its tree in the gold file.")]
+    predicted_tree: Annotated[int, Field(description="Index of its tree in the predicted file.")]
     length: int
     gold: int
     predicted: int
@@ -161,28 +167,30 @@ class Compared(BaseModel):
 
 
 class EvaluateResponse(BaseModel):
-    all: Figures
-    discontinuous: Figures
-    sentences: list[Compared]
+    all: Metrics
+    discontinuous: Metrics
+    sentences: list[SentenceComparison]
 
 
-class DrawRequest(Strict):
-    """One tree in another form: a record as the other calls give it, or a text in any treebank format."""
+class DrawRequest(RequestModel):
+    """One tree, as a record from another call or as the text of a treebank file."""
 
-    tree: Record | Upload
-    against: Annotated[Record | Upload | None, Field(description="A predicted tree: marks what differs.")] = None
-    output: Output = "svg"
-    model: Annotated[Text, Field(description="For dependencies: the head rules that this model learned with.")] = ""
+    tree: TreeRecord | Upload
+    against: Annotated[
+        TreeRecord | Upload | None, Field(description="A predicted tree, to mark where it differs from the first.")
+    ] = None
+    output: OutputName = "svg"
+    model: Annotated[Text, Field(description="For arcs and conllu: use this model's head rules.")] = ""
     heads: Annotated[
-        str | None, Field(pattern=_one_of(tuple(HeadRules.names())), description="Or these head rules.")
+        str | None, Field(pattern=_one_of(tuple(HeadRules.names())), description="For arcs and conllu: the head rules.")
     ] = None
     functions: bool = True
     theme: Literal["auto", "light", "dark"] = "auto"
-    style: Annotated[bool, Field(description="Whether a picture has its style sheet in it.")] = True
+    style: Annotated[bool, Field(description="Whether an SVG contains its style sheet.")] = True
 
 
 class Quality(BaseModel):
-    """On the test part, in percent."""
+    """Percentages on the test split."""
 
     f1: float | None
     discontinuous_f1: float | None
@@ -190,7 +198,7 @@ class Quality(BaseModel):
 
 class ModelInfo(BaseModel):
     name: str
-    language: Annotated[str, Field(description="Its code; empty where text cannot be cut into words.")]
+    language: Annotated[str, Field(description="The language code; empty if the model takes tokens only.")]
     title: str
     decode: Method
     needs_tags: bool
@@ -205,6 +213,6 @@ class Health(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong."""
+    """The reason why a request failed."""
 
     detail: str

@@ -1,7 +1,7 @@
-"""Treebanks that were sent: read from memory, and no further than is good for the server.
+"""Uploaded treebanks, read from memory within limits, and filtered.
 
-A reader gets bytes, never a path, and no reader opens what a file names inside. Every word takes a bit in every
-constituent above it, so a tree that does not end could fill the memory: how much one tree may be is metered.
+A reader gets bytes, never a path, and opens no file that an upload names. Every word sets a bit in each constituent
+above it, so one endless tree could fill the memory: ``MeteredFile`` bounds the bytes of a tree.
 """
 
 import io
@@ -9,30 +9,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from discotree.errors import TreebankError
-from discotree.integrations.web.limits import Limits, Refused, oversize
-from discotree.integrations.web.schemas import Upload
+from discotree.integrations.web.limits import Limits, RequestRefused, why_too_large
+from discotree.integrations.web.schemas import TreebankFilter, Upload
 from discotree.treebanks import TEXT_FORMATS, guess_format
 from discotree.treebanks.source import PEEK, Source, stop
 from discotree.trees.tree import Tree
 
-SHOWN = 10  # problems that are named
-NAMELESS = "upload"
+MAX_PROBLEMS = 10
+UNNAMED = "upload"
 
 
-class Meter(io.BytesIO):
-    """A file that refuses to go on when one tree takes too much of it."""
+class MeteredFile(io.BytesIO):
+    """A file that refuses the request when one tree takes up too much of it."""
 
-    def __init__(self, content: bytes, most: int) -> None:
+    def __init__(self, content: bytes, max_tree_bytes: int) -> None:
         super().__init__(content)
-        self.most = most
-        self.seen = 0
+        self.max_tree_bytes = max_tree_bytes
+        self.tree_start = 0
 
     def next_tree(self) -> None:
-        self.seen = self.tell()
+        self.tree_start = self.tell()
 
     def _metered(self, piece: bytes) -> bytes:
-        if self.tell() - self.seen > self.most:
-            raise Refused(413, f"a tree takes more than {self.most:,} bytes, or there is none in so many")
+        if self.tell() - self.tree_start > self.max_tree_bytes:
+            raise RequestRefused(413, f"found no complete tree within {self.max_tree_bytes:,} bytes")
         return piece
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -43,8 +43,8 @@ class Meter(io.BytesIO):
 
 
 @dataclass
-class Treebank:
-    """The trees of an upload as far as they can be read and shown, and what was wrong with the others."""
+class UploadedTreebank:
+    """The trees of an upload that can be read and shown, and the problems with the others."""
 
     format: str
     trees: list[Tree] = field(default_factory=list)
@@ -54,62 +54,77 @@ class Treebank:
 
     def skip(self, problem: object) -> None:
         self.broken += 1
-        if len(self.problems) < SHOWN:
+        if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(str(problem))
 
 
-def format_of(upload: Upload) -> str:
+def upload_format(upload: Upload) -> str:
+    """Return the format that the upload states, or else the one that its name and content suggest."""
     name = upload.format or guess_format(upload.name, upload.content[:PEEK].encode())
-    if name not in TEXT_FORMATS:  # what was sent is text, whatever its name says
-        raise TreebankError(f"what format is this? Name one of {', '.join(TEXT_FORMATS)}", upload.name or NAMELESS)
+    if name not in TEXT_FORMATS:  # an upload is text, even if its name says .parquet
+        message = f"the format is unclear: set it to one of {', '.join(TEXT_FORMATS)}"
+        raise TreebankError(message, upload.name or UNNAMED)
     return name
 
 
-def read_leniently(upload: Upload, limits: Limits) -> Treebank:
-    """All trees that can be read and shown."""
-    found = Treebank(format_of(upload))
-    for tree in _read(upload, found.format, limits, found):
-        if len(found.trees) == limits.trees:
-            found.is_complete = False
+def read_leniently(upload: Upload, limits: Limits) -> UploadedTreebank:
+    """Read all trees that can be read and shown."""
+    treebank = UploadedTreebank(upload_format(upload))
+    for tree in _read(upload, treebank.format, limits, treebank):
+        if len(treebank.trees) == limits.treebank_trees:
+            treebank.is_complete = False
             break
-        if problem := oversize(tree, limits):
-            found.skip(problem)
+        if problem := why_too_large(tree, limits):
+            treebank.skip(problem)
         else:
-            found.trees.append(tree)
-    return found
+            treebank.trees.append(tree)
+    return treebank
 
 
 def read_strictly(upload: Upload, limits: Limits) -> list[Tree]:
-    """All trees; one that is broken is a TreebankError, and too many are refused."""
+    """Read all trees; a broken one is a TreebankError, too many are refused."""
     trees: list[Tree] = []
-    for tree in _read(upload, format_of(upload), limits):
-        if len(trees) == limits.trees:
-            raise Refused(413, f"there are more than {limits.trees:,} trees: discotree evaluate takes them all")
-        if problem := oversize(tree, limits):
-            raise Refused(413, problem)
+    for tree in _read(upload, upload_format(upload), limits):
+        if len(trees) == limits.treebank_trees:
+            message = f"more than {limits.treebank_trees:,} trees: use discotree evaluate on the command line"
+            raise RequestRefused(413, message)
+        if problem := why_too_large(tree, limits):
+            raise RequestRefused(413, problem)
         trees.append(tree)
     return trees
 
 
 def read_one(upload: Upload, limits: Limits) -> Tree:
+    """Read an upload of exactly one tree."""
     trees = read_strictly(upload, limits)
     if len(trees) != 1:
-        raise TreebankError(f"expected one tree, found {len(trees)}", upload.name or NAMELESS)
+        raise TreebankError(f"expected one tree, found {len(trees)}", upload.name or UNNAMED)
     return trees[0]
 
 
-def _read(upload: Upload, format: str, limits: Limits, lenient: Treebank | None = None) -> Iterator[Tree]:
-    stream = Meter(upload.content.encode(), limits.tree_bytes)
+def _read(upload: Upload, format: str, limits: Limits, lenient: UploadedTreebank | None = None) -> Iterator[Tree]:
+    stream = MeteredFile(upload.content.encode(), limits.tree_bytes)
 
     def skip(error: TreebankError) -> None:
         stream.next_tree()
         (lenient.skip if lenient else stop)(error)
 
-    name = upload.name or NAMELESS
+    name = upload.name or UNNAMED
     is_empty = True
     for tree in TEXT_FORMATS[format].read(Source(name, stream, "utf-8", skip)):
         is_empty = False
         stream.next_tree()
         yield tree if tree.id else replace(tree, id="1")
     if is_empty and not (lenient and lenient.broken):
-        raise TreebankError(f"there is no tree in it: is it really in the format {format}?", name)
+        raise TreebankError(f"contains no tree: is its format really {format}?", name)
+
+
+def matches(tree: Tree, wanted: TreebankFilter) -> bool:
+    """Tell whether a tree passes a filter."""
+    return (
+        len(tree) >= wanted.min_words
+        and (not wanted.max_words or len(tree) <= wanted.max_words)
+        and (not wanted.label or any(node.label == wanted.label for node in tree.nodes()))
+        and (not wanted.contains or wanted.contains.casefold() in " ".join(tree.words).casefold())
+        and (not wanted.gap_degree or tree.gap_degree >= wanted.gap_degree)
+    )

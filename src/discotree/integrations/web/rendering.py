@@ -1,17 +1,17 @@
-"""Trees as what a client asked for: records, pictures, documents, treebank files."""
+"""Trees as text: pictures, LaTeX documents, treebank formats."""
 
 from collections.abc import Sequence
 
 from discotree.drawing import draw_arcs, draw_comparison, draw_comparison_text, draw_svg, draw_text
 from discotree.drawing.latex import latex_document
 from discotree.encoding.head_rules import HeadRules
-from discotree.integrations.web.limits import Refused
+from discotree.integrations.web.limits import RequestRefused
 from discotree.integrations.web.schemas import DrawRequest
 from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.conllu import write_conllu
 from discotree.trees.tree import Tree
 
-MEDIA = {
+MEDIA_TYPES = {
     "json": "application/json",
     "svg": "image/svg+xml",
     "arcs": "image/svg+xml",
@@ -23,14 +23,14 @@ PLAIN_TEXT = "text/plain; charset=utf-8"
 
 
 def media_type(output: str) -> str:
-    return MEDIA.get(output, PLAIN_TEXT)
+    return MEDIA_TYPES.get(output, PLAIN_TEXT)
 
 
-def written(trees: Sequence[Tree], output: str, rules: HeadRules) -> str:
-    """Trees in a treebank format, or as one drawing or document."""
+def render_trees(trees: Sequence[Tree], output: str, rules: HeadRules) -> str:
+    """Return parsed trees in a treebank format, or as one picture or document."""
     if output in ("svg", "arcs"):
         if len(trees) != 1:
-            raise Refused(422, f"a picture holds one tree, and there are {len(trees)}: ask for json and draw each")
+            raise RequestRefused(422, f"a picture shows one tree, not {len(trees)}: ask for json and draw each tree")
         return draw_svg(trees[0]) if output == "svg" else draw_arcs(trees[0].dependencies(rules))
     if output == "latex":
         return latex_document(trees)
@@ -41,15 +41,15 @@ def written(trees: Sequence[Tree], output: str, rules: HeadRules) -> str:
     return "".join(TEXT_FORMATS[output].write(trees))
 
 
-def drawn(tree: Tree, against: Tree | None, request: DrawRequest, rules: HeadRules) -> str:
-    """One tree, or the difference of two, the way the request wants it."""
+def render_drawing(tree: Tree, against: Tree | None, request: DrawRequest, rules: HeadRules) -> str:
+    """Return one tree, or the differences between two, with the options of the request."""
     output, functions, theme, style = request.output, request.functions, request.theme, request.style
     if against is not None:
         if output == "svg":
             return draw_comparison(tree, against, functions=functions, theme=theme, style=style)
         if output == "text":
             return draw_comparison_text(tree, against, functions=functions)
-        raise Refused(422, f"two trees cannot be compared as {output}, only as svg or text")
+        raise RequestRefused(422, f"two trees cannot be compared as {output}, only as svg or text")
     if output == "svg":
         return draw_svg(tree, functions=functions, theme=theme, style=style)
     if output == "arcs":
@@ -58,4 +58,4 @@ def drawn(tree: Tree, against: Tree | None, request: DrawRequest, rules: HeadRul
         return latex_document([tree], functions=functions)
     if output == "text":
         return draw_text(tree, functions=functions) + "\n"
-    return written([tree], output, rules)
+    return render_trees([tree], output, rules)
