@@ -1,6 +1,6 @@
 """The web page in a real browser: headless Chromium, driven by Playwright.
 
-Left out of the normal run: ``pytest -m browser``. With DISCOTREE_SCREENSHOTS=FOLDER pictures of the page go there.
+Not part of the default run: ``pytest -m browser``. Set DISCOTREE_SCREENSHOTS=FOLDER to save screenshots there.
 """
 
 import json
@@ -25,7 +25,7 @@ from discotree.integrations.web.server import load_app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
 
 TEXT = "Es kam nichts Interessantes."
 PHONE = {"width": 390, "height": 844}
@@ -53,17 +53,20 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The page in a window of its own; nothing may go wrong on it, and it may ask nobody else."""
+    """Open the page in a window of its own; check that no error occurs and no other server is contacted."""
     options = {"viewport": {"width": 1280, "height": 900}} | getattr(request, "param", {})
     context = browser.new_context(base_url=str(server.base_url), **options)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.set_default_timeout(10_000)
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
     page.on(
-        "request", lambda sent: None if sent.url.startswith((str(server.base_url), "blob:")) else wrong.append(sent.url)
+        "console", lambda message: problems.append(message.text) if "Content Security Policy" in message.text else None
+    )
+    page.on(
+        "request",
+        lambda sent: None if sent.url.startswith((str(server.base_url), "blob:")) else problems.append(sent.url),
     )
     page.goto("/")
     page.wait_for_selector("html[data-ready]")
@@ -71,18 +74,18 @@ def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> 
     if folder := os.environ.get("DISCOTREE_SCREENSHOTS"):
         page.screenshot(path=Path(folder) / f"{request.node.name}.png", full_page=True)
     context.close()
-    assert wrong == []
+    assert problems == []
 
 
-def says(page: Page, where: str, what: str) -> None:
-    """Wait for a text. The page's own policy forbids Playwright's other ways of waiting, as it should."""
+def wait_for(page: Page, where: str, what: str) -> None:
+    """Wait for a text. The page's security policy rightly forbids Playwright's other ways of waiting."""
     playwright.expect(page.locator(where)).to_contain_text(what)
 
 
 def parse(page: Page, text: str = TEXT) -> None:
     page.fill("#text", text)
     page.click("text=Parse >> nth=-1")
-    says(page, "#parse-status", " in ")
+    wait_for(page, "#parse-status", " in ")
 
 
 def best(server: httpx.Client, **asked: Any) -> dict[str, Any]:
@@ -114,28 +117,28 @@ def test_a_sentence_is_parsed_and_a_constituent_described(page: Page, server: ht
         nodes.nth(number).locator(".target").click()
         details = page.locator("#parse .details")
         assert details.locator("h3").inner_text() == row["label"]
-        said = details.inner_text()
-        assert f"{100 * row['confidence']:.1f} %" in said
-        assert ", ".join(str(position + 1) for position in row["positions"]) in said
-        assert page.locator("#results .word.chosen").count() == len(row["positions"])
+        shown = details.inner_text()
+        assert f"{100 * row['confidence']:.1f} %" in shown
+        assert ", ".join(str(position + 1) for position in row["positions"]) in shown
+        assert page.locator("#results .word.selected").count() == len(row["positions"])
         assert nodes.nth(number).get_attribute("aria-pressed") == "true"
         assert page.locator("#results .node[aria-pressed=true]").count() == 1
     page.click("#parse .details button")
     assert page.locator("#parse .details").is_hidden()
-    assert page.locator(".chosen").count() == 0
+    assert page.locator(".selected").count() == 0
 
 
 def test_gaps_are_shown(page: Page, files: Path) -> None:
     open_treebank(page, files / "gold.export")
     page.click("#treebank-list button >> nth=0")
     page.click("#treebank-tree .node[data-function=SB] .target")
-    said = page.locator("#treebank .details").inner_text().split("\n")
-    assert said[said.index("Words") + 1] == "Es … nichts Interessantes"
-    assert said[said.index("Gaps") + 1] == "kam"
-    assert said[said.index("Function") + 1] == "SB"
+    shown = page.locator("#treebank .details").inner_text().split("\n")
+    assert shown[shown.index("Words") + 1] == "Es … nichts Interessantes"
+    assert shown[shown.index("Gaps") + 1] == "kam"
+    assert shown[shown.index("Function") + 1] == "SB"
 
 
-def test_everything_works_without_a_mouse(page: Page, server: httpx.Client) -> None:
+def test_everything_works_with_the_keyboard(page: Page, server: httpx.Client) -> None:
     page.focus("#text")
     page.keyboard.type(TEXT)
     page.keyboard.press("Control+Enter")
@@ -155,7 +158,7 @@ def test_everything_works_without_a_mouse(page: Page, server: httpx.Client) -> N
     assert page.locator("#compare").is_visible()
 
 
-def test_screen_readers_hear_what_is_there(page: Page) -> None:
+def test_every_control_has_an_accessible_name(page: Page) -> None:
     parse(page)
     unnamed = page.evaluate(
         """[...document.querySelectorAll("input, select, textarea, button")].filter((element) =>
@@ -171,7 +174,7 @@ def test_screen_readers_hear_what_is_there(page: Page) -> None:
 
 def test_another_model_parses_at_once(page: Page) -> None:
     parse(page)
-    assert "German" in page.locator("#model-about").inner_text()
+    assert "German" in page.locator("#model-facts").inner_text()
     with page.expect_request("**/api/parse") as asked:
         page.select_option("#model", "other")
     assert asked.value.post_data_json["model"] == "other"
@@ -190,7 +193,7 @@ def test_dependencies_and_brackets(page: Page, server: httpx.Client) -> None:
     assert page.locator("#results pre").inner_text() == best(server)["discbracket"]
 
 
-def test_who_changes_his_mind_sees_the_last_thing_only(page: Page) -> None:
+def test_quick_changes_of_the_view_show_the_last_one_only(page: Page) -> None:
     parse(page, "Ja.\n\n" * 5)
     for _ in range(3):
         for view in ("arcs", "svg", "brackets"):
@@ -201,10 +204,10 @@ def test_who_changes_his_mind_sees_the_last_thing_only(page: Page) -> None:
     assert page.locator("#results svg").count() == 0
 
 
-def test_several_trees_stand_side_by_side(page: Page) -> None:
+def test_k_best_trees_stand_side_by_side(page: Page) -> None:
     parse(page)
     page.select_option("#k", "3")
-    page.wait_for_selector(".several")
+    page.wait_for_selector(".k-best")
     boxes = [figure.bounding_box() for figure in page.locator("#results figure").all()]
     assert len({box["y"] for box in boxes}) == 1
     assert len({box["x"] for box in boxes}) == 3
@@ -212,17 +215,17 @@ def test_several_trees_stand_side_by_side(page: Page) -> None:
     assert page.locator("#decode").is_disabled()
 
 
-def test_many_sentences_are_shown_bit_by_bit(page: Page) -> None:
+def test_many_sentences_are_shown_in_steps(page: Page) -> None:
     parse(page, "Ja.\n\n" * 25)
     assert page.locator("article").count() == 10
     page.click("text=Show more")
     playwright.expect(page.locator("article")).to_have_count(20)
 
 
-def test_a_link_brings_everything_back(page: Page, server: httpx.Client) -> None:
+def test_a_link_restores_the_page(page: Page, server: httpx.Client) -> None:
     parse(page, "Wir lachen und ihr weint. 100 % & #1 = gut?")
     page.select_option("#k", "2")
-    page.wait_for_selector(".several")
+    page.wait_for_selector(".k-best")
     page.check("input[value=brackets]", force=True)
     page.click("#copy-link")
     link = page.evaluate("navigator.clipboard.readText()")
@@ -235,16 +238,16 @@ def test_a_link_brings_everything_back(page: Page, server: httpx.Client) -> None
     assert link.startswith(str(server.base_url))
 
 
-def test_problems_are_said(page: Page) -> None:
+def test_problems_are_shown(page: Page) -> None:
     page.click("text=Parse >> nth=-1")
-    assert page.locator("#parse-problem").inner_text() == "Type or paste a text first."
+    assert page.locator("#parse-problem").inner_text() == "Enter a text first."
     parse(page)
     page.fill("#text", "wort " * 1100)
     page.click("text=Parse >> nth=-1")
-    says(page, "#parse-problem", "words")
+    wait_for(page, "#parse-problem", "words")
     page.fill("#text", "<img src=x onerror=alert(1)> </title><script>alert(2)</script>")
     page.click("text=Parse >> nth=-1")
-    says(page, "#results", "onerror")
+    wait_for(page, "#results", "onerror")
     assert page.locator("#results img, #results script").count() == 0
 
 
@@ -298,15 +301,15 @@ def test_filters_agree_with_the_server(page: Page, server: httpx.Client, files: 
     content = (files / "gold.export").read_text("utf-8")
     fields: list[tuple[str, Any, str]] = [
         ("label", "VP", "label"),
-        ("gaps", "2", "gap_degree"),
-        ("shortest", "6", "shortest"),
-        ("longest", "7", "longest"),
-        ("words", "HA", "words"),
+        ("min-gaps", "2", "gap_degree"),
+        ("min-words", "6", "min_words"),
+        ("max-words", "7", "max_words"),
+        ("contains", "HA", "contains"),
     ]
     asked: dict[str, Any] = {}
     for field, value, name in fields:
-        if field == "gaps":
-            page.select_option("#filter-gaps", value)
+        if field == "min-gaps":
+            page.select_option("#filter-min-gaps", value)
         else:
             page.fill(f"#filter-{field}", value)
         asked[name] = int(value) if value.isdigit() else value
@@ -327,7 +330,7 @@ def test_a_tree_of_the_treebank_is_drawn(page: Page, files: Path) -> None:
 def test_a_file_that_is_no_treebank(page: Page, files: Path) -> None:
     page.click("#tab-treebank")
     page.set_input_files("#treebank-file", files / "nonsense.txt")
-    says(page, "#treebank-problem", "what format")
+    wait_for(page, "#treebank-problem", "the format is unclear")
     assert status(page) == ""
 
 
@@ -336,11 +339,11 @@ def test_two_files_are_compared(page: Page, files: Path) -> None:
     page.set_input_files("#gold-file", files / "gold.export")
     page.set_input_files("#predicted-file", files / "predicted.xml")
     page.click("#compare-form .primary")
-    page.wait_for_selector("#figures table")
+    page.wait_for_selector("#metrics table")
     score = dt.evaluate(dt.read(files / "gold.export"), dt.read(files / "predicted.xml"))
-    row = page.locator("#figures tr", has_text=re.compile("^F1")).inner_text().split()
+    row = page.locator("#metrics tr", has_text=re.compile("^F1")).inner_text().split()
     assert row == ["F1", f"{score.f1:.2f}", f"{score.discontinuous.f1:.2f}"]
-    assert "20 sentences, 3 of them" in page.locator("#compare-status").inner_text()
+    assert "20 sentences, 3 with differences" in page.locator("#compare-status").inner_text()
     page.click("#compare-list button >> nth=0")
     page.wait_for_selector("#compare-tree .missing")
 
@@ -378,8 +381,8 @@ def test_a_phone(page: Page, files: Path) -> None:
     sheet = page.locator("#parse .details").bounding_box()
     assert sheet["width"] == PHONE["width"]
     assert sheet["y"] + sheet["height"] <= PHONE["height"]
-    node = page.locator("#results .node.chosen .target").bounding_box()
-    assert node["y"] + node["height"] <= sheet["y"]  # the description does not cover it
+    node = page.locator("#results .node.selected .target").bounding_box()
+    assert node["y"] + node["height"] <= sheet["y"]  # the details do not cover it
     open_treebank(page, files / "gold.export")
     page.locator("#treebank-list button").nth(3).tap()
     page.wait_for_selector("#treebank-tree .node")

@@ -1,9 +1,9 @@
-// What all parts of the page share: asking the server, making elements, saving files.
+// Shared by all tabs: requests, elements, files, lists.
 
 export const $ = (id) => document.getElementById(id);
 
-/** Ask the server; what it refuses becomes an Error with its message. */
-export async function ask(path, body) {
+/** Send a request; a refusal becomes an Error with the message of the server. */
+export async function request(path, body) {
   let response;
   try {
     response = await fetch(path, body && {
@@ -12,32 +12,33 @@ export async function ask(path, body) {
       body: JSON.stringify(body),
     });
   } catch {
-    throw new Error("The server does not answer.");
+    throw new Error("The server is not responding.");
   }
   if (!response.ok) {
-    const said = await response.json().catch(() => ({}));
-    throw new Error(said.detail || `The server answered ${response.status}.`);
+    const problem = await response.json().catch(() => ({}));
+    throw new Error(problem.detail || `The server returned status ${response.status}.`);
   }
   return response;
 }
 
-/** Make an element: properties first, then what is in it. */
-export function make(name, properties = {}, ...inside) {
+/** Make an element with properties, event listeners (`on…`) and children. */
+export function make(name, properties = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(properties)) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key in element) element[key] = value;
     else element.setAttribute(key, value);
   }
-  element.append(...inside.filter((item) => item !== null && item !== undefined));
+  element.append(...children.filter((item) => item !== null && item !== undefined));
   return element;
 }
 
-/** The element of an SVG file. */
-export function svgOf(text) {
+/** Parse the text of an SVG file into an element. */
+export function parseSvg(text) {
   return document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
 }
 
+/** Offer a file for download. */
 export function save(name, type, content) {
   const link = make("a", { href: URL.createObjectURL(new Blob([content], { type })), download: name });
   link.click();
@@ -47,10 +48,10 @@ export function save(name, type, content) {
 export const percent = (value, digits = 1) => (value === undefined || value === null ? "–" : `${value.toFixed(digits)}`);
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
-/** The text of a file that somebody chose, unpacked; UTF-8, or else Latin-1 as old treebanks are. */
-async function textOf(file) {
-  const packed = file.name.toLowerCase().endsWith(".gz");
-  const stream = packed ? file.stream().pipeThrough(new DecompressionStream("gzip")) : file.stream();
+/** Read a file, unpacking .gz; old treebanks are in Latin-1 instead of UTF-8. */
+async function readText(file) {
+  const isCompressed = file.name.toLowerCase().endsWith(".gz");
+  const stream = isCompressed ? file.stream().pipeThrough(new DecompressionStream("gzip")) : file.stream();
   const bytes = await new Response(stream).arrayBuffer();
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -59,16 +60,17 @@ async function textOf(file) {
   }
 }
 
-export async function uploadOf(file, format) {
-  return { content: await textOf(file), name: file.name.slice(-255).replace(/\.gz$/i, ""), format: format || null };
+/** Make the body of an upload from a file. */
+export async function toUpload(file, format) {
+  return { content: await readText(file), name: file.name.slice(-255).replace(/\.gz$/i, ""), format: format || null };
 }
 
-/** Run some work, with its button busy and its errors said. */
-export async function attempt(problem, button, work) {
+/** Run a task, with its button marked as busy; show its error in `problem`. */
+export async function attempt(problem, button, task) {
   problem.textContent = "";
   button?.setAttribute("aria-busy", "true");
   try {
-    return await work();
+    return await task();
   } catch (error) {
     problem.textContent = error.message;
     return undefined;
@@ -77,13 +79,13 @@ export async function attempt(problem, button, work) {
   }
 }
 
-/** A long list that shows some items at first; ``row`` makes the button of an item. */
-export function showList(target, items, row, step = 100) {
+/** Show a long list in steps; `makeButton` makes the button of an item. */
+export function showList(target, items, makeButton, step = 100) {
   const list = make("ol");
   const more = make("button", { type: "button", className: "more", onclick: () => extend(true) });
   let shown = 0;
   function extend(moveFocus) {
-    const added = items.slice(shown, shown + step).map((item) => make("li", {}, row(item)));
+    const added = items.slice(shown, shown + step).map((item) => make("li", {}, makeButton(item)));
     list.append(...added);
     shown += added.length;
     if (moveFocus) added[0]?.firstChild.focus();
@@ -94,7 +96,7 @@ export function showList(target, items, row, step = 100) {
   extend(false);
 }
 
-/** Mark the chosen one of a list. */
+/** Mark the selected item of a list. */
 export function markCurrent(list, button) {
   list.querySelector('[aria-current="true"]')?.removeAttribute("aria-current");
   button.setAttribute("aria-current", "true");

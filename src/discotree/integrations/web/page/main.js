@@ -1,6 +1,6 @@
-// Tabs, colours, formats, and the start of everything else.
+// Entry point: tabs, theme, format menus, and the setup of each tab.
 
-import { $, ask, make } from "./common.js";
+import { $, make, request } from "./common.js";
 import * as compare from "./compare.js";
 import * as parse from "./parse.js";
 import * as treebank from "./treebank.js";
@@ -8,50 +8,50 @@ import * as treebank from "./treebank.js";
 const FORMATS = ["export", "tigerxml", "alpino", "discbracket", "penn", "psd", "conllu"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 
-function open(tab) {
+function select(tab) {
   for (const other of tabs) {
-    const isChosen = other === tab;
-    other.setAttribute("aria-selected", String(isChosen));
-    other.tabIndex = isChosen ? 0 : -1;
-    $(other.getAttribute("aria-controls")).hidden = !isChosen;
+    const isSelected = other === tab;
+    other.setAttribute("aria-selected", String(isSelected));
+    other.tabIndex = isSelected ? 0 : -1;
+    $(other.getAttribute("aria-controls")).hidden = !isSelected;
   }
 }
 
-for (const [place, tab] of tabs.entries()) {
-  tab.addEventListener("click", () => open(tab));
+for (const [index, tab] of tabs.entries()) {
+  tab.addEventListener("click", () => select(tab));
   tab.addEventListener("keydown", ({ key }) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
     if (!step) return;
-    const next = tabs.at((place + step) % tabs.length);
-    open(next);
+    const next = tabs.at((index + step) % tabs.length);
+    select(next);
     next.focus();
   });
 }
 
-function paint(theme) {
+function applyTheme(theme) {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }
 
-const remembered = localStorage.getItem("discotree-theme") ?? "auto";
-$("theme").value = remembered;
-paint(remembered);
+const savedTheme = localStorage.getItem("discotree-theme") ?? "auto";
+$("theme").value = savedTheme;
+applyTheme(savedTheme);
 $("theme").addEventListener("change", () => {
   localStorage.setItem("discotree-theme", $("theme").value);
-  paint($("theme").value);
+  applyTheme($("theme").value);
 });
 
 for (const select of document.querySelectorAll(".formats")) {
-  select.append(make("option", { value: "" }, "Find out"), ...FORMATS.map((name) => make("option", { value: name }, name)));
+  select.append(make("option", { value: "" }, "Detect"), ...FORMATS.map((name) => make("option", { value: name }, name)));
 }
 
 treebank.setUp();
 compare.setUp();
 try {
-  parse.setUp(await (await ask("/api/models")).json());
-  const restore = () => parse.restore(new URLSearchParams(location.hash.slice(1)));
-  window.addEventListener("hashchange", () => location.hash.includes("=") && restore()); // else a link within the page
-  await restore();
+  parse.setUp(await (await request("/api/models")).json());
+  const restoreLink = () => parse.restore(new URLSearchParams(location.hash.slice(1)));
+  window.addEventListener("hashchange", () => location.hash.includes("=") && restoreLink()); // other hashes are anchors of the page
+  await restoreLink();
 } catch (error) {
   $("parse-problem").textContent = error.message;
 }

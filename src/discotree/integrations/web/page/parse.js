@@ -1,9 +1,9 @@
-// The part that parses text. Everything it shows follows from what the link to it says.
+// The tab that parses text. The hash of its link holds its whole state.
 
-import { $, ask, attempt, count, make } from "./common.js";
-import { figureOf, hide } from "./trees.js";
+import { $, attempt, count, make, request } from "./common.js";
+import { hideDetails, makeFigure } from "./trees.js";
 
-const STEP = 10; // sentences that are drawn at once
+const SENTENCES_PER_STEP = 10;
 const EXAMPLES = {
   nl: "Dat boek heeft zij gisteren niet gelezen. Wie denk je dat de prijs zal winnen?",
   de: "Das Buch hat sie gestern nicht gelesen. Es kam nichts Interessantes.",
@@ -13,110 +13,110 @@ const EXAMPLES = {
 const FIELDS = ["text", "model", "decode", "k"];
 
 let models = [];
-let parsed = null; // the last answer
-let asked = 0; // how often the server was asked to parse …
-let turn = 0; // … and how often its answer was shown
+let response = null; // the latest one from /api/parse
+let requests = 0; // a response to an older request is dropped …
+let renderings = 0; // … and so is an older rendering
 const details = document.querySelector("#parse .details");
 const view = () => document.querySelector("input[name=view]:checked").value;
 const model = () => models.find(({ name }) => name === $("model").value);
 
-/** Fill in what the link says, and parse if it has a text. */
+/** Restore the state of a link, and parse its text if there is one. */
 export async function restore(state) {
   for (const name of FIELDS) if (state.has(name)) $(name).value = state.get(name);
   if (!$("model").value) $("model").value = models[0].name;
   for (const name of ["decode", "k"]) if ($(name).selectedIndex < 0) $(name).selectedIndex = 0;
-  const chosen = document.querySelector(`input[name=view][value="${CSS.escape(state.get("view") ?? "svg")}"]`);
-  if (chosen) chosen.checked = true;
-  about();
+  const button = document.querySelector(`input[name=view][value="${CSS.escape(state.get("view") ?? "svg")}"]`);
+  if (button) button.checked = true;
+  showModelFacts();
   if ($("text").value.trim()) await parse();
 }
 
-function remember() {
+function saveLink() {
   const state = new URLSearchParams(FIELDS.map((name) => [name, $(name).value]).filter(([, value]) => value && value !== "0"));
   state.set("view", view());
   history.replaceState(null, "", `#${state}`);
 }
 
-function about() {
+function showModelFacts() {
   const { title, language, licence, quality, needs_tags: needsTags } = model();
   const facts = [];
-  if (quality) facts.push(`${title}: F1 ${quality.f1 ?? "–"} on its test set, ${quality.discontinuous_f1 ?? "–"} for discontinuous constituents.`);
+  if (quality) facts.push(`${title}: F1 ${quality.f1 ?? "–"} on the test split, ${quality.discontinuous_f1 ?? "–"} on discontinuous constituents.`);
   if (licence) facts.push(`Licence: ${licence}.`);
-  if (!language || needsTags) facts.push("This model cannot take plain text: use the API.");
-  $("model-about").textContent = facts.join(" ");
+  if (!language || needsTags) facts.push("This model does not accept plain text: use the API.");
+  $("model-facts").textContent = facts.join(" ");
   $("example").hidden = !EXAMPLES[language];
-  $("decode").disabled = $("k").value !== "0"; // several trees are searched for exactly
+  $("decode").disabled = $("k").value !== "0"; // k-best parsing always decodes exactly
 }
 
 async function parse() {
   const text = $("text").value;
   if (!text.trim()) {
-    $("parse-problem").textContent = "Type or paste a text first.";
+    $("parse-problem").textContent = "Enter a text first.";
     $("text").focus();
     return;
   }
   await attempt($("parse-problem"), document.querySelector("#parse-form .primary"), async () => {
     const k = Number($("k").value);
-    const wanted = { text, model: $("model").value, k, ...(!k && $("decode").value && { decode: $("decode").value }) };
+    const body = { text, model: $("model").value, k, ...(!k && $("decode").value && { decode: $("decode").value }) };
     const start = performance.now();
-    const mine = (asked += 1);
-    const answer = await (await ask("/api/parse", wanted)).json();
-    if (mine !== asked) return; // somebody was quicker to ask again
-    parsed = answer;
-    remember();
+    const mine = (requests += 1);
+    const latest = await (await request("/api/parse", body)).json();
+    if (mine !== requests) return; // the reader has parsed again
+    response = latest;
+    saveLink();
     await render();
-    const sentences = new Set(parsed.trees.map((tree) => tree.sentence)).size;
+    const sentences = new Set(response.trees.map((tree) => tree.sentence)).size;
     const took = `${((performance.now() - start) / 1000).toFixed(1)} s`;
-    $("parse-status").textContent = `${count(sentences, "sentence")}, ${count(parsed.trees.length, "tree")} in ${took}`;
+    $("parse-status").textContent = `${count(sentences, "sentence")}, ${count(response.trees.length, "tree")} in ${took}`;
   });
 }
 
 async function render() {
-  hide(details);
+  hideDetails(details);
   $("parse-tools").hidden = false;
-  turn += 1;
+  renderings += 1;
   $("results").replaceChildren();
-  await extend([...Map.groupBy(parsed.trees, (tree) => tree.sentence).values()]);
+  await extend([...Map.groupBy(response.trees, (tree) => tree.sentence).values()]);
 }
 
 async function extend(rest) {
-  const mine = turn;
-  const options = { view: view(), model: parsed.model, details };
-  const drawn = await Promise.all(rest.slice(0, STEP).map((trees) => article(trees, options)));
-  if (mine !== turn) return; // meanwhile something else is to be shown
+  const mine = renderings;
+  const options = { view: view(), model: response.model, details };
+  const drawn = await Promise.all(rest.slice(0, SENTENCES_PER_STEP).map((trees) => makeArticle(trees, options)));
+  if (mine !== renderings) return; // the reader has changed the view
   $("results").append(...drawn);
-  if (rest.length > STEP) {
+  if (rest.length > SENTENCES_PER_STEP) {
     const more = make("button", { type: "button", onclick: async () => {
       more.remove();
-      await extend(rest.slice(STEP));
-    } }, `Show more (${rest.length - STEP} sentences left)`);
+      await extend(rest.slice(SENTENCES_PER_STEP));
+    } }, `Show more (${rest.length - SENTENCES_PER_STEP} sentences left)`);
     $("results").append(more);
   }
 }
 
-async function article(trees, options) {
-  const several = trees.length > 1;
+async function makeArticle(trees, options) {
+  const isKBest = trees.length > 1;
   const figures = [];
   for (const [rank, tree] of trees.entries()) {
-    const sure = tree.confidence === undefined ? "" : `probability ${(100 * tree.confidence).toPrecision(3)} %`;
-    figures.push(await figureOf(tree, options, several ? `${rank + 1}. ${sure}` : sure));
+    const probability = tree.confidence === undefined ? "" : `probability ${(100 * tree.confidence).toPrecision(3)} %`;
+    figures.push(await makeFigure(tree, options, isKBest ? `${rank + 1}. ${probability}` : probability));
   }
-  const words = trees[0].tokens.map((word) => word.form).join(" ");
-  return make("article", { className: `panel sentence${several ? " several" : ""}` },
+  const words = trees[0].tokens.map((token) => token.form).join(" ");
+  return make("article", { className: `panel sentence${isKBest ? " k-best" : ""}` },
     make("h2", {}, make("small", {}, String(trees[0].sentence)), " ", words),
     make("div", { className: "trees" }, ...figures));
 }
 
-export function setUp(given) {
-  models = given;
+export function setUp(servedModels) {
+  models = servedModels;
   $("model").append(...models.map(({ name, title }) => make("option", { value: name }, title === name ? name : `${title} (${name})`)));
   $("model").addEventListener("change", () => {
-    about();
-    if (parsed) parse();
+    showModelFacts();
+    if (response) parse();
   });
   for (const name of ["decode", "k"]) $(name).addEventListener("change", () => {
-    about();
-    if (parsed) parse();
+    showModelFacts();
+    if (response) parse();
   });
   $("parse-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -130,16 +130,16 @@ export function setUp(given) {
     parse();
   });
   for (const button of document.querySelectorAll("input[name=view]")) button.addEventListener("change", () => {
-    remember();
+    saveLink();
     attempt($("parse-problem"), null, render);
   });
   $("copy-link").addEventListener("click", async () => {
-    remember();
+    saveLink();
     try {
       await navigator.clipboard.writeText(location.href);
-      $("parse-status").textContent = "The link is on the clipboard.";
+      $("parse-status").textContent = "Link copied.";
     } catch {
-      window.prompt("The link:", location.href);
+      window.prompt("Copy this link:", location.href);
     }
   });
 }

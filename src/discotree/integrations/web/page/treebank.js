@@ -1,18 +1,18 @@
-// The part that shows a treebank. The file is sent once; choosing among its trees happens here.
+// The tab that browses a treebank. The file is uploaded once; filtering happens in the browser.
 
-import { $, ask, attempt, count, make, markCurrent, showList, uploadOf } from "./common.js";
-import { figureOf, hide } from "./trees.js";
+import { $, attempt, count, make, markCurrent, request, showList, toUpload } from "./common.js";
+import { hideDetails, makeFigure } from "./trees.js";
 
 let rows = [];
-let about = "";
-let chosen = null;
+let summary = ""; // of the file, shown after the number of matching trees
+let selected = null;
 const details = document.querySelector("#treebank .details");
 
-/** What the filter looks at. */
-function prepared(record) {
+/** Compute what the filter looks at. */
+function toRow(record) {
   return {
     record,
-    said: record.tokens.map((word) => word.form).join(" "),
+    text: record.tokens.map((token) => token.form).join(" "),
     length: record.tokens.length,
     gaps: Math.max(...record.constituents.map(({ positions }) => positions.filter((at, k) => k && at > positions[k - 1] + 1).length)),
     labels: new Set(record.constituents.map(({ label }) => label)),
@@ -28,13 +28,13 @@ async function load() {
     $("filters").hidden = true;
     $("treebank-list").replaceChildren();
     $("treebank-tree").replaceChildren();
-    hide(details);
+    hideDetails(details);
     try {
-      const answer = await (await ask("/api/treebank", await uploadOf(file, $("treebank-format").value))).json();
-      rows = answer.rows.map(prepared);
-      about = ` of ${count(rows.length, "tree")} (${answer.format})`;
-      if (answer.broken) about += `; ${count(answer.broken, "tree")} could not be read: ${answer.problems[0]}`;
-      if (!answer.is_complete) about += "; the rest of the file was left out";
+      const response = await (await request("/api/treebank", await toUpload(file, $("treebank-format").value))).json();
+      rows = response.rows.map(toRow);
+      summary = ` of ${count(rows.length, "tree")} (${response.format})`;
+      if (response.broken) summary += `; ${count(response.broken, "tree")} cannot be shown: ${response.problems[0]}`;
+      if (!response.is_complete) summary += "; the file has more trees than the server reads";
     } catch (error) {
       $("treebank-status").textContent = "";
       throw error;
@@ -48,34 +48,34 @@ async function load() {
 
 function filter() {
   const label = $("filter-label").value.trim();
-  const words = $("filter-words").value.toLowerCase();
-  const gaps = Number($("filter-gaps").value);
-  const shortest = Number($("filter-shortest").value);
-  const longest = Number($("filter-longest").value) || Infinity;
-  const found = rows.filter((row) => row.gaps >= gaps && row.length >= shortest && row.length <= longest
-    && (!label || row.labels.has(label)) && (!words || row.said.toLowerCase().includes(words)));
-  $("treebank-status").textContent = `${found.length.toLocaleString("en")}${about}`;
-  showList($("treebank-list"), found, item);
+  const contains = $("filter-contains").value.toLowerCase();
+  const minGaps = Number($("filter-min-gaps").value);
+  const minWords = Number($("filter-min-words").value);
+  const maxWords = Number($("filter-max-words").value) || Infinity;
+  const found = rows.filter((row) => row.gaps >= minGaps && row.length >= minWords && row.length <= maxWords
+    && (!label || row.labels.has(label)) && (!contains || row.text.toLowerCase().includes(contains)));
+  $("treebank-status").textContent = `${found.length.toLocaleString("en")}${summary}`;
+  showList($("treebank-list"), found, makeButton);
 }
 
-function item(row) {
+function makeButton(row) {
   const button = make("button", { type: "button", onclick: () => {
     markCurrent($("treebank-list"), button);
     attempt($("treebank-problem"), null, () => show(row));
   } },
-  make("span", { className: "said" }, row.said),
+  make("span", { className: "text" }, row.text),
   make("small", {}, make("b", {}, row.record.id), make("span", {}, `${count(row.length, "word")}${row.gaps ? `, ${count(row.gaps, "gap")}` : ""}`)));
   return button;
 }
 
 async function show(row) {
-  const { record, said } = row;
-  chosen = row;
-  hide(details);
-  const figure = await figureOf(record, { view: "svg", details });
-  if (row !== chosen) return;
+  const { record, text } = row;
+  selected = row;
+  hideDetails(details);
+  const figure = await makeFigure(record, { view: "svg", details });
+  if (row !== selected) return;
   $("treebank-tree").replaceChildren(make("article", { className: "panel sentence" },
-    make("h2", {}, make("small", {}, record.id), " ", said), figure));
+    make("h2", {}, make("small", {}, record.id), " ", text), figure));
 }
 
 export function setUp() {

@@ -1,6 +1,6 @@
-// A tree on the page: its picture, its constituents to choose from, and its downloads.
+// A tree on the page: its picture, the details of a selected constituent, its downloads.
 
-import { ask, make, save, svgOf } from "./common.js";
+import { make, parseSvg, request, save } from "./common.js";
 
 const DOWNLOADS = [
   ["SVG", "svg", "svg", "image/svg+xml"],
@@ -10,8 +10,8 @@ const DOWNLOADS = [
 ];
 const NONE = "--";
 
-/** A figure of a tree; `options`: view, model (for head rules), details (where a chosen constituent is described). */
-export async function figureOf(record, options, caption = "") {
+/** Make the figure of a tree. Options: `view`, `model` (for its head rules), `details` (the panel of the selected constituent). */
+export async function makeFigure(record, options, caption = "") {
   const picture = make("div", { className: "picture" });
   await show(picture, record, options);
   return make("figure", {}, picture, make("figcaption", {}, make("span", {}, caption), downloads(record, options)));
@@ -22,58 +22,58 @@ async function show(picture, record, { view, model, details }) {
     picture.replaceChildren(make("pre", { tabIndex: 0 }, record.discbracket));
     return;
   }
-  const asked = { tree: record, output: view, style: false, ...(model && { model }) };
-  const svg = svgOf(await (await ask("/api/draw", asked)).text());
+  const body = { tree: record, output: view, style: false, ...(model && { model }) };
+  const svg = parseSvg(await (await request("/api/draw", body)).text());
   picture.replaceChildren(svg);
-  if (view === "svg") listen(svg, record, details);
+  if (view === "svg") makeSelectable(svg, record, details);
 }
 
-/** Let constituents be chosen by mouse and keyboard. */
-function listen(svg, record, details) {
+/** Let the reader select constituents with mouse and keyboard. */
+function makeSelectable(svg, record, details) {
   svg.setAttribute("role", "group");
-  svg.setAttribute("aria-label", `Tree of: ${record.tokens.map((word) => word.form).join(" ")}`);
+  svg.setAttribute("aria-label", `Tree of: ${record.tokens.map((token) => token.form).join(" ")}`);
   for (const node of svg.querySelectorAll(".node")) {
     node.setAttribute("role", "button");
     node.setAttribute("aria-pressed", "false");
-    node.setAttribute("aria-label", spoken(record, node.dataset.node));
-    node.append(target(node.querySelector(".label")));
+    node.setAttribute("aria-label", spokenLabel(record, node.dataset.node));
+    node.append(touchTarget(node.querySelector(".label")));
   }
-  const choose = (event) => {
+  const select = (event) => {
     const node = event.target.closest(".node");
     if (!node || (event.key && event.key !== "Enter" && event.key !== " ")) return;
     event.preventDefault();
-    unchoose();
-    node.classList.add("chosen");
+    clearSelection();
+    node.classList.add("selected");
     node.setAttribute("aria-pressed", "true");
-    const phrase = record.constituents[node.dataset.node];
-    for (const position of phrase.positions) {
-      svg.querySelector(`.word[data-position="${position}"]`)?.classList.add("chosen");
+    const constituent = record.constituents[node.dataset.node];
+    for (const position of constituent.positions) {
+      svg.querySelector(`.word[data-position="${position}"]`)?.classList.add("selected");
     }
-    describe(details, record, phrase, node);
-    node.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone the description covers half of the page
+    showDetails(details, record, constituent, node);
+    node.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone the details cover half of the page
   };
-  svg.addEventListener("click", choose);
-  svg.addEventListener("keydown", choose);
+  svg.addEventListener("click", select);
+  svg.addEventListener("keydown", select);
 }
 
-/** An invisible field around a label, as large as a finger needs. */
-function target(label) {
-  const field = document.createElementNS(label.namespaceURI, "rect");
-  const place = { x: label.getAttribute("x") - 22, y: label.getAttribute("y") - 21, width: 44, height: 32 };
-  for (const [name, value] of Object.entries(place)) field.setAttribute(name, value);
-  field.classList.add("target");
-  return field;
+/** Make an invisible rectangle around a label, large enough for a finger. */
+function touchTarget(label) {
+  const rectangle = document.createElementNS(label.namespaceURI, "rect");
+  const box = { x: label.getAttribute("x") - 22, y: label.getAttribute("y") - 21, width: 44, height: 32 };
+  for (const [name, value] of Object.entries(box)) rectangle.setAttribute(name, value);
+  rectangle.classList.add("target");
+  return rectangle;
 }
 
-function unchoose() {
-  for (const element of document.querySelectorAll(".discotree .chosen")) {
-    element.classList.remove("chosen");
+function clearSelection() {
+  for (const element of document.querySelectorAll(".discotree .selected")) {
+    element.classList.remove("selected");
     if (element.hasAttribute("aria-pressed")) element.setAttribute("aria-pressed", "false");
   }
 }
 
-/** Stretches of words, in turn inside the constituent and in a gap. */
-function stretches(record, positions) {
+/** Split the words from first to last into blocks of the constituent and gaps between them. */
+function blocksAndGaps(record, positions) {
   const inside = new Set(positions);
   const found = [];
   for (let position = positions[0]; position <= positions.at(-1); position += 1) {
@@ -84,40 +84,40 @@ function stretches(record, positions) {
   return found.map(({ isGap, words }) => ({ isGap, text: words.join(" ") }));
 }
 
-function spoken(record, number) {
+function spokenLabel(record, number) {
   const { label, positions } = record.constituents[number];
-  const words = stretches(record, positions).map(({ isGap, text }) => (isGap ? "…" : text));
+  const words = blocksAndGaps(record, positions).map(({ isGap, text }) => (isGap ? "…" : text));
   return `${label}: ${words.join(" ")}`;
 }
 
-function describe(details, record, phrase, node) {
-  const parts = stretches(record, phrase.positions);
+function showDetails(details, record, constituent, node) {
+  const parts = blocksAndGaps(record, constituent.positions);
   const gaps = parts.filter((part) => part.isGap);
   const words = parts.flatMap(({ isGap, text }) => [isGap ? make("span", { className: "gap", title: text }, "…") : text, " "]);
   const rows = [
     ["Words", words],
     ["Gaps", gaps.length ? gaps.map(({ text }, k) => `${k ? " · " : ""}${text}`) : ["none"]],
-    ["Function", [phrase.function && phrase.function !== NONE ? phrase.function : "none"]],
-    ["Positions", [phrase.positions.map((position) => position + 1).join(", ")]],
+    ["Function", [constituent.function && constituent.function !== NONE ? constituent.function : "none"]],
+    ["Positions", [constituent.positions.map((position) => position + 1).join(", ")]],
   ];
-  if (phrase.confidence !== undefined) {
-    const sure = `${(100 * phrase.confidence).toFixed(1)} %`;
-    rows.splice(3, 0, ["Confidence", [sure, make("meter", { value: phrase.confidence, ariaLabel: `Confidence ${sure}` })]]);
+  if (constituent.confidence !== undefined) {
+    const percentage = `${(100 * constituent.confidence).toFixed(1)} %`;
+    rows.splice(3, 0, ["Confidence", [percentage, make("meter", { value: constituent.confidence, ariaLabel: `Confidence ${percentage}` })]]);
   }
   const close = make("button", { type: "button", ariaLabel: "Close", onclick: () => {
-    hide(details);
+    hideDetails(details);
     node.focus();
   } }, "×");
   details.replaceChildren(
-    make("header", {}, make("h3", {}, phrase.label), close),
+    make("header", {}, make("h3", {}, constituent.label), close),
     make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...value)])),
   );
   details.hidden = false;
 }
 
-/** Nothing is chosen any more. */
-export function hide(details) {
-  unchoose();
+/** Close the details and clear the selection. */
+export function hideDetails(details) {
+  clearSelection();
   details.hidden = true;
   details.replaceChildren();
 }
@@ -132,9 +132,9 @@ function downloads(record, { view, model }) {
         save(name, type, `${JSON.stringify(record, null, 1)}\n`);
         return;
       }
-      const asked = { tree: record, output: output === "svg" && view === "arcs" ? "arcs" : output, ...(model && { model }) };
+      const body = { tree: record, output: output === "svg" && view === "arcs" ? "arcs" : output, ...(model && { model }) };
       try {
-        save(name, type, await (await ask("/api/draw", asked)).text());
+        save(name, type, await (await request("/api/draw", body)).text());
       } catch (error) {
         window.alert(error.message);
       }
