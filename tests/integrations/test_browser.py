@@ -62,12 +62,11 @@ def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> 
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on(
-        "console", lambda message: problems.append(message.text) if "Content Security Policy" in message.text else None
+        "console",
+        lambda message: problems.append(message.text) if "Content Security Policy" in message.text else None,
     )
-    page.on(
-        "request",
-        lambda sent: None if sent.url.startswith((str(server.base_url), "blob:")) else problems.append(sent.url),
-    )
+    own = (str(server.base_url), "blob:")
+    page.on("request", lambda sent: None if sent.url.startswith(own) else problems.append(sent.url))
     page.goto("/")
     page.wait_for_selector("html[data-ready]")
     yield page
