@@ -20,6 +20,7 @@ import torch
 import discotree as dt
 from discotree import config
 from discotree.encoding.dependencies import Dependencies
+from discotree.models.model import Model
 from discotree.network.batch import Corpus, by_length
 from discotree.network.decode import decode
 from discotree.network.model import small_heads
@@ -78,7 +79,7 @@ def fresh(preset: str, device: torch.device, trees: Sequence[Dependencies]) -> P
     settings = config.PRESETS[preset]
     vocab = Vocab.build(trees, list(small_heads(settings.network)))
     torch.manual_seed(1)
-    return Parser(settings, vocab, device)
+    return Parser(Model.new(settings, vocab), device)
 
 
 def python_share(run: Callable[[], object], device: torch.device) -> float:
@@ -110,7 +111,7 @@ def main() -> None:
     rng = random.Random(0)
     trees = [invented(rng, max(1, int(rng.gauss(20, 8)))) for _ in range(500 if arguments.quick else 4000)]
     if arguments.model:
-        model = Parser.load(arguments.model, device)
+        model = Parser.from_pretrained(arguments.model, device)
         sentences = [tree.tokens for tree in dt.read(arguments.treebank)]
     else:
         model = fresh(arguments.preset, device, trees)

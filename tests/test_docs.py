@@ -37,7 +37,7 @@ FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sour
 def load_once() -> Iterator[None]:
     """A model that several pages load is read from the disk once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Parser, "load", staticmethod(cache(Parser.load)))
+        patch.setattr(Parser, "from_pretrained", staticmethod(cache(Parser.from_pretrained)))
         yield
 
 

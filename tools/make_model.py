@@ -13,11 +13,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from discotree import config
-from discotree.models.card import figures, page, written
-from discotree.models.finding import CARD, README, Card, Figures, Scores, Treebank
+from discotree.models.card import CARD, README, Card, Metrics, SplitMetrics, Treebank
+from discotree.models.card_page import page
+from discotree.models.description import metrics_of
+from discotree.models.folder import round_weights, write_model
+from discotree.models.model import Model
 from discotree.parsing.parser import Parser
 from discotree.training import data
 from discotree.training.data import Part
@@ -74,7 +75,8 @@ def stripped(parser: Parser) -> Parser:
     outputs = {head: said for head, said in parser.vocab.outputs.items() if head != ONLY_LEARNING}
     vocab = dataclasses.replace(parser.vocab, outputs=outputs, singletons=frozenset())
     network = dataclasses.replace(parser.config.network, spine_weight=0.0)
-    smaller = Parser(dataclasses.replace(parser.config, network=network), vocab, parser.device, parser.subwords)
+    settings = dataclasses.replace(parser.config, network=network)
+    smaller = Parser(Model.new(settings, vocab, parser.model.subwords), parser.device)
     wanted = smaller.network.state_dict().keys()
     smaller.network.load_state_dict({k: value for k, value in parser.network.state_dict().items() if k in wanted})
     return smaller
@@ -84,14 +86,14 @@ def rounded(parser: Parser, bits: int) -> Parser:
     """A copy whose weights have so many bits."""
     training = dataclasses.replace(parser.config.training, weight_bits=bits)
     settings = dataclasses.replace(parser.config, training=training)
-    copy = Parser(settings, parser.vocab, parser.device, parser.subwords)
+    copy = Parser(Model.new(settings, parser.vocab, parser.model.subwords), parser.device)
     copy.network.load_state_dict(parser.network.state_dict())
-    copy.round_weights()
+    round_weights(copy.model)
     return copy
 
 
-def scored(parser: Parser, part: Part) -> Figures:
-    return figures(scores_of(parser, part, corpus_of(part, parser.forms()), compare=False))
+def scored(parser: Parser, part: Part) -> Metrics:
+    return metrics_of(scores_of(parser, part, corpus_of(part, parser.forms()), compare=False))
 
 
 def row(part: str, bits: int, shipped: int) -> str:
@@ -109,11 +111,12 @@ def main() -> None:
     parser.add_argument("--also", type=int, nargs="*", default=[8], help="further sizes to score")
     parser.add_argument("--out", type=Path, default=MODELS, help="folder for the model's folder")
     arguments = parser.parse_args()
-    trained = stripped(Parser.load(arguments.run / MODEL, "cuda" if torch.cuda.is_available() else "cpu"))
+    trained = stripped(Parser.from_pretrained(arguments.run / MODEL))
     parts = data.load(trained.config.data)
     copies = {bits: rounded(trained, bits) for bits in (config.HALF, arguments.bits, *arguments.also)}
     scores = {
-        bits: Scores(scored(copy, parts["dev"]), scored(copy, parts["test"])) for bits, copy in sorted(copies.items())
+        bits: SplitMetrics(scored(copy, parts["dev"]), scored(copy, parts["test"]))
+        for bits, copy in sorted(copies.items())
     }
     print(json.dumps({bits: dataclasses.asdict(found) for bits, found in scores.items()}), flush=True)
     card = Card(
@@ -130,9 +133,8 @@ def main() -> None:
         for bits in sorted(scores, reverse=True)
     }
     made = f"`discotree train {trained.config.name}` and `tools/make_model.py`"
-    copies[arguments.bits].save(
-        arguments.out / arguments.name, {CARD: written(card), README: page(card, arguments.name, rows, made)}
-    )
+    texts = {CARD: card.to_json(), README: page(card, arguments.name, rows, made)}
+    write_model(copies[arguments.bits].model, arguments.out / arguments.name, texts)
 
 
 if __name__ == "__main__":

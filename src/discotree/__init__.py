@@ -21,7 +21,7 @@ from discotree.errors import (
 )
 from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.score import Score
-from discotree.models.finding import load
+from discotree.parsing.load import load
 from discotree.treebanks import FORMATS, read, write
 from discotree.treebanks import dataframes as tables
 from discotree.trees.tree import Node, SecondaryEdge, Token, Tree

@@ -76,7 +76,7 @@ def test_train_ends_with_a_table_and_a_model(run: Run, tmp_path: Path) -> None:
     results = json.loads((tmp_path / "runs/small-paper-gold-pos/results.json").read_text("utf-8"))
     assert dev.split()[-1] == f"{results['scores']['dev']['attachment']['las']:.2f}"
     assert (results["config"]["data"]["tags"], results["config"]["data"]["unaries"]) == ("gold", "drop")
-    assert Parser.load(tmp_path / "runs/small-paper-gold-pos/model").has_tags
+    assert Parser.from_pretrained(tmp_path / "runs/small-paper-gold-pos/model").has_tags
     lines = result.said.splitlines()
     assert [line.split("  ")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
     assert all("loss " in line and "dev LAS " in line for line in lines)

@@ -15,6 +15,7 @@ import discotree
 from discotree import ModelError
 from discotree.cli import app
 from discotree.models import finding as bundled
+from discotree.models.card import Metrics, Treebank
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +40,8 @@ def shelf(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_card_says_what_is_in_its_file() -> None:
     (card,) = bundled.bundled().values()
     assert (card.name, card.language, card.commercial, card.sentences) == ("xx", "German", False, 1020)
-    assert card.treebanks == (bundled.Treebank("Twenty Trees", "https://example.org", "CC BY-NC 4.0"),)
-    assert card.scores.test == bundled.Figures(80.5, 61.0, 40.25, 97.5, None)
+    assert card.treebanks == (Treebank("Twenty Trees", "https://example.org", "CC BY-NC 4.0"),)
+    assert card.scores.test == Metrics(80.5, 61.0, 40.25, 97.5, None)
     assert isinstance(card.scores.test.discontinuous_f1, float)
     with pytest.raises(AttributeError):
         card.name = "yy"  # type: ignore[misc]
@@ -84,7 +85,7 @@ def test_a_card_that_is_no_table_is_an_error(shelf: Path, text: str) -> None:
 def test_the_cards_that_come_with_discotree_are_in_order() -> None:
     for name, card in bundled.bundled().items():
         assert card.name == name
-        assert (bundled.MODELS / name / bundled.README).exists()
+        assert (bundled.MODELS / name / "README.md").exists()
 
 
 # Finding and loading
@@ -181,9 +182,9 @@ def test_a_folder_with_the_name_of_a_bundled_model_is_a_folder_if_it_looks_like_
         found = bundled.find(name)
         assert found.samefile(tmp_path / "here" / "xx")
         assert bundled.find(str(found)) == found
-    assert bundled.load(Path("xx")).config.language == bundled.load("./xx").config.language
+    assert discotree.load(Path("xx")).config.language == discotree.load("./xx").config.language
 
 
 def test_a_name_that_no_file_can_have_is_no_model() -> None:
     with pytest.raises(ModelError, match="there is no model"):
-        bundled.load("x" * 5000)
+        discotree.load("x" * 5000)

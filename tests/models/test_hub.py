@@ -1,6 +1,5 @@
 """Models on the Hugging Face hub: the card, the folder, and a real server on this machine that speaks the hub's API."""
 
-import copy
 import json
 import os
 import resource
@@ -26,12 +25,14 @@ import discotree as dt
 from discotree import Parser
 from discotree.cli import app
 from discotree.config import Config, Data, DataSource, NetworkSettings, load_recipe
-from discotree.errors import ModelError
+from discotree.errors import MissingExtraError, ModelError
+from discotree.models import CONFIG, VOCAB, WEIGHTS
 from discotree.models import finding as bundled
-from discotree.models.card import NO_FIGURES, bare, card_of, figures, metadata, page, without_metadata, written
-from discotree.models.finding import Card, Figures, Scores, Treebank
-from discotree.models.hub import FILES, _public, fetch
-from discotree.parsing import parser
+from discotree.models.card import UNMEASURED, Card, Metrics, SplitMetrics, Treebank
+from discotree.models.card_page import metadata, page, without_metadata
+from discotree.models.description import describe, metrics_of
+from discotree.models.hub import FILES, fetch
+from discotree.models.private_paths import bare, public
 from discotree.training import run as train
 
 pytestmark = pytest.mark.filterwarnings(
@@ -40,8 +41,10 @@ pytestmark = pytest.mark.filterwarnings(
 OURS = {"README.md", "card.json", "config.json", "vocab.json", "weights.safetensors"}
 TEXT = "Es kam nichts Interessantes ."
 BANKS = (Treebank("Twenty Trees", "https://example.org", "CC BY 4.0"), Treebank("my-org/more-trees", "", ""))
-FIGURES = Figures(80.5, 61.0, 40.25, 97.5, None)
-FULL = Card("xx", "German", "de", BANKS, "CC BY-NC 4.0", False, 1020, Scores(FIGURES, FIGURES), "0123abc", "Nothing.")
+FIGURES = Metrics(80.5, 61.0, 40.25, 97.5, None)
+FULL = Card(
+    "xx", "German", "de", BANKS, "CC BY-NC 4.0", False, 1020, SplitMetrics(FIGURES, FIGURES), "0123abc", "Nothing."
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +54,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tiny(model: Path) -> Parser:
-    return Parser.load(model)
+    return Parser.from_pretrained(model)
 
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Parser:
     """One with other weights."""
-    found = Parser.load(saved_model(tmp_path_factory.mktemp("models") / "yy"))
+    found = Parser.from_pretrained(saved_model(tmp_path_factory.mktemp("models") / "yy"))
     for weight in found.network.parameters():
         weight.data = weight.data * -1
     return found
@@ -152,7 +155,7 @@ def test_licences_have_the_names_of_the_hub(licence: str, name: str, own: str | 
 
 
 def test_what_nobody_knows_is_not_made_up() -> None:
-    nothing = Card("", "", "", (), "", False, 0, Scores(NO_FIGURES, NO_FIGURES), "", "")
+    nothing = Card("", "", "", (), "", False, 0, SplitMetrics(UNMEASURED, UNMEASURED), "", "")
     assert ModelCard(page(nothing, "x")).data.to_dict() == {
         "library_name": "discotree",
         "license": "unknown",
@@ -187,25 +190,25 @@ def test_a_training_run_says_how_good_its_model_is(tmp_path: Path) -> None:
     settings = load_recipe(small_recipe(tmp_path), [*TINY, f"data.folder={tmp_path}"])
     results = train.train(settings, tmp_path / "run")
     found = dt.load(str(tmp_path / "run" / "model"))
-    card = card_of(found)
+    card = describe(found.folder, found.config)
     assert (card.name, card.licence, card.sentences) == ("small", "", 14)
     assert card.treebanks == (Treebank("small", "", ""),)
-    assert card.scores == Scores(figures(results["scores"]["dev"]), figures(results["scores"]["test"]))
+    assert card.scores == SplitMetrics(metrics_of(results["scores"]["dev"]), metrics_of(results["scores"]["test"]))
     assert card.scores.test.tags == round(results["scores"]["test"]["attachment"]["tag"], 2)
 
     found.save_pretrained(tmp_path / "shared")
     for path in (tmp_path / "shared").glob("*.*"):
         assert str(tmp_path).encode() not in path.read_bytes(), "where the treebanks lie is nobody's business"
-    assert card_of(dt.load(str(tmp_path / "shared"))) == card
+    assert Card.read(tmp_path / "shared" / "card.json") == card
 
     path = tmp_path / "run" / "results.json"
     for wrong in ("", "[]", "{}", json.dumps(results | {"config": {}}), json.dumps(results | {"scores": {"dev": 1}})):
         path.write_text(wrong)  # of another run, or of none
-        assert card_of(found).scores == Scores(NO_FIGURES, NO_FIGURES)
+        assert describe(found.folder, found.config).scores == SplitMetrics(UNMEASURED, UNMEASURED)
 
 
 @pytest.mark.parametrize(
-    ("path", "public"),
+    ("path", "shared"),
     [
         ("/home/me/secret/x.export", "x.export"),
         ("../../home/me/secret/x.export", "x.export"),
@@ -220,34 +223,33 @@ def test_a_training_run_says_how_good_its_model_is(tmp_path: Path) -> None:
         *((path, path) for path in ("", ".", "x.export", "alpino/x.export", "./a/x.export", "org/name", "a~/x..y")),
     ],
 )
-def test_places_of_a_machine_are_not_shared(path: str, public: str) -> None:
-    assert bare(path) == public
+def test_places_of_a_machine_are_not_shared(path: str, shared: str) -> None:
+    assert bare(path) == shared
 
 
 def test_a_shared_model_does_not_say_where_things_were(tiny: Parser, tmp_path: Path) -> None:
     ways = ("/home/secret/", "../../secret/", "~/secret/", "C:\\secret\\")
     sources = tuple(DataSource(f"{way}trees{k}.export", splits=f"{way}splits.tsv") for k, way in enumerate(ways))
     sources += (DataSource(""), DataSource("."), DataSource(".."), DataSource("alpino/train.xml"))
-    secret = copy.copy(tiny)
     for way in ways:
         data = Data("/home/secret", *(f"{way}splits.tsv", sources, sources, sources), heads=f"{way}heads.txt")
         data = replace(data, predicted_tags=f"{way}tags.txt", vectors=f"{way}vectors.txt")
-        secret.config = replace(tiny.config, data=data)
-        secret.save_pretrained(tmp_path / "shared")
+        secret = replace(tiny.model, config=replace(tiny.config, data=data))
+        Parser(secret).save_pretrained(tmp_path / "shared")
         assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "shared").iterdir())
         card = Card.read(tmp_path / "shared" / "card.json")
         assert [bank.name for bank in card.treebanks] == ["trees0", "trees1", "trees2", "trees3", "alpino"]
 
 
 @pytest.mark.parametrize(
-    ("encoder", "public"),
+    ("encoder", "shared"),
     [
         *((f"hf:{way}bert", "hf:bert") for way in ("/home/me/", "../", "~/", "C:\\Users\\")),
         *(("hf:..", "hf:encoder"), ("hf:org/bert", "hf:org/bert"), ("lstm", "lstm")),
     ],
 )
-def test_a_shared_transformer_does_not_say_where_it_was(encoder: str, public: str) -> None:
-    assert _public(Config(network=NetworkSettings(encoder=encoder))).network.encoder == public
+def test_a_shared_transformer_does_not_say_where_it_was(encoder: str, shared: str) -> None:
+    assert public(Config(network=NetworkSettings(encoder=encoder))).network.encoder == shared
 
 
 # The folder
@@ -257,15 +259,15 @@ def test_a_folder_holds_the_model_and_its_card(tiny: Parser, tmp_path: Path) -> 
     folder = tmp_path / "german"
     tiny.save_pretrained(folder, FULL)
     assert {path.name for path in folder.iterdir()} == OURS
-    assert {parser.CONFIG, parser.VOCAB, parser.WEIGHTS} < OURS
+    assert {CONFIG, VOCAB, WEIGHTS} < OURS
     assert all(any(fnmatch(name, wanted) for wanted in FILES) for name in OURS)
     assert 'discotree.load("german")' in (folder / "README.md").read_text()
     again = dt.load(str(folder))
     assert again(TEXT) == tiny(TEXT)
-    assert card_of(again) == FULL
+    assert describe(again.folder, again.config) == FULL
 
     again.save_pretrained(folder)  # over itself
-    assert card_of(dt.load(str(folder))) == FULL
+    assert Card.read(folder / "card.json") == FULL
     assert [path.name for path in tmp_path.iterdir()] == ["german"]
 
 
@@ -299,7 +301,7 @@ def test_what_to_install_is_said(tiny: Parser, tmp_path: Path, monkeypatch: pyte
         lambda: tiny.push_to_hub("me/x"),
         lambda: dt.load("hub:me/x"),
     ):
-        with pytest.raises(ModelError, match=r"^huggingface_hub is missing: pip install 'discotree\[hub\]'$"):
+        with pytest.raises(MissingExtraError, match=r"^huggingface_hub is missing: pip install 'discotree\[hub\]'$"):
             use()
 
 
@@ -314,7 +316,7 @@ def test_a_model_comes_back_from_the_hub(hub: Hub, tiny: Parser) -> None:
     assert list(found.parse(TREES)) == list(tiny.parse(TREES))
     assert found.folder is not None
     assert {path.name for path in found.folder.iterdir()} == OURS
-    assert card_of(found) == FULL
+    assert describe(found.folder, found.config) == FULL
     assert 'discotree.load("hub:me/xx")' in (found.folder / "README.md").read_text()
 
     tiny.push_to_hub("me/xx", FULL)  # the same again is nothing new
@@ -581,7 +583,7 @@ def test_the_page_runs(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     saved_model(tmp_path / "runs" / "alpino" / "model", "nl")
     (tmp_path / "corpus.txt").write_text("Niemand weet waarom.")
-    (tmp_path / "card.json").write_text(written(replace(FULL, name="dutch", language="Dutch", code="nl")))
+    (tmp_path / "card.json").write_text(replace(FULL, name="dutch", language="Dutch", code="nl").to_json())
     namespace: dict[str, Any] = {}
     for block in blocks(ROOT / "docs" / "hub.md"):
         block = replace(block, code=block.code.replace("https://huggingface.co", constants.ENDPOINT))

@@ -238,7 +238,7 @@ def test_twenty_sentences_are_learned_by_heart():
     assert scores["all"]["exact_match"] == 100.0
     assert scores["all"]["gold"] > 50
     assert scores["discontinuous"]["gold"] >= 10
-    parser = Parser.load(folder / "run" / "model")
+    parser = Parser.from_pretrained(folder / "run" / "model")
     gold = data.load(parser.config.data)["dev"].trees
     assert max(tree.gap_degree for tree in gold) == 2
     assert len(gold) == 20

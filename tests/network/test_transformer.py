@@ -17,14 +17,16 @@ from torch import nn
 from transformers import AutoModel, AutoTokenizer, T5Config, T5Model
 
 from discotree.config import BERT, Config, NetworkSettings, Training
-from discotree.errors import ModelError
+from discotree.errors import ConfigError, MissingExtraError, ModelError
 from discotree.evaluation.parseval import evaluate
+from discotree.models import CONFIG, ENCODER, VOCAB, WEIGHTS
+from discotree.models.folder import round_weights, write_model
 from discotree.network.batch import Corpus
 from discotree.network.encoder import pretrained_pieces
 from discotree.network.subwords import MAX_PIECES
 from discotree.network.transformer import TOKENIZER, Pretrained, Transformer
 from discotree.network.vocab import Vocab
-from discotree.parsing.parser import CONFIG, ENCODER, VOCAB, WEIGHTS, Parser
+from discotree.parsing.parser import Parser
 from discotree.training.checkpoint import FILE
 from discotree.training.fit import Trainer, World, fit
 from discotree.training.run import train
@@ -255,19 +257,19 @@ def test_a_sentence_has_the_same_scores_alone_and_in_a_batch(folders, settings, 
 
 def test_only_a_transformer_may_do_without_words_characters_and_lstms():
     for name in ("word_size", "char_filters", "lstm_layers"):
-        with pytest.raises(ModelError, match=f"{name}: expected at least 1"):
+        with pytest.raises(ConfigError, match=f"{name}: expected at least 1"):
             NetworkSettings(**{name: 0})
         assert getattr(NetworkSettings(encoder="hf:x", **{name: 0}), name) == 0
 
 
 @pytest.mark.parametrize("encoder", ["", "hf", "hf:", "bert", "gru"])
 def test_an_encoder_that_is_none_is_refused(encoder):
-    with pytest.raises(ModelError, match=r"encoder: expected 'lstm', or 'hf:' and the name of a Transformer, got"):
+    with pytest.raises(ConfigError, match=r"encoder: expected 'lstm', or 'hf:' and a Transformer, got"):
         NetworkSettings(encoder=encoder)
 
 
 def test_a_transformer_and_subword_vectors_do_not_go_together(folders):
-    with pytest.raises(ModelError, match="there is no room for both"):
+    with pytest.raises(ConfigError, match="there is no room for both"):
         pretrained_pieces(with_transformer(folders["bert"], subwords="latin"))
 
 
@@ -318,7 +320,7 @@ def test_it_learns_a_treebank_by_heart_and_the_saved_model_needs_nothing_else(fo
     losses = [epoch["loss"] for epoch in results["history"]]
     assert losses[-1] < 0.1 * losses[0]
     shutil.rmtree(original)
-    trees = list(Parser.load(tmp_path / "run" / "model").parse(TREES[:10]))
+    trees = list(Parser.from_pretrained(tmp_path / "run" / "model").parse(TREES[:10]))
     assert evaluate(TREES[:10], trees).f1 == results["scores"]["dev"]["all"]["f1"] > 90
 
 
@@ -444,7 +446,7 @@ def test_every_tagger_begins_with_the_pretrained_weights(folders):
 @pytest.fixture(scope="module")
 def complete(folders, tmp_path_factory):
     folder = tmp_path_factory.mktemp("complete") / "model"
-    parser_of(network=with_transformer(folders["bert"])).save(folder)
+    write_model(parser_of(network=with_transformer(folders["bert"])).model, folder)
     return folder
 
 
@@ -456,24 +458,24 @@ def saved(complete, tmp_path):
 
 def refused(folder):
     with pytest.raises(ModelError) as caught:
-        Parser.load(folder)
+        Parser.from_pretrained(folder)
     assert str(folder) in str(caught.value)
     return str(caught.value)
 
 
 def test_a_saved_model_gives_the_same_trees(folder, tmp_path):
     parser = parser_of(network=with_transformer(folder))
-    parser.round_weights()
+    round_weights(parser.model)
     words = [*([token.form for token in tree.tokens] for tree in TREES), ODD, SPECIAL, WORDS]
     trees = list(parser.parse(words))
-    parser.save(tmp_path / "model")
+    write_model(parser.model, tmp_path / "model")
     assert {str(path.relative_to(tmp_path / "model")) for path in (tmp_path / "model").rglob("*")} == {
         *(CONFIG, VOCAB, WEIGHTS, ENCODER, f"{ENCODER}/{CONFIG}", f"{ENCODER}/{TOKENIZER}")
     }
-    loaded = Parser.load(tmp_path / "model")
+    loaded = Parser.from_pretrained(tmp_path / "model")
     assert list(loaded.parse(words)) == trees
     assert [tree.words for tree in trees] == [tuple(row) for row in words]
-    loaded.save(tmp_path / "again")
+    write_model(loaded.model, tmp_path / "again")
     for path in (tmp_path / "model").rglob("*.*"):
         assert (tmp_path / "again" / path.relative_to(tmp_path / "model")).read_bytes() == path.read_bytes()
 
@@ -482,7 +484,7 @@ def test_a_shared_model_says_nothing_of_the_folder_that_its_transformer_came_fro
     parser = parser_of(network=with_transformer(folders["bert"]))
     parser.save_pretrained(tmp_path / "shared")
     assert str(folders["bert"].parent) not in (tmp_path / "shared" / CONFIG).read_text("utf-8")
-    assert Parser.load(tmp_path / "shared").config.network.encoder == "hf:bert"
+    assert Parser.from_pretrained(tmp_path / "shared").config.network.encoder == "hf:bert"
 
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER])
@@ -528,7 +530,7 @@ def test_code_that_a_configuration_names_is_not_run(saved):
     path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | code), "utf-8")
     for folder in (saved, saved / ENCODER):
         (folder / "evil.py").write_text("raise SystemExit('it was run')", "utf-8")
-    assert Parser.load(saved)(["Ende"]).words == ("Ende",)
+    assert Parser.from_pretrained(saved)(["Ende"]).words == ("Ende",)
 
 
 @pytest.mark.slow
@@ -544,7 +546,7 @@ def test_flipped_bytes_are_a_model_error_or_a_model_that_works(saved):
             path.write_bytes(broken)
             parser = None
             try:
-                parser = Parser.load(saved)
+                parser = Parser.from_pretrained(saved)
             except ModelError as error:
                 complaint = str(error)
             if parser is None:
@@ -597,8 +599,9 @@ def test_a_name_that_cannot_be_fetched_is_said_so(monkeypatch):
 
 def test_the_missing_extra_is_named(monkeypatch, folders, saved):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    for attempt in (lambda: Pretrained.load(str(folders["bert"])), lambda: Parser.load(saved)):
-        with pytest.raises(ModelError, match=r"transformers is missing: pip install 'discotree\[transformers\]'"):
+    missing = r"transformers is missing: pip install 'discotree\[transformers\]'"
+    for attempt in (lambda: Pretrained.load(str(folders["bert"])), lambda: Parser.from_pretrained(saved)):
+        with pytest.raises(MissingExtraError, match=missing):
             attempt()
 
 
@@ -608,7 +611,7 @@ def test_half_precision_on_the_disk_is_no_half_precision_in_training(folders, tm
     shutil.copy(folders["bert"] / "tokenizer_config.json", tmp_path / "half")
     parser = parser_of(network=with_transformer(tmp_path / "half"))
     assert {weight.dtype for weight in parser.network.parameters()} == {torch.float32}
-    parser.save(tmp_path / "model")
-    loaded = Parser.load(tmp_path / "model")
+    write_model(parser.model, tmp_path / "model")
+    loaded = Parser.from_pretrained(tmp_path / "model")
     assert {weight.dtype for weight in loaded.network.parameters()} == {torch.float32}
-    assert loaded.subwords.config.to_dict().get("dtype") in (None, "float32", torch.float32)
+    assert loaded.model.subwords.config.to_dict().get("dtype") in (None, "float32", torch.float32)

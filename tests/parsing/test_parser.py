@@ -19,11 +19,14 @@ from discotree import Dependencies, Token, to_dependencies, to_tree
 from discotree.config import DEFAULT, Decoding
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import ModelError
+from discotree.models import CONFIG, VOCAB, WEIGHTS
+from discotree.models.folder import FORMAT, read_model, write_model
+from discotree.models.model import Model
 from discotree.network.assemble import Decisions
 from discotree.network.batch import Corpus
 from discotree.network.model import SMALL_HEADS
 from discotree.network.vocab import head_functions, top_functions
-from discotree.parsing.parser import CONFIG, FORMAT, VOCAB, WEIGHTS, Parser
+from discotree.parsing.parser import Parser
 from discotree.trees.tree import NONE, Node, Tree
 
 WORDS = [[Token(token.form) for token in tree.tokens] for tree in TREES]
@@ -38,7 +41,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def parser(model):
-    return Parser.load(model)
+    return Parser.from_pretrained(model)
 
 
 @pytest.fixture(scope="module")
@@ -296,15 +299,15 @@ def folder(model, tmp_path):
 
 def refused(folder):
     with pytest.raises(ModelError) as caught:
-        Parser.load(folder)
+        read_model(folder)
     message = str(caught.value)
     assert message.startswith(str(folder))
     return message.removeprefix(str(folder))
 
 
 def test_a_model_comes_back_with_the_same_trees(parser, tmp_path):
-    parser.save(tmp_path / "again")
-    again = Parser.load(tmp_path / "again")
+    write_model(parser.model, tmp_path / "again")
+    again = Parser.from_pretrained(tmp_path / "again")
     assert again.config == parser.config
     assert again.vocab == parser.vocab
     trees = parser.parse_tokens(WORDS)
@@ -317,8 +320,8 @@ def test_a_model_comes_back_with_the_same_trees(parser, tmp_path):
 @pytest.mark.parametrize("subwords", ["", DEFAULT.network.subwords])
 def test_half_precision_is_all_that_is_lost(tmp_path, tags, subwords):
     parser = parser_of(network=dataclasses.replace(TINY, subwords=subwords), tags=tags)
-    parser.save(tmp_path / "model")
-    again = Parser.load(tmp_path / "model")
+    write_model(parser.model, tmp_path / "model")
+    again = Parser.from_pretrained(tmp_path / "model")
     for name, value in parser.network.state_dict().items():
         found = again.network.state_dict()[name]
         assert found.dtype == torch.float32
@@ -343,15 +346,15 @@ def test_a_folder_holds_json_and_safetensors_and_no_pickle(model):
 def test_saving_takes_the_place_of_an_older_model(folder):
     (folder / "left.over").write_text("of another time")
     parser = parser_of(network=TINY)
-    parser.save(folder)
+    write_model(parser.model, folder)
     assert {path.name for path in folder.iterdir()} == {CONFIG, VOCAB, WEIGHTS}
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
-    assert Parser.load(folder).config.network == TINY
+    assert Parser.from_pretrained(folder).config.network == TINY
 
 
 def test_a_model_is_saved_where_no_folder_was(tmp_path):
-    parser_of(network=TINY).save(tmp_path / "a" / "b" / "model")
-    assert Parser.load(str(tmp_path / "a" / "b" / "model")).config.network == TINY
+    write_model(parser_of(network=TINY).model, tmp_path / "a" / "b" / "model")
+    assert Parser.from_pretrained(str(tmp_path / "a" / "b" / "model")).config.network == TINY
 
 
 def test_the_older_model_survives_when_saving_fails(folder, parser, monkeypatch):
@@ -359,11 +362,11 @@ def test_the_older_model_survives_when_saving_fails(folder, parser, monkeypatch)
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("discotree.parsing.parser.save_file", full)
+        patch.setattr("discotree.models.folder.save_file", full)
         with pytest.raises(OSError, match="No space left"):
-            parser_of(network=TINY).save(folder)
+            write_model(parser_of(network=TINY).model, folder)
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
-    assert Parser.load(folder).parse_tokens(WORDS) == parser.parse_tokens(WORDS)
+    assert Parser.from_pretrained(folder).parse_tokens(WORDS) == parser.parse_tokens(WORDS)
 
 
 def test_a_folder_that_is_no_model_is_refused(tmp_path):
@@ -455,7 +458,7 @@ def test_a_vocabulary_that_does_not_fit_is_refused(folder, edit, complaint):
 
 def test_weights_of_another_network_are_refused(folder, tmp_path):
     other = parser_of(network=TINY)
-    other.save(tmp_path / "other")
+    write_model(other.model, tmp_path / "other")
     shutil.copy(tmp_path / "other" / WEIGHTS, folder / WEIGHTS)
     assert "encoder.lstm.layers.1" in refused(folder)
     weights = load_file(tmp_path / "other" / WEIGHTS)
@@ -484,7 +487,7 @@ def test_flipped_bytes_are_a_model_error_or_a_model_that_works(folder, name):
         (folder / name).write_bytes(broken)
         parser, complaint = None, ""
         try:
-            parser = Parser.load(folder)
+            parser = Parser.from_pretrained(folder)
         except ModelError as error:
             complaint = str(error)
         if parser is None:
@@ -500,8 +503,8 @@ def test_loading_a_vocabulary_of_odd_words(tmp_path):
     odd = ['"', "\\", "\0", "\u2028", "😀", "\n", "e\u0301", "</script>"]
     tree = dataclasses.replace(TREES[1], tokens=tuple(Token(form, "X") for form in odd[: len(TREES[1])]))
     parser = parser_of([tree], TINY)
-    parser.save(tmp_path / "model")
-    assert Parser.load(tmp_path / "model").vocab == parser.vocab
+    write_model(parser.model, tmp_path / "model")
+    assert Parser.from_pretrained(tmp_path / "model").vocab == parser.vocab
 
 
 def test_a_folder_that_is_no_model_is_not_replaced(untrained, tmp_path):
@@ -509,7 +512,7 @@ def test_a_folder_that_is_no_model_is_not_replaced(untrained, tmp_path):
     folder.mkdir()
     (folder / "chapter1.txt").write_text("years of work")
     with pytest.raises(ModelError, match="it is no model: nothing was written"):
-        untrained.save(folder)
+        write_model(untrained.model, folder)
     assert (folder / "chapter1.txt").read_text() == "years of work"
     assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
 
@@ -537,7 +540,7 @@ def test_trees_stream_in_order_whatever_the_sentences_are_given_as(parser):
 
 def test_a_string_is_cut_by_the_rules_of_the_language(untrained):
     german = dataclasses.replace(untrained.config, language="de")
-    talking = Parser(german, untrained.vocab)
+    talking = Parser(Model.new(german, untrained.vocab))
     assert talking("Kinder spielen.").words == ("Kinder", "spielen", ".")
     with pytest.raises(ModelError, match="no language"):
         untrained("Kinder spielen.")

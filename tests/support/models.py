@@ -8,6 +8,7 @@ from typing import Any
 from support.networks import CALM, CPU, TREES, part_of
 
 from discotree.config import Config, Data, Training
+from discotree.models.folder import write_model
 from discotree.training.run import build
 
 FIGURES = {"f1": 80.5, "discontinuous_f1": 61, "exact": 40.25, "tags": 97.5, "functions": None}
@@ -30,7 +31,7 @@ def saved_model(folder: Path, language: str = "de", tags: Any = "none") -> Path:
     """A model that was never trained. One that looks at tags predicts none."""
     network = CALM if tags == "none" else replace(CALM, tag_weight=0.0)
     settings = Config("small", Data(tags=tags), network, Training(seed=1), language=language)
-    build(settings, {"train": part_of(TREES, tags)}, CPU)[1].save(folder)
+    write_model(build(settings, {"train": part_of(TREES, tags)}, CPU)[1].model, folder)
     return folder
 
 

@@ -19,10 +19,11 @@ from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, s
 import discotree
 from discotree import ModelError
 from discotree.config import Config, DataSource, Decoding, Training, load_recipe
-from discotree.parsing.parser import CONFIG, VOCAB, WEIGHTS, Parser
+from discotree.models import CONFIG, RESULTS, VOCAB, WEIGHTS
+from discotree.parsing.parser import Parser
 from discotree.training import data
 from discotree.training.checkpoint import FILE as CHECKPOINT
-from discotree.training.run import MODEL, RESULTS, attachment, chosen_device, line, main, summarized, train, train_seeds
+from discotree.training.run import MODEL, attachment, chosen_device, line, main, summarized, train, train_seeds
 
 LEAST = dict.fromkeys(HEADS, 0.0) | {"tag_weight": 0.3, "function_weight": 0.3, "lstm_layers": 1}
 QUICK, QUIET = (dataclasses.replace(network, **LEAST) for network in (TINY, CALM))
@@ -94,7 +95,7 @@ def test_results_say_what_was_done_with_what(run):
     assert results["versions"]["discotree"] == discotree.__version__
     assert results["versions"]["torch"] == torch.__version__
     assert results["versions"]["python"] == platform.python_version()
-    parser = Parser.load(folder / "out" / MODEL)
+    parser = Parser.from_pretrained(folder / "out" / MODEL)
     assert results["parameters"] == sum(weight.numel() for weight in parser.network.parameters())
     assert results["seconds"] > 0
 
@@ -178,7 +179,7 @@ def test_the_time_limit_ends_a_run(tmp_path):
 def test_the_model_has_the_averaged_weights_that_were_scored(tmp_path):
     settings = settings_of(tmp_path, QUIET, average=0.9, schedule="cosine", warmup=2, learning_rate=0.02)
     results = train(settings, tmp_path / "out")
-    parser = Parser.load(tmp_path / "out" / MODEL)
+    parser = Parser.from_pretrained(tmp_path / "out" / MODEL)
     corpus = corpus_for(parser, TREES[:2] + TREES[9:11])
     found = attachment(parser, corpus)
     assert found == pytest.approx(results["scores"]["dev"]["attachment"])
@@ -193,7 +194,7 @@ def test_the_model_has_the_averaged_weights_that_were_scored(tmp_path):
 
 
 def test_attachment_counts_words():
-    parser = Parser.load(overfitted()[0] / "run" / MODEL)
+    parser = Parser.from_pretrained(overfitted()[0] / "run" / MODEL)
     trees = data.load(parser.config.data)["dev"].trees
     assert set(attachment(parser, corpus_for(parser, trees)).values()) == {100.0}
     # One wrong head, one label that is not in the vocabulary, one wrong tag.
@@ -326,7 +327,7 @@ def test_two_processes_learn_what_one_learns(tmp_path):
         for name in names:
             assert together[name] == pytest.approx(alone[name], rel=1e-5), name
     folders = (tmp_path / "one", tmp_path / "two" / "seed-1")
-    weights = [Parser.load(folder / MODEL).network.state_dict() for folder in folders]
+    weights = [Parser.from_pretrained(folder / MODEL).network.state_dict() for folder in folders]
     for name, value in weights[0].items():
         torch.testing.assert_close(weights[1][name], value, atol=2e-3, rtol=2e-3)
     # One process speaks and writes for both.

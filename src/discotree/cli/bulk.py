@@ -11,7 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from discotree.cli.common import err
 from discotree.cli.training import INTERRUPTED
 from discotree.errors import DiscotreeError, requires_extra
-from discotree.models.finding import HUB, find, fingerprint, names
+from discotree.models.finding import find, fingerprint, names
+from discotree.models.hub import HUB
 from discotree.version import __version__
 
 if TYPE_CHECKING:

@@ -11,9 +11,12 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from discotree.cli.common import err, number, out
-from discotree.errors import ModelError
-from discotree.models.card import card_of, without_metadata, written
-from discotree.models.finding import CARD, README, Card, bundled, find, load
+from discotree.errors import ModelError, requires_extra
+from discotree.models.card import CARD, README, Card
+from discotree.models.card_page import without_metadata
+from discotree.models.description import describe
+from discotree.models.finding import bundled, find
+from discotree.parsing.load import load
 
 RIGHT = ("sentences", "F1", "disc. F1")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what would tell a terminal to do something
@@ -30,7 +33,7 @@ def models(
     Figures are those on the test part, in percent. Sentences are those of training.
     """
     if name and as_json:
-        print(written(_card(name)), end="")
+        print(_card(name).to_json(), end="")
         return
     if name:
         _show(name)
@@ -63,7 +66,11 @@ def push(
 
 def _card(name: str) -> Card:
     folder = find(name)
-    return Card.read(folder / CARD) if (folder / CARD).exists() else card_of(load(name, "cpu"))
+    if (folder / CARD).exists():
+        return Card.read(folder / CARD)
+    with requires_extra("parser"):
+        from discotree.models.folder import read_config
+    return describe(folder, read_config(folder))
 
 
 def _show(name: str) -> None:

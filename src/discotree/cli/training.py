@@ -68,7 +68,8 @@ def train(
     chosen = load_recipe(recipe, settings or (), scenario, preset)
     target = Path(folder or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
     with requires_extra("parser"):
-        from discotree.training.run import MODEL, RESULTS, train_seeds
+        from discotree.models import RESULTS
+        from discotree.training.run import MODEL, train_seeds
         from discotree.training.run import train as train_one
 
     with Watch(chosen.training, "dev/las", "LAS", target if tensorboard else None) as watch:

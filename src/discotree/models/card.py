@@ -1,228 +1,70 @@
-"""The card of a model as the Hugging Face hub has it: a page with YAML at its top.
-
-``card_of`` says what is known of a model, ``page`` writes it down: for machines first (language, licence, treebanks and
-the figures as a model-index), then for people.
-"""
+"""The card of a model: what you have to know about it before you use it, as card.json holds it."""
 
 import json
-import re
-from collections.abc import Mapping
-from dataclasses import asdict, astuple
-from pathlib import PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from discotree.config import Config, DataSource
-from discotree.config.validation import updated
-from discotree.errors import ModelError, requires_extra
-from discotree.models.finding import CARD, Card, Figures, Scores, Treebank
+from discotree.config.validation import from_table
+from discotree.errors import ModelError
 
-if TYPE_CHECKING:
-    from discotree.parsing.parser import Parser
-
-TASK, TASK_NAME = "token-classification", "Discontinuous constituency parsing"  # the hub has parsing under that task
-TAGS = ["constituency-parsing", "discontinuous-constituency-parsing"]
-METRICS = {  # of Figures: the hub's name, ours
-    "f1": ("f1", "F1"),
-    "discontinuous_f1": ("f1", "discontinuous F1"),
-    "exact": ("exact_match", "exact match"),
-    "tags": ("accuracy", "tags"),
-    "functions": ("accuracy", "functions"),
-}
-NO_FIGURES = Figures(None, None, None, None, None)
-LANGUAGES = {  # what they are called, and a sentence to try
-    "de": ("German", "Darüber hat er nie ein Wort verloren."),
-    "en": ("English", "The mice that we analyzed were fed a normal diet."),
-    "is": ("Icelandic", "Þá sagði hann að konan hafði séð hestinn."),
-    "nl": ("Dutch", "Ik heb het hem niet kunnen zeggen."),
-}
-# Those that the hub has a name for, as far as a model may have them
-LICENCES = """
-afl-3.0 agpl-3.0 apache-2.0 artistic-2.0 bsd bsd-2-clause bsd-3-clause bsl-1.0 cc cc0-1.0 cc-by-2.0 cc-by-2.5 cc-by-3.0
-cc-by-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0
-cc-by-nc-sa-4.0 cc-by-nd-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cdla-permissive-1.0 cdla-permissive-2.0 cdla-sharing-1.0 epl-2.0
-eupl-1.1 gfdl gpl gpl-2.0 gpl-3.0 isc lgpl lgpl-2.1 lgpl-3.0 lgpl-lr mit mpl-2.0 odbl odc-by openrail pddl unlicense
-"""
+CARD, README = "card.json", "README.md"
 
 
-def card_of(parser: "Parser") -> Card:
-    """What is known of a model: the card that it came with, or else what its training left.
+@dataclass(frozen=True, slots=True)
+class Treebank:
+    """A treebank that a model learned from."""
 
-    What nobody has said is empty; ``dataclasses.replace`` fills it in.
-    """
-    if parser.folder and (parser.folder / CARD).exists():
-        return Card.read(parser.folder / CARD)
-    settings = parser.config
-    sentences, scores = _trained(parser)
-    banks = dict.fromkeys(map(_treebank, (*settings.data.test, *settings.data.train)))
-    return Card(
-        name=settings.name,
-        language=LANGUAGES.get(settings.language, (settings.language, ""))[0],
-        code=settings.language,
-        treebanks=tuple(Treebank(name, "", "") for name in banks if name),
-        licence="",
-        commercial=False,
-        sentences=sentences,
-        scores=scores,
-        commit="",
-        weaknesses="",
-    )
+    name: str
+    url: str
+    licence: str
 
 
-def _trained(parser: "Parser") -> tuple[int, Scores]:
-    """Sentences and scores from the results beside a model; nothing if they are another one's or make no sense."""
-    from discotree.training.run import RESULTS
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Quality on unseen sentences, in percent; None where there is nothing to count."""
 
-    nothing = 0, Scores(NO_FIGURES, NO_FIGURES)
-    if not parser.folder:
-        return nothing
-    path = parser.folder.resolve().parent / RESULTS
-    try:
-        results = json.loads(path.read_text("utf-8"))
-        if updated(Config(), results["config"], str(path)) != parser.config:
-            return nothing
-        found = {part: figures(scores) for part, scores in results["scores"].items()}
-        return int(results["data"]["sentences"]["train"]), Scores(
-            found.get("dev", NO_FIGURES), found.get("test", NO_FIGURES)
-        )
-    except (OSError, ValueError, RecursionError, LookupError, TypeError, AttributeError, ModelError):
-        return nothing
+    f1: float | None
+    discontinuous_f1: float | None
+    exact: float | None
+    tags: float | None
+    functions: float | None
 
 
-def figures(scores: Mapping[str, Any]) -> Figures:
-    """The figures of a card from all that a run has to say of one part."""
-    found = (
-        scores["all"]["f1"],
-        scores["discontinuous"]["f1"],
-        scores["all"]["exact_match"],
-        scores["attachment"].get("tag"),
-        scores["attachment"].get("function"),
-    )
-    return Figures(*(None if value is None else round(float(value), 2) for value in found))
+@dataclass(frozen=True, slots=True)
+class SplitMetrics:
+    """The metrics of the held-out splits."""
+
+    dev: Metrics
+    test: Metrics
 
 
-def _treebank(source: DataSource) -> str:
-    """The folder of a treebank among all treebanks, or else its file; nothing where the path names nothing."""
-    parts = PurePath(bare(source.file)).parts
-    return PurePath(parts[0]).stem if parts else ""
+UNMEASURED = Metrics(None, None, None, None, None)
 
 
-def bare(path: str) -> str:
-    """A path without the places of a machine: one that begins or leads outside of the folder is its last part."""
-    found = PureWindowsPath(path)  # who understands the paths of all systems
-    if not found.anchor and ".." not in found.parts and not path.startswith("~"):
-        return path
-    return "" if found.name == ".." or found.name.startswith("~") else found.name
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a model learned from, under which licence, and how good it is."""
 
+    name: str
+    language: str  # in English
+    code: str
+    treebanks: tuple[Treebank, ...]  # the first is the one that it is scored on
+    licence: str
+    commercial: bool  # whether the licence allows commercial use
+    sentences: int  # in the training split
+    scores: SplitMetrics
+    commit: str  # of discotree, when the model was trained
+    weaknesses: str
 
-def page(card: Card, name: str, rows: Mapping[str, Figures] | None = None, made: str = "discotree") -> str:
-    """The whole page. ``name`` is what ``load`` knows the model by, ``rows`` are those of the table of figures."""
-    rows = rows or {"dev": card.scores.dev, "test": card.scores.test}
-    if not any(found != NO_FIGURES for found in rows.values()):
-        table = "How good it is, nobody has measured."
-    else:
-        table = f"""| | {" | ".join(ours for _, ours in METRICS.values())} |
-|---|{"---|" * len(METRICS)}
-{chr(10).join(f"| {row} | {' | '.join(map(_shown, astuple(found)))} |" for row, found in rows.items())}
+    @classmethod
+    def read(cls, path: Path) -> "Card":
+        """Read a card from its file."""
+        try:
+            table = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ModelError(f"{path}: not a card: {error}") from None
+        return from_table(cls, table, str(path), ModelError)
 
-In percent. F1 is that of the recipe's own split, with `proper.prm`, words given. Tags and functions: share of words."""
-    extras = " and ".join(name for name in ("tags", "functions") if getattr(card.scores.test, name) is not None)
-    return f"""{metadata(card)}
-# {card.name or "A model"}{f": {card.language}" if card.language else ""}
-
-A model of discotree: from words to a discontinuous constituent tree{f" with {extras}" if extras else ""}.
-
-```python
-import discotree
-
-parser = discotree.load({_quoted(name)})
-print(parser({_quoted(LANGUAGES[card.code][1]) if card.code in LANGUAGES else "['Some', 'words', '.']"}).draw())
-```
-
-{_notes(card, made)}
-
-{table}
-"""
-
-
-def written(card: Card) -> str:
-    """The text that ``Card.read`` reads."""
-    return json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
-
-
-def metadata(card: Card) -> str:
-    """The part for machines."""
-    with requires_extra("hub"):
-        from huggingface_hub import EvalResult, ModelCardData
-    scored = card.treebanks[0].name if card.treebanks else "unknown"
-    results = [
-        EvalResult(
-            task_type=TASK,
-            task_name=TASK_NAME,
-            dataset_name=scored,
-            dataset_type=_slug(scored),
-            dataset_split=part,
-            metric_type=kind,
-            metric_name=name,
-            metric_value=value,
-        )
-        for part, found in (("test", card.scores.test), ("dev", card.scores.dev))
-        for value, (kind, name) in zip(astuple(found), METRICS.values(), strict=True)
-        if value is not None
-    ]
-    licence, licence_name = _licence(card.licence)
-    data = ModelCardData(
-        language=card.code or None,
-        license=licence,
-        license_name=licence_name,
-        library_name="discotree",
-        tags=TAGS,
-        datasets=[_slug(treebank.name) for treebank in card.treebanks] or None,
-        metrics=list(dict.fromkeys(result.metric_type for result in results)) or None,
-        model_name=(card.name or "discotree") if results else None,
-        eval_results=results or None,
-    )
-    return f"---\n{data.to_yaml()}\n---\n"
-
-
-def without_metadata(text: str) -> str:
-    """The part of a page for people."""
-    return text.partition("\n---\n")[2].lstrip("\n") if text.startswith("---\n") else text
-
-
-def _licence(licence: str) -> tuple[str, str | None]:
-    """The hub's name of a licence, and ours where it has none. Of one "or later" it knows the version that is named."""
-    if not licence:
-        return "unknown", None
-    known = re.sub(r"\s+", "-", licence.strip().lower().removesuffix(" or later"))
-    return (known, None) if known in LICENCES.split() else ("other", _slug(licence))
-
-
-def _slug(name: str) -> str:
-    """A name as the hub has them; that of a dataset there, ORG/NAME, stays what it is."""
-    return re.sub(r"[^\w./]+", "-", name.lower()).strip("-./") or "unknown"
-
-
-def _notes(card: Card, made: str) -> str:
-    banks = ", ".join(map(_link, card.treebanks)) or "unknown"
-    warning = "" if card.commercial or not card.licence else " **Not for commercial use.**"
-    return "\n".join(
-        [
-            f"- Data: {banks}{f'; {card.sentences:,} sentences of training' if card.sentences else ''}.",
-            f"- Licence: {card.licence or 'unknown: ask whoever made it'}.{warning}",
-            f"- Made by {made}{f' at commit {card.commit}' if card.commit else ''}; settings: config.json.",
-            *([f"- Not good at: {card.weaknesses}"] if card.weaknesses else []),
-        ]
-    )
-
-
-def _link(treebank: Treebank) -> str:
-    named = f"[{treebank.name}]({treebank.url})" if treebank.url else treebank.name
-    return f"{named} ({treebank.licence})" if treebank.licence else named
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _shown(figure: float | None) -> str:
-    return "–" if figure is None else f"{figure:.2f}"
+    def to_json(self) -> str:
+        """Return the text that ``read`` reads."""
+        return json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub: the folder that is shared, pushing it, and fetching it.
+"""Models on the Hugging Face hub: push a folder, fetch a folder.
 
     parser.save_pretrained("dutch")                         the model and its card, in a folder
     parser.push_to_hub("me/dutch", private=True)            the same on the hub, in one commit
@@ -7,72 +7,44 @@
 Only JSON, text, word pieces and safetensors are fetched: nothing in a repository is run, and no pickle is read.
 """
 
-import copy
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from discotree.config import HF, Config, DataSource, NetworkSettings
 from discotree.errors import DiscotreeError, ModelError, first_line, requires_extra
-from discotree.models.card import bare, card_of, page, written
-from discotree.models.finding import CARD, HUB, README, Card
+from discotree.models import CONFIG, ENCODER, VOCAB, WEIGHTS
+from discotree.models.card import CARD, README
 from discotree.version import __version__
 
-if TYPE_CHECKING:
-    from discotree.parsing.parser import Parser
-
-FILES = (  # that a model may have; whatever else a repository holds stays there
-    *("config.json", "vocab.json", "weights.safetensors", CARD, README),
-    *("encoder/*.json", "encoder/*.txt", "encoder/*.model", "encoder/*.safetensors"),
+HUB = "hub:"  # how the name of a model on the hub begins
+FILES = (  # the files of a model; whatever else a repository holds stays there
+    *(CONFIG, VOCAB, WEIGHTS, CARD, README),
+    *(f"{ENCODER}/*{suffix}" for suffix in (".json", ".txt", ".model", ".safetensors")),
 )
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 REVISION = re.compile(r"\w[\w+-]*([./][\w+-]+)*")  # it becomes a path in the cache: no way up
 LIBRARY = "discotree"
-UNNAMED = "encoder"  # what a Transformer is called whose path says nothing but where it is
-
-
-def save(parser: "Parser", folder: str | Path, card: Card | None = None, name: str = "") -> None:
-    """Write a model with its card; the folder appears when it is complete. ``name``: what ``load`` will know it by."""
-    from safetensors import SafetensorError
-
-    folder = Path(folder)
-    if not folder.resolve().name:
-        raise ModelError(f"{folder}: a model needs a folder of its own")
-    card = card or card_of(parser)
-    texts = {README: page(card, name or folder.resolve().name), CARD: written(card)}
-    shared = copy.copy(parser)
-    shared.config = _public(parser.config)
-    try:
-        shared.save(folder, texts)
-    except (OSError, SafetensorError) as error:
-        raise ModelError(f"{folder}: cannot be written: {error}") from None
 
 
 def push(
-    parser: "Parser",
+    folder: Path,
     repository: str,
-    card: Card | None = None,
     private: bool | None = None,
     revision: str = "",
     commit_message: str = "",
     token: str | None = None,
 ) -> str:
-    """Put a model on the hub, all of it in one commit; gives the address of that commit.
+    """Put the files of a folder on the hub in one commit, and return the address of that commit.
 
-    ``revision`` is a branch, which is made if it is not there.
+    ``revision`` is a branch; a new one is made where it does not exist.
     """
-    _check(repository, revision)
+    check_names(repository, revision)
     with requires_extra("hub"):
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
     api = HfApi(token=token, library_name=LIBRARY, library_version=__version__)
-    with tempfile.TemporaryDirectory() as temporary, _plainly(f"{repository}: cannot be pushed to {api.endpoint}"):
-        folder = Path(temporary, "model")
-        save(parser, folder, card, HUB + repository)
+    with _one_sentence(f"{repository}: cannot be pushed to {api.endpoint}"):
         api.create_repo(repository, private=private, exist_ok=True)
         if private and not api.repo_info(repository).private:
             raise ModelError(f"{repository}: it is there already, and everybody can see it: nothing was pushed")
@@ -99,10 +71,10 @@ def fetch(name: str, revision: str = "") -> Path:
     if revision and named not in ("", revision):
         raise ModelError(f"{name}: this names another revision than {revision!r}")
     revision = revision or named
-    _check(repository, revision)
+    check_names(repository, revision)
     with requires_extra("hub"):
         from huggingface_hub import constants, snapshot_download
-    with _plainly(f"{name}: cannot be fetched from {constants.ENDPOINT}"):
+    with _one_sentence(f"{name}: cannot be fetched from {constants.ENDPOINT}"):
         found = snapshot_download(
             repository,
             revision=revision or None,
@@ -111,48 +83,20 @@ def fetch(name: str, revision: str = "") -> Path:
             library_version=__version__,
         )
     folder = Path(found)
-    if not (folder / "config.json").exists():
+    if not (folder / CONFIG).exists():
         raise ModelError(f"{name}: there is no discotree model in this repository")
     return folder
 
 
-def _check(repository: str, revision: str) -> None:
+def check_names(repository: str, revision: str) -> None:
     if not REPOSITORY.fullmatch(repository):
         raise ModelError(f"{repository!r} is not the name of a repository on the hub: expected ORG/NAME")
     if revision and not REVISION.fullmatch(revision):
         raise ModelError(f"{revision!r} is not a revision: expected a branch, a tag or a commit")
 
 
-def _public(settings: Config) -> Config:
-    """The settings without the places of this machine."""
-    data = settings.data
-    return replace(
-        settings,
-        data=replace(
-            data,
-            folder="",
-            splits=bare(data.splits),
-            heads=bare(data.heads),
-            predicted_tags=bare(data.predicted_tags),
-            vectors=bare(data.vectors),
-            train=_public_sources(data.train),
-            dev=_public_sources(data.dev),
-            test=_public_sources(data.test),
-        ),
-        network=replace(settings.network, encoder=_bare_encoder(settings.network)),
-    )
-
-
-def _public_sources(sources: tuple[DataSource, ...]) -> tuple[DataSource, ...]:
-    return tuple(replace(source, file=bare(source.file), splits=bare(source.splits)) for source in sources)
-
-
-def _bare_encoder(network: NetworkSettings) -> str:
-    return HF + (bare(network.transformer) or UNNAMED) if network.transformer else network.encoder
-
-
 @contextmanager
-def _plainly(what: str) -> Iterator[None]:
+def _one_sentence(what: str) -> Iterator[None]:
     """Whatever the libraries below raise (they differ by version), said in a sentence."""
     try:
         yield

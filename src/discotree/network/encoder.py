@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from discotree import config
-from discotree.errors import ModelError
+from discotree.errors import ConfigError
 from discotree.network.batch import Batch
 from discotree.network.subwords import SubwordFeatures, Subwords
 from discotree.network.transformer import Pretrained, Transformer
@@ -124,7 +124,7 @@ def run_lstm(
 def pretrained_pieces(settings: config.NetworkSettings) -> Subwords | Pretrained | None:
     """What cuts words into pieces and knows something about them, where the settings name such a thing."""
     if settings.transformer and settings.subwords:
-        raise ModelError("network.subwords: a Transformer has pieces of its own: there is no room for both")
+        raise ConfigError("network.subwords: a Transformer has pieces of its own: there is no room for both")
     if settings.transformer:
         return Pretrained.load(settings.transformer)
     return Subwords.load(settings.subwords) if settings.subwords else None

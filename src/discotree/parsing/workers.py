@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from discotree.config import Method
 from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, first_line
-from discotree.models import finding as bundled
 from discotree.parsing.garbage_collection import uncollected
 from discotree.parsing.inputs import Line, Sentence
+from discotree.parsing.load import load
 from discotree.parsing.outputs import CONLLU, DRAW, JSON, Output, drawings, json_lines, treebank
 from discotree.trees.tree import Tree
 
@@ -70,7 +70,7 @@ class Worker:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.parser = bundled.load(job.model, job.device)
+        self.parser = load(job.model, job.device)
         self.form = job.form(self.parser)
         decoding = self.parser.config.decoding
         self.decoding = replace(decoding, method=job.decode) if job.decode else decoding

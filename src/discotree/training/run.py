@@ -26,6 +26,9 @@ from discotree import config
 from discotree.errors import DiscotreeError, ModelError
 from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.score import Score
+from discotree.models import RESULTS
+from discotree.models.folder import round_weights, write_model
+from discotree.models.model import Model
 from discotree.network.batch import HEAD, LABEL, Corpus, Forms
 from discotree.network.model import small_heads
 from discotree.network.vectors import Vectors, read_vectors, spellings
@@ -38,7 +41,7 @@ from discotree.treebanks.source import writable
 from discotree.trees.tree import Token
 from discotree.version import __version__
 
-MODEL, RESULTS = "model", "results.json"
+MODEL = "model"
 
 
 def train(
@@ -66,9 +69,9 @@ def train(
         identity,
         report,
     )
-    parser.round_weights()  # what is scored is what is saved
+    round_weights(parser.model)  # what is scored is what is saved
     if World.join(device).rank == 0:
-        parser.save(folder / MODEL)
+        write_model(parser.model, folder / MODEL)
     results = {
         "name": settings.name,
         "config": dataclasses.asdict(settings),
@@ -104,7 +107,7 @@ def build(settings: config.Config, parts: dict[str, Part], device: torch.device)
         lambda word: vectors is not None and vectors.lookup(word) is not None,
     )
     torch.manual_seed(settings.training.seed)
-    parser = Parser(settings, vocab, device)
+    parser = Parser(Model.new(settings, vocab), device)
     if vectors is not None and parser.network.encoder.words is not None:
         put_vectors(vectors, vocab, parser.network.encoder.words)
     return settings, parser

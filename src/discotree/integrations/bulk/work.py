@@ -12,6 +12,7 @@ from discotree.integrations.bulk.rows import RowError, rows
 from discotree.integrations.bulk.sentences import Input, Words, sentences_of
 from discotree.integrations.bulk.shards import Output
 from discotree.models import finding as bundled
+from discotree.parsing.load import load
 from discotree.trees.tree import Token, Tree
 
 BATCHES = 5  # of the network that are parsed together, about
@@ -52,7 +53,7 @@ class Worker:
             raise ModelError(
                 f"{platform.node()} has another model {task.model!r} than the machine that the job is from"
             )
-        self.parser = bundled.load(task.model, device)
+        self.parser = load(task.model, device)
         if threads:
             import torch
 

@@ -20,7 +20,9 @@ from discotree.config import Decoding, Method
 from discotree.errors import ModelError
 from discotree.integrations.spacy.extensions import STORED, leaf, notices
 from discotree.integrations.spacy.storage import packed
-from discotree.models.finding import CARD, README, find, load
+from discotree.models.card import CARD, README
+from discotree.models.finding import find
+from discotree.parsing.load import load
 from discotree.trees.tree import NONE, Token
 
 if TYPE_CHECKING:
@@ -203,11 +205,17 @@ class DiscotreePipe(Pipe):
             if word is not None and word.tag != NONE:
                 token.tag_ = word.tag
 
+    def _write(self, folder: str | Path) -> None:
+        from discotree.models.folder import write_model
+
+        parser = self.parser  # it may have to be loaded first, and its texts with it
+        write_model(parser.model, folder, self._texts)
+
     # The model goes with the pipeline only if it is told to: most have a name that works everywhere.
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:  # noqa: ARG002 - spaCy gives it
         if self.settings.include_model:
-            self.parser.save(path, self._texts)  # asked for first: it may have to be loaded
+            self._write(path)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "DiscotreePipe":  # noqa: ARG002
         if self.settings.include_model:
@@ -219,7 +227,7 @@ class DiscotreePipe(Pipe):
             return b""
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder) / "model"
-            self.parser.save(model, self._texts)
+            self._write(model)
             files = [path for path in model.rglob("*") if path.is_file()]
             data: bytes = srsly.msgpack_dumps({path.relative_to(model).as_posix(): path.read_bytes() for path in files})
         return data

@@ -23,7 +23,7 @@ from discotree.integrations.web.schemas import (
     TreebankResponse,
 )
 from discotree.integrations.web.security import LOOPBACK_HOSTS, SecurityMiddleware
-from discotree.models.finding import Card
+from discotree.models.card import Card
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser

@@ -36,7 +36,7 @@ from discotree.integrations.web.schemas import (
 )
 from discotree.integrations.web.thread_pool import BoundedPool, with_timeout
 from discotree.integrations.web.uploads import matches, read_leniently, read_one, read_strictly
-from discotree.models.finding import Card
+from discotree.models.card import Card
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:

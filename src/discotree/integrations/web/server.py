@@ -13,7 +13,8 @@ from discotree.integrations.web.app import create_app
 from discotree.integrations.web.limits import Limits
 from discotree.integrations.web.security import LOOPBACK_HOSTS, is_loopback
 from discotree.models import finding
-from discotree.models.finding import CARD, Card
+from discotree.models.card import CARD, Card
+from discotree.parsing.load import load
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
@@ -35,7 +36,7 @@ def load_app(
         public_name = _public_name(name, folder)
         if public_name in parsers:
             raise ConfigError(f"two models are called {public_name!r}: rename the folder of one")
-        parsers[public_name] = finding.load(name, device)
+        parsers[public_name] = load(name, device)
         if (folder / CARD).exists():
             cards[public_name] = Card.read(folder / CARD)
     return create_app(parsers, limits=limits, batching=batching, hosts=hosts, cards=cards)

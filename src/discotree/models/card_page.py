@@ -1,0 +1,141 @@
+"""The page of a model on the Hugging Face hub: YAML metadata for machines, then a README for people."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import astuple
+
+from discotree.errors import requires_extra
+from discotree.models.card import UNMEASURED, Card, Metrics, Treebank
+
+TASK, TASK_NAME = "token-classification", "Discontinuous constituency parsing"  # the hub has parsing under that task
+TAGS = ["constituency-parsing", "discontinuous-constituency-parsing"]
+METRICS = {  # by field of Metrics: its name on the hub, its name in the table
+    "f1": ("f1", "F1"),
+    "discontinuous_f1": ("f1", "discontinuous F1"),
+    "exact": ("exact_match", "exact match"),
+    "tags": ("accuracy", "tags"),
+    "functions": ("accuracy", "functions"),
+}
+LANGUAGES = {  # what they are called, and a sentence to try
+    "de": ("German", "Darüber hat er nie ein Wort verloren."),
+    "en": ("English", "The mice that we analyzed were fed a normal diet."),
+    "is": ("Icelandic", "Þá sagði hann að konan hafði séð hestinn."),
+    "nl": ("Dutch", "Ik heb het hem niet kunnen zeggen."),
+}
+# Those that the hub has a name for, as far as a model may have them
+LICENCES = """
+afl-3.0 agpl-3.0 apache-2.0 artistic-2.0 bsd bsd-2-clause bsd-3-clause bsl-1.0 cc cc0-1.0 cc-by-2.0 cc-by-2.5 cc-by-3.0
+cc-by-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0
+cc-by-nc-sa-4.0 cc-by-nd-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cdla-permissive-1.0 cdla-permissive-2.0 cdla-sharing-1.0 epl-2.0
+eupl-1.1 gfdl gpl gpl-2.0 gpl-3.0 isc lgpl lgpl-2.1 lgpl-3.0 lgpl-lr mit mpl-2.0 odbl odc-by openrail pddl unlicense
+"""
+
+
+def page(card: Card, name: str, rows: Mapping[str, Metrics] | None = None, made: str = "discotree") -> str:
+    """The whole page. ``name`` is what ``load`` knows the model by, ``rows`` are those of the table of metrics."""
+    rows = rows or {"dev": card.scores.dev, "test": card.scores.test}
+    if not any(found != UNMEASURED for found in rows.values()):
+        table = "How good it is, nobody has measured."
+    else:
+        table = f"""| | {" | ".join(ours for _, ours in METRICS.values())} |
+|---|{"---|" * len(METRICS)}
+{chr(10).join(f"| {row} | {' | '.join(map(_shown, astuple(found)))} |" for row, found in rows.items())}
+
+In percent. F1 is that of the recipe's own split, with `proper.prm`, words given. Tags and functions: share of words."""
+    extras = " and ".join(name for name in ("tags", "functions") if getattr(card.scores.test, name) is not None)
+    return f"""{metadata(card)}
+# {card.name or "A model"}{f": {card.language}" if card.language else ""}
+
+A model of discotree: from words to a discontinuous constituent tree{f" with {extras}" if extras else ""}.
+
+```python
+import discotree
+
+parser = discotree.load({_quoted(name)})
+print(parser({_quoted(LANGUAGES[card.code][1]) if card.code in LANGUAGES else "['Some', 'words', '.']"}).draw())
+```
+
+{_notes(card, made)}
+
+{table}
+"""
+
+
+def metadata(card: Card) -> str:
+    """The part for machines."""
+    with requires_extra("hub"):
+        from huggingface_hub import EvalResult, ModelCardData
+    scored = card.treebanks[0].name if card.treebanks else "unknown"
+    results = [
+        EvalResult(
+            task_type=TASK,
+            task_name=TASK_NAME,
+            dataset_name=scored,
+            dataset_type=_slug(scored),
+            dataset_split=split,
+            metric_type=kind,
+            metric_name=name,
+            metric_value=value,
+        )
+        for split, found in (("test", card.scores.test), ("dev", card.scores.dev))
+        for value, (kind, name) in zip(astuple(found), METRICS.values(), strict=True)
+        if value is not None
+    ]
+    licence, licence_name = _licence(card.licence)
+    data = ModelCardData(
+        language=card.code or None,
+        license=licence,
+        license_name=licence_name,
+        library_name="discotree",
+        tags=TAGS,
+        datasets=[_slug(treebank.name) for treebank in card.treebanks] or None,
+        metrics=list(dict.fromkeys(result.metric_type for result in results)) or None,
+        model_name=(card.name or "discotree") if results else None,
+        eval_results=results or None,
+    )
+    return f"---\n{data.to_yaml()}\n---\n"
+
+
+def without_metadata(text: str) -> str:
+    """The part of a page for people."""
+    return text.partition("\n---\n")[2].lstrip("\n") if text.startswith("---\n") else text
+
+
+def _licence(licence: str) -> tuple[str, str | None]:
+    """The hub's name of a licence, and ours where it has none. Of one "or later" it knows the version that is named."""
+    if not licence:
+        return "unknown", None
+    known = re.sub(r"\s+", "-", licence.strip().lower().removesuffix(" or later"))
+    return (known, None) if known in LICENCES.split() else ("other", _slug(licence))
+
+
+def _slug(name: str) -> str:
+    """A name as the hub has them; that of a dataset there, ORG/NAME, stays what it is."""
+    return re.sub(r"[^\w./]+", "-", name.lower()).strip("-./") or "unknown"
+
+
+def _notes(card: Card, made: str) -> str:
+    banks = ", ".join(map(_link, card.treebanks)) or "unknown"
+    warning = "" if card.commercial or not card.licence else " **Not for commercial use.**"
+    return "\n".join(
+        [
+            f"- Data: {banks}{f'; {card.sentences:,} sentences of training' if card.sentences else ''}.",
+            f"- Licence: {card.licence or 'unknown: ask whoever made it'}.{warning}",
+            f"- Made by {made}{f' at commit {card.commit}' if card.commit else ''}; settings: config.json.",
+            *([f"- Not good at: {card.weaknesses}"] if card.weaknesses else []),
+        ]
+    )
+
+
+def _link(treebank: Treebank) -> str:
+    named = f"[{treebank.name}]({treebank.url})" if treebank.url else treebank.name
+    return f"{named} ({treebank.licence})" if treebank.licence else named
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _shown(metric: float | None) -> str:
+    return "–" if metric is None else f"{metric:.2f}"

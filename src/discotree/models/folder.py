@@ -1,0 +1,153 @@
+"""The folder of a model: write it, read it, and check that its weights fit its settings.
+
+A folder holds JSON and safetensors; reading it runs nothing.
+"""
+
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from discotree.config import Config
+from discotree.config.validation import updated
+from discotree.errors import ConfigError, ModelError
+from discotree.models import CONFIG, ENCODER, VOCAB, WEIGHTS
+from discotree.models.card import CARD, README, Card
+from discotree.models.card_page import page
+from discotree.models.description import describe
+from discotree.models.model import Model
+from discotree.models.private_paths import public
+from discotree.network.quantization import packed, unpacked
+from discotree.network.transformer import Pretrained
+from discotree.network.vocab import Vocab
+
+FORMAT = 1  # of the folder; a reader refuses a newer one
+
+
+def write_model(model: Model, folder: str | Path, texts: Mapping[str, str] | None = None) -> None:
+    """Write a model, and further ``texts`` beside it by their file names.
+
+    The folder appears when it is complete, and takes the place of an older model.
+    """
+    folder = Path(folder).resolve()
+    temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    temporary.mkdir(parents=True)
+    try:
+        about = {"format": FORMAT, "config": json.loads(model.config.to_json())}
+        (temporary / CONFIG).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        (temporary / VOCAB).write_text(model.vocab.to_json() + "\n", "utf-8")
+        if isinstance(model.subwords, Pretrained):
+            model.subwords.save(temporary / ENCODER)
+        for name, content in (texts or {}).items():
+            (temporary / name).write_text(content, "utf-8")
+        tensors = packed(model.network.state_dict(), model.config.training.weight_bits)
+        check_weights(model, unpacked(tensors, str(folder / WEIGHTS)), str(folder / WEIGHTS))
+        save_file(tensors, temporary / WEIGHTS)
+        os.chmod(temporary / WEIGHTS, (temporary / VOCAB).stat().st_mode)  # save_file lets only the owner read it
+        _replace(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_with_card(model: Model, folder: str | Path, card: Card | None = None, name: str = "") -> None:
+    """Write a model to share: with its card and page, and without the paths of this machine.
+
+    ``name`` is the one that ``load`` will know the model by.
+    """
+    folder = Path(folder)
+    if not folder.resolve().name:
+        raise ModelError(f"{folder}: a model needs a folder of its own")
+    card = card or describe(model.folder, model.config)
+    texts = {README: page(card, name or folder.resolve().name), CARD: card.to_json()}
+    try:
+        write_model(replace(model, config=public(model.config)), folder, texts)
+    except (OSError, SafetensorError) as error:
+        raise ModelError(f"{folder}: cannot be written: {error}") from None
+
+
+def read_model(folder: str | Path) -> Model:
+    """Read a model from its folder, into main memory."""
+    folder = Path(folder)
+    vocab_text = _text(folder, VOCAB)  # the folder of something else may have a config.json, too
+    settings = read_config(folder)
+    vocab = Vocab.from_json(vocab_text, str(folder / VOCAB))
+    path = folder / WEIGHTS
+    try:
+        tensors = load_file(path)
+    except (OSError, SafetensorError, ValueError) as error:
+        raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {error}") from None
+    weights = unpacked(tensors, str(path))
+    try:
+        transformer = Pretrained.open(folder / ENCODER) if settings.network.transformer else None
+        # A network without numbers: absurd sizes in a file must not fill the memory.
+        model = Model.new(settings, vocab, transformer, "meta")
+    except ConfigError as error:
+        raise ModelError(f"{folder / CONFIG}: {error}") from None
+    except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, an auxiliary head without classes
+        raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r}") from None
+    check_weights(model, weights, str(path))
+    model.network.load_state_dict({name: value.float() for name, value in weights.items()}, assign=True)
+    return replace(model, folder=folder)
+
+
+def read_config(folder: Path) -> Config:
+    """Read the settings of a model from its folder."""
+    path = folder / CONFIG
+    try:
+        about = json.loads(_text(folder, CONFIG))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{folder}: not a model: {error}") from None
+    if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+        raise ModelError(f"{path}: not the configuration of a discotree model")
+    if about["format"] > FORMAT:
+        raise ModelError(
+            f"{folder}: made by a newer discotree (format {about['format']}, this one knows {FORMAT}): upgrade it"
+        )
+    return updated(Config(), about.get("config"), str(path), ModelError)
+
+
+def check_weights(model: Model, weights: dict[str, Tensor], where: str) -> None:
+    """Refuse weights that belong to another network, and values that are not finite numbers."""
+    expected = model.network.state_dict()
+    for name in sorted(expected.keys() ^ weights.keys()):
+        problem = "is missing" if name in expected else "does not belong there"
+        raise ModelError(f"{where}: {name} {problem}: the weights belong to another network")
+    for name, value in expected.items():
+        if value.shape != weights[name].shape:
+            found, needed = tuple(weights[name].shape), tuple(value.shape)
+            raise ModelError(f"{where}: {name} has the shape {found}, its settings and vocabulary need {needed}")
+        if not weights[name].is_floating_point() or not weights[name].isfinite().all():
+            raise ModelError(f"{where}: {name} holds what is no number, or none that fits half precision")
+
+
+def round_weights(model: Model) -> None:
+    """Round the weights to the precision that they are saved in."""
+    tensors = packed(model.network.state_dict(), model.config.training.weight_bits)
+    model.network.load_state_dict(unpacked(tensors, "the network"))
+
+
+def _text(folder: Path, name: str) -> str:
+    try:
+        return (folder / name).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder}: not a model: {error}") from None
+
+
+def _replace(new: Path, folder: Path) -> None:
+    """Move a complete folder to its place, and only then remove an older model."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / CONFIG).exists():
+            raise ModelError(f"{folder}: there is something in it, and it is no model: nothing was written")
+        old = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.old")
+        os.rename(folder, old)
+        os.rename(new, folder)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        os.rename(new, folder)  # an empty folder may be there

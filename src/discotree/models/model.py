@@ -1,0 +1,47 @@
+"""Model: a network and all that it needs to read words and to name what it finds."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from discotree.config import Config
+from discotree.network.encoder import pretrained_pieces
+from discotree.network.model import Network
+from discotree.network.subwords import Subwords
+from discotree.network.transformer import Pretrained
+from discotree.network.vocab import Vocab
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What a model's folder holds."""
+
+    config: Config
+    vocab: Vocab
+    network: Network
+    subwords: Subwords | Pretrained | None  # pretrained sub-word vectors, or a Transformer
+    folder: Path | None = None  # where it was read from
+
+    @classmethod
+    def new(
+        cls, settings: Config, vocab: Vocab, subwords: Subwords | Pretrained | None = None, device: str = "cpu"
+    ) -> "Model":
+        """Make an untrained model; ``subwords`` are read from disk unless they are given.
+
+        On the device "meta" the network has shapes and no numbers.
+        """
+        subwords = pretrained_pieces(settings.network) if subwords is None else subwords
+        with torch.device(device):
+            network = Network(settings.network, vocab, settings.data.tags != "none", subwords)
+        return cls(settings, vocab, network, subwords)
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether the network looks at the tags of the words."""
+        return self.config.data.tags != "none"
+
+    @property
+    def size(self) -> int:
+        """The number of weights."""
+        return sum(weight.numel() for weight in self.network.parameters())
