@@ -11,7 +11,7 @@ import discotree
 
 PACKAGE = Path(discotree.__file__).parent
 FLOORS = [
-    *("version", "errors", "files"),
+    *("version", "errors", "validation", "files"),
     *("trees", "encoding"),
     *("treebanks", "evaluation", "drawing", "text"),
     *("config", "network"),

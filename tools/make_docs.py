@@ -18,11 +18,11 @@ import typer
 import discotree as dt
 from discotree import config
 from discotree.cli import app
-from discotree.config.validation import DESCRIPTION
 from discotree.drawing import draw_arcs, draw_comparison, draw_svg
 from discotree.drawing.markup import SIZES, Picture, box_around, text_at
 from discotree.network.batch import Corpus
 from discotree.treebanks.discbracket import parse_discbracket
+from discotree.validation import DESCRIPTION
 
 DOCS = Path(__file__).parent.parent / "docs"
 ICON = DOCS.parent / "src" / "discotree" / "integrations" / "web" / "page" / "icon.svg"

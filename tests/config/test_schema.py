@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discotree.config import Config, Data, DataSource, NetworkSettings, Training, load_recipe, recipe_names
-from discotree.config.validation import DESCRIPTION
 from discotree.errors import ConfigError
+from discotree.validation import DESCRIPTION
 
 
 def every_setting(kind=Config):

@@ -8,10 +8,10 @@ import pytest
 
 import discotree as dt
 from discotree import config
-from discotree.config.validation import updated
 from discotree.models import finding as bundled
 from discotree.training import data
 from discotree.training.run import parsed_score
+from discotree.validation import updated
 
 TEXTS = {
     "nl": ("Ik heb het hem niet kunnen zeggen.", "inf"),

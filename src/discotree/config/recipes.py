@@ -12,8 +12,8 @@ from typing import Any
 
 from discotree.config.presets import PRESETS, SCENARIOS
 from discotree.config.schema import Config
-from discotree.config.validation import updated
 from discotree.errors import ConfigError
+from discotree.validation import updated
 
 if sys.version_info >= (3, 11):
     import tomllib

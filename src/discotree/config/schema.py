@@ -10,9 +10,9 @@ import json
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from discotree.config.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_within, setting, updated
 from discotree.errors import ConfigError
 from discotree.trees.transforms import Punctuation
+from discotree.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_within, setting, updated
 
 Method = Literal["greedy", "beam", "exact"]
 MAX_LAYERS = 100

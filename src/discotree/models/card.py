@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from discotree.config.validation import from_table
 from discotree.errors import ModelError
+from discotree.validation import from_table
 
 CARD, README = "card.json", "README.md"
 

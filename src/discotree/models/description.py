@@ -6,12 +6,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from discotree.config import Config, DataSource
-from discotree.config.validation import updated
 from discotree.errors import DiscotreeError
 from discotree.models import RESULTS
 from discotree.models.card import CARD, UNMEASURED, Card, Metrics, SplitMetrics, Treebank
 from discotree.models.card_page import LANGUAGES
 from discotree.models.private_paths import bare
+from discotree.validation import updated
 
 
 def describe(folder: Path | None, settings: Config) -> Card:

@@ -16,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from discotree.config import Config
-from discotree.config.validation import updated
 from discotree.errors import ConfigError, ModelError
 from discotree.models import CONFIG, ENCODER, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README, Card
@@ -27,6 +26,7 @@ from discotree.models.private_paths import public
 from discotree.network.quantization import packed, unpacked
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
+from discotree.validation import updated
 
 FORMAT = 1  # of the folder; a reader refuses a newer one
 

@@ -10,9 +10,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from discotree.config.validation import from_table
 from discotree.errors import ModelError
 from discotree.treebanks.source import writable
+from discotree.validation import from_table
 
 T = TypeVar("T")
 FILE = "checkpoint.safetensors"

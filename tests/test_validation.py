@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 import pytest
 
 from discotree.config import PAPER
-from discotree.config.validation import check_bounds, from_table, setting, updated
 from discotree.errors import ConfigError, EvaluationError, ModelError
+from discotree.validation import check_bounds, from_table, setting, updated
 
 
 @dataclass(frozen=True)
