@@ -88,7 +88,12 @@ def _values(
 
 
 def _checked(value: Any, kind: Any, where: str, error: type[DiscotreeError]) -> Any:
-    """Return the value as the given type has it: a whole number may stand for a float, a list for a tuple."""
+    """Return the value as the given type has it: a whole number may stand for a float, a list for a tuple.
+
+    A type with a class method ``of`` makes and checks its own values.
+    """
+    if hasattr(kind, "of"):
+        return _built(lambda: kind.of(value), where, error)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         return from_table(typing.cast("type[Any]", kind), value, where, error)

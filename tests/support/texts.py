@@ -1,7 +1,4 @@
-"""Text of the kinds that people have, for each of the bundled models.
-
-What depends on the language is written out in ``data/texts``; the rest is made of it, or is the same for all.
-"""
+"""Texts of many kinds for each bundled model: those in ``data/texts``, what is derived from them, and other scripts."""
 
 import unicodedata
 from itertools import cycle, islice
@@ -29,14 +26,14 @@ ANYWHERE = {
 
 
 def written_out(language: str) -> dict[str, str]:
-    """The sections of a language's file."""
+    """Return the sections of a language's file."""
     path = Path(__file__).parents[1] / "data" / "texts" / f"{language}.txt"
     sections = f"\n{path.read_text('utf-8')}".split(f"\n{HEADING}")[1:]
     return dict(section.split("\n", 1) for section in sections)  # type: ignore[arg-type]
 
 
 def paragraphs(language: str) -> dict[str, str]:
-    """Short texts by kind, which may stand one after the other in a file."""
+    """Return short texts by kind; one file may hold all of them."""
     found = written_out(language)
     news, _, _ = found["news"].partition("\n\n")
     following = LANGUAGES[(LANGUAGES.index(language) + 1) % len(LANGUAGES)]
@@ -55,7 +52,7 @@ def paragraphs(language: str) -> dict[str, str]:
 
 
 def files(language: str) -> dict[str, bytes]:
-    """Texts by kind that have to be a file of their own."""
+    """Return texts by kind that each need a file of their own."""
     found = written_out(language)
     text = f"{found['news']}\n\n{found['list']}"
     words = islice(cycle(found["news"].split()), MANY_WORDS)
@@ -67,7 +64,7 @@ def files(language: str) -> dict[str, bytes]:
         "no line end": text.rstrip(),
         "lone full stop": ".",
         "nothing": "",
-        "only blanks": " \t\r\n\u00a0\u2003\n\n \f\x0b",
+        "only whitespace": " \t\r\n\u00a0\u2003\n\n \f\x0b",
         "only a byte order mark": "\ufeff",
     }
     return {kind: content.encode() for kind, content in made.items()}

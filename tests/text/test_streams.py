@@ -1,4 +1,4 @@
-"""Text comes from files in pieces that fit into memory, each with its place in the whole."""
+"""Text comes from files in pieces that fit into memory, each with its offset in the whole."""
 
 import io
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ PIECES = st.lists(
 
 
 @given(PIECES, st.integers(1, 40))
-def test_paragraphs_have_their_place(pieces: list[str], longest: int) -> None:
+def test_paragraphs_know_their_offsets(pieces: list[str], longest: int) -> None:
     text = "".join(pieces)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "LONGEST", longest)
+        patch.setattr(streams, "MAX_PARAGRAPH", longest)
         patch.setattr(streams, "BLOCK", max(1, longest // 3))
         found = list(paragraphs(pieces))
     rest = list(text)
@@ -34,7 +34,7 @@ def test_paragraphs_have_their_place(pieces: list[str], longest: int) -> None:
 
 
 @given(PIECES)
-def test_short_paragraphs_are_what_stands_between_blank_lines(pieces: list[str]) -> None:
+def test_short_paragraphs_are_what_stands_between_empty_lines(pieces: list[str]) -> None:
     text = "".join(pieces)
     expected, lines = [], [*text.replace("\f", "\n\n").replace("\u2029", "\n\n").split("\n"), ""]
     paragraph: list[str] = []
@@ -47,11 +47,11 @@ def test_short_paragraphs_are_what_stands_between_blank_lines(pieces: list[str])
     assert [p.text.split() for p in paragraphs(pieces)] == expected
 
 
-def test_blank_lines_end_paragraphs() -> None:
+def test_empty_lines_end_paragraphs() -> None:
     assert [p.text for p in paragraphs("a\nb\r\n \t\r\n\nc\fd\u2029e\u2028f")] == ["a\nb\r", "c", "d", "e\u2028f"]
 
 
-def test_a_long_paragraph_is_cut_between_sentences() -> None:
+def test_a_long_paragraph_is_split_between_sentences() -> None:
     text = "Dit is een lange zinsnede met dr. Klaassen. " * 20_000
     found = list(paragraphs(text[k : k + 1000] for k in range(0, len(text), 1000)))
     assert len(found) > 3
@@ -59,7 +59,7 @@ def test_a_long_paragraph_is_cut_between_sentences() -> None:
     assert {len(words) for words in sentences(text, "nl")} == {9}
 
 
-def test_else_it_is_cut_between_words_and_never_before_an_accent() -> None:
+def test_else_it_is_split_between_words_and_never_before_an_accent() -> None:
     assert all(p.text.endswith("woord ") for p in paragraphs("woord " * 100_000))
     for letter in ("e\u0301", "e\u0301\u0302"):
         found = list(paragraphs(letter * 300_000))
@@ -77,8 +77,8 @@ def test_a_stream_is_never_in_memory_as_a_whole() -> None:
             yield "woord " * 166 + "abc "
 
     for number, paragraph in enumerate(paragraphs(endless()), 1):
-        assert handed_out <= number * streams.LONGEST + 2 * streams.BLOCK
-        assert len(paragraph.text) <= streams.LONGEST
+        assert handed_out <= number * streams.MAX_PARAGRAPH + 2 * streams.BLOCK
+        assert len(paragraph.text) <= streams.MAX_PARAGRAPH
         if number == 5:
             break
 
@@ -96,7 +96,7 @@ def test_a_file_without_line_ends_is_read_in_blocks() -> None:
     assert "".join(p.text for p in paragraphs(File(text))) == text
 
 
-def test_somebody_who_types_gets_an_answer_after_a_blank_line() -> None:
+def test_somebody_who_types_gets_an_answer_after_an_empty_line() -> None:
     typed: list[str] = []
 
     def keyboard() -> Iterator[str]:

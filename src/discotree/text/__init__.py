@@ -1,23 +1,24 @@
-"""Raw text → sentences of tokens, cut as the treebank of the language cuts them.
+"""Raw text → sentences of tokens, split as the treebank of the language splits them.
 
     >>> for sentence in sentences("Hij komt a.s. dinsdag. 't Wordt zo'n 20 graden.", "nl"):
     ...     print([word.form for word in sentence])
     ['Hij', 'komt', 'a.s.', 'dinsdag', '.']
     ["'t", 'Wordt', "zo'n", '20', 'graden', '.']
 
-Every character that is not blank belongs to exactly one token, and every token knows its place in the input.
+Every character but whitespace belongs to exactly one token, and every token knows its offsets in the input.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 
 from discotree.text.boundaries import boundaries
-from discotree.text.conventions import CONVENTIONS, Convention, convention
+from discotree.text.conventions import Convention, convention, languages
 from discotree.text.streams import Paragraph, decode, decode_lines, lines_of, paragraphs
-from discotree.text.tokens import Word, words
+from discotree.text.tokens import Word, tokenise
 
 __all__ = [
     "LANGUAGES",
+    "Convention",
     "Paragraph",
     "Word",
     "decode",
@@ -27,16 +28,16 @@ __all__ = [
     "tokenised",
 ]
 
-LANGUAGES = tuple(CONVENTIONS)
+LANGUAGES = languages()
 
-TOKEN = re.compile(r"[^ \t\r\n]+")  # of a line that is tokenised already
+TOKEN = re.compile(r"[^ \t\r\n]+")  # in text that is tokenised already
 
 
-def sentences(source: str | Iterable[str], language: str, *, lines: bool = False) -> Iterator[list[Word]]:
-    """The sentences of a text: a string, an open text file, or its pieces one after the other.
+def sentences(source: str | Iterable[str], language: str | Convention, *, lines: bool = False) -> Iterator[list[Word]]:
+    """Yield the sentences of a text: a string, an open text file, or an iterable of pieces.
 
-    Blank lines end sentences, single line breaks do not. With ``lines`` every line is a sentence, a blank one an empty
-    sentence, and only the words are cut.
+    Empty lines end sentences, single line breaks do not. With ``lines`` every line is one sentence, and an empty line
+    an empty sentence. ``language`` is a code of ``LANGUAGES`` or a ``Convention`` that you loaded from your own file.
     """
     rules = convention(language)
     if lines:
@@ -45,9 +46,9 @@ def sentences(source: str | Iterable[str], language: str, *, lines: bool = False
 
 
 def tokenised(lines: str | Iterable[str]) -> Iterator[list[Word]]:
-    """Sentences that are tokens already: one on each line, with blanks or tabs between the tokens.
+    """Yield sentences that are tokenised already: one per line, with spaces or tabs between the tokens.
 
-    An empty line is an empty sentence. Places count through all lines, their ends included.
+    An empty line is an empty sentence. Offsets count through all lines, line ends included.
     """
     start = 0
     for line in lines_of(lines) if isinstance(lines, str) else lines:
@@ -58,9 +59,9 @@ def tokenised(lines: str | Iterable[str]) -> Iterator[list[Word]]:
 def _sentences(text: str, start: int, rules: Convention) -> Iterator[list[Word]]:
     begin = 0
     for end in boundaries(text, rules):
-        yield words(text, begin, end, rules, start)
+        yield tokenise(text, begin, end, rules, start)
         begin = end
-    yield words(text, begin, len(text), rules, start)
+    yield tokenise(text, begin, len(text), rules, start)
 
 
 def _sentence_per_line(source: str | Iterable[str], rules: Convention) -> Iterator[list[Word]]:

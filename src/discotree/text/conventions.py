@@ -1,125 +1,167 @@
-"""What the treebanks of a language do with its sentences and words: tables, not code.
+"""Sentence and token conventions of a language, read from one TOML file in ``languages/``.
 
-Abbreviations stand here without their last full stop; those with a capital are meant with it, all others in any case.
+docs/text.md explains every key, and how to add a language.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
 
-from discotree.errors import DiscotreeError
+from discotree.errors import ConfigError
+from discotree.validation import from_table
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent / "languages"
+SUFFIX = ".toml"
 
 QUOTES = "\"'`“”„‟‘’‚‛«»‹›"
 CLOSING = QUOTES + ")]}"
 
 
-@dataclass(frozen=True, eq=False)  # compared by identity, so that a pattern can be cached for each
+class WordSet(frozenset[str]):
+    """Words to look up, given as one string with whitespace between them."""
+
+    @classmethod
+    def of(cls, value: object) -> "WordSet":
+        if not isinstance(value, str):
+            raise ConfigError(f"expected a string of words, got {value!r}")
+        words = normalize("NFC", value).split()
+        for word in words:
+            if word.endswith("."):
+                raise ConfigError(f"write {word!r} without its last full stop")
+        return cls(words)
+
+
+class Expression(str):
+    """Regular expression that matches any of the given ones; an apostrophe in it matches ’ too."""
+
+    @classmethod
+    def of(cls, value: object) -> "Expression":
+        if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+            raise ConfigError(f"expected a list of regular expressions, got {value!r}")
+        for item in value:
+            try:
+                groups = re.compile(item).groups
+            except re.error as error:
+                raise ConfigError(f"{item!r}: {error}") from None
+            if groups:
+                raise ConfigError(f"{item!r}: write (?:…) for a group")
+        return cls("|".join(value).replace("'", "['’]"))
+
+
+class Contractions(tuple[tuple[str, str], ...]):
+    """Words of two tokens each, given as strings that show where they are split: "can not"."""
+
+    @classmethod
+    def of(cls, value: object) -> "Contractions":
+        pairs = [item.split() if isinstance(item, str) else [] for item in value] if isinstance(value, list) else [[]]
+        if any(len(pair) != 2 for pair in pairs):
+            raise ConfigError(f'expected a list of strings such as "can not", got {value!r}')
+        return cls((first, second) for first, second in pairs)
+
+
+NO_WORDS, NO_EXPRESSION, NO_CONTRACTIONS = WordSet(), Expression(), Contractions()
+
+
+@dataclass(frozen=True, eq=False)  # compared by identity, so that patterns can be cached per convention
 class Convention:
-    titles: frozenset[str]  # abbreviations that want something behind them: no sentence ends here
-    endings: frozenset[str]  # abbreviations that may end a sentence
-    counted: frozenset[str] = frozenset()  # abbreviations before a number, words elsewhere
-    openers: frozenset[str] = frozenset()  # words that, with a capital, begin a sentence even behind an initial
-    capital_nouns: bool = False  # a capital does not prove that a sentence begins
-    ordinals: bool = False  # "3. Oktober"
-    colon: int = 0  # sentences of so many words end at a colon or semicolon; 0: they never do
-    colon_before_small: bool = False  # … at a colon even if a small letter follows
-    hyphens: bool = False  # a hyphen or slash is a token
-    prefixes: str = ""  # … but not the hyphen behind what this expression says
-    clitics: str = ""  # expression for what is a token of its own at the end of a word
-    clitic_hosts: str = ""  # … and for the beginning of the words that it is cut off; empty: all
-    elisions: str = ""  # expression for what follows an apostrophe that begins a word
-    forms: Mapping[str, str] = field(default_factory=dict)  # what the treebank writes for a character
-    penn_quotes: bool = False  # `` and '' for the straight double quote
+    """How the treebanks of a language split sentences and tokens; docs/text.md explains every field.
+
+    Entries of the word sets that have a capital match only with it, all others match in any case.
+    """
+
+    treebank: str
+
+    non_final_abbreviations: WordSet
+    final_abbreviations: WordSet
+    abbreviations_before_numbers: WordSet = NO_WORDS
+    sentence_openers: WordSet = NO_WORDS
+    capital_nouns: bool = False
+    ordinals: bool = False
+    colon_min_words: int = 0
+    colon_before_lowercase: bool = False
+
+    split_hyphens: bool = False
+    joined_prefixes: Expression = NO_EXPRESSION
+    joined_suffixes: Expression = NO_EXPRESSION
+    clitics: Expression = NO_EXPRESSION
+    clitic_hosts: Expression = NO_EXPRESSION
+    elisions: Expression = NO_EXPRESSION
+    contractions: Contractions = NO_CONTRACTIONS
+    penn_quotes: bool = False
+    forms: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._refuse(
+            "non_final_abbreviations",
+            self.non_final_abbreviations & (self.final_abbreviations | self.abbreviations_before_numbers),
+            "stands in another list of abbreviations, too",
+        )
+        for name in ("abbreviations_before_numbers", "sentence_openers"):
+            words: WordSet = getattr(self, name)
+            self._refuse(name, (word for word in words if word != word.casefold()), "must be lowercase")
+
+        self._refuse("forms", (key for key in self.forms if len(key) != 1), "is not one character")
+
+    @staticmethod
+    def _refuse(name: str, words: Iterable[str], reason: str) -> None:
+        for word in sorted(words):
+            raise ConfigError(f"{name}: {word!r} {reason}")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Convention":
+        """Read a language file; one that ``extends`` another language changes only what it names."""
+        return from_table(cls, _table(Path(path)), str(path))
 
 
-def _words(*lines: str) -> frozenset[str]:
-    return frozenset(" ".join(lines).split())
-
-
-DUTCH = Convention(
-    titles=_words(
-        "dr drs mr mrs ir ing prof mevr mw mej dhr hr ds jhr jkvr zr br gebr fam fa lt maj sgt luit wnd mgr nr nrs",
-        "blz pag pp artt hfst fig afb vgl cf ca plm resp incl excl gem bijv zgn z.g nl ged prov v d t.a.v t.o.v d.w.z",
-        "m.a.w o.a o.m m.n m.i i.p.v i.v.m t.g.v n.a.v d.m.v m.b.t a.h.w v.d n.v b.v",
-        "Adj Ass Burg Ch Chr Eng Gen Int Kap Kol Kon Mc Ned Ph St Tel Th Ver",
-    ),
-    endings=_words("enz etc jl e.d e.a a.s j.l v.j pct mln mld n.chr v.chr c.s Red sec gld lib soc inc ltd co sr jr"),
-    counted=_words("no bv p afl art par max min tel jan febr feb mrt apr aug sept okt nov dec"),
-    openers=_words(
-        "de het een dit dat deze die er hij zij ze we wij ik u je men in op aan bij na met voor om toen daar hier",
-        "maar en ook als wie wat waar zo nu volgens uit door over tijdens",
-    ),
-    colon=1,
-    colon_before_small=True,
-    elisions=r"[stnmkr]|\d\d",
-)
-GERMAN = Convention(
-    titles=_words(
-        "dr prof dipl ing frl lic nr nrn abb bd bde vgl bzw ca evtl ggf ggfs inkl exkl sog zzgl bspw bsp geb gest",
-        "verh hrsg aufl ausg röm kath ev allg bes dt engl frz ital span lat griech tel fax univ inst abt ziff rdnr",
-        "anm mind mio mrd tsd mr mrs betr zz stv z.b d.h u.a z.t z.zt i.d.r v.a o.g u.u s.o s.u m.e i.a",
-        "Av Fa Fr Hr Mag Ms St",
-    ),
-    endings=_words("usw etc usf u.ä o.ä e.v a.d a.m jh jhdt str co inc ltd corp s.a p.a m.w n.chr v.chr jr sr"),
-    counted=_words("no s art abs kap max jan feb febr mär apr jun jul aug sep sept okt nov dez"),
-    openers=_words(
-        "der die das den dem des ein eine einen einem einer dies diese dieser dieses es er sie wir ich ihr man im in",
-        "am an auf bei nach mit für um zu zum zur vor von aus über unter durch während wegen seit da dann dort hier",
-        "nun jetzt so aber und auch oder denn doch wenn als ob weil dass wer was wo wie kein keine nicht nur noch",
-        "schon sein seine allerdings aufgrund",
-    ),
-    capital_nouns=True,
-    ordinals=True,
-    colon=4,
-    clitics="['’]s",
-    clitic_hosts="[a-zäöüß]|(?:Wie|Geht|Gibt|Ich|Ob|Wenn|Hat|Ist|War|Wird)(?=['’])",
-    elisions=r"s|ne?|ne[mnrs]|nauf|nein|raus|ran|rauf|rein|rum|mal|\d\d",
-)
-ENGLISH = Convention(
-    titles=_words(
-        "dr drs mr mrs prof capt lt sgt maj cmdr adm supt vs cf ca approx fig figs eq eqs vol vols pp eds suppl resp",
-        "viz dept univ assoc bros messrs chap var subsp e.g i.e",
-        "Chr Col Ft Gen Gov Hon Ms Mt Ph Pres Rep Rev Sen St",
-    ),
-    endings=_words("al etc inc ltd co corp jr sr ave blvd rd sp spp esp a.m p.m ph.d b.sc m.sc"),
-    counted=_words("no nos ref refs tab sec p ed art jan feb mar apr jun jul aug sep sept oct nov dec"),
-    openers=_words(
-        "the a an this that these those it he she they we i you there in on at by for from with of to as after before",
-        "when while if since however although because but and or moreover furthermore thus therefore both all each no",
-        "some our its his her their",
-    ),
-    hyphens=True,
-    prefixes=(
-        "anti|non|co|post|pre|multi|over|sub|re|cross|inter|auto|mid|pan|pro|semi|intra|hetero|homo|mis|un|extra|counter"
-        "|pseudo|cryo|mal|peri|x(?=-ray)"
-    ),
-    clitics="n['’]t|['’](?:s|ll|ve|re|d|m)",
-    elisions=r"em|til|cause|n|tis|twas|\d\ds?",
-    forms={"(": "-LRB-", ")": "-RRB-"},
-    penn_quotes=True,
-)
-ICELANDIC = Convention(
-    titles=_words(
-        "hv hæstv þm þús bls nr sbr skv kl dr hr fr frk sr próf árg kap tbl ath ca kongl jóh matth kór millj t.d þ.e",
-        "þ.e.a.s m.a s.s u.þ.b a.m.k",
-    ),
-    endings=_words("kr gr frv mgr umr mín sek etc sl nk o.fl o.s.frv f.kr e.kr o.þ.h s.þ"),
-    counted=_words("jan feb apr jún júl ágú sept okt nóv des"),
-    openers=_words("og en það þá hann hún þeir þau þær ég við þú í á að er var nú svo þetta sá sú"),
-    ordinals=True,
-    elisions=r"\d\d",
-)
-
-CONVENTIONS: dict[str, Convention] = {
-    "nl": DUTCH,  # Alpino
-    "de": GERMAN,  # TIGER's scheme
-    "en": ENGLISH,  # CRAFT: Penn's newer guidelines, where hyphens are tokens
-    "en-wsj": replace(ENGLISH, hyphens=False, forms={**ENGLISH.forms, "{": "-LCB-", "}": "-RCB-"}),
-    "is": ICELANDIC,  # IcePaHC
-}
-
-
-def convention(language: str) -> Convention:
+def _read(path: Path) -> dict[str, Any]:
     try:
-        return CONVENTIONS[language]
-    except KeyError:
-        raise DiscotreeError(f"no rules for the language {language!r}; there are {', '.join(CONVENTIONS)}") from None
+        return tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _table(path: Path) -> dict[str, Any]:
+    """Read a language file on top of the one that it extends."""
+    table = _read(path)
+    if "extends" not in table:
+        return table
+    base = table.pop("extends")
+    if base not in languages():
+        raise ConfigError(f"{path}: extends: there is no language {base!r}; there are {', '.join(languages())}")
+    inherited = _read(FOLDER / f"{base}{SUFFIX}")
+    if "extends" in inherited:
+        raise ConfigError(f"{path}: extends: {base} extends {inherited['extends']}; extend that")
+    if isinstance(table.get("forms"), dict):
+        table["forms"] = inherited.get("forms", {}) | table["forms"]
+    return inherited | table
+
+
+def languages() -> tuple[str, ...]:
+    """Return the codes of all languages, one for each file."""
+    return tuple(sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}")))
+
+
+@cache
+def _bundled(language: str) -> Convention:
+    if language not in languages():
+        raise ConfigError(f"there is no language {language!r}; there are {', '.join(languages())}")
+    return Convention.load(FOLDER / f"{language}{SUFFIX}")
+
+
+def convention(language: str | Convention) -> Convention:
+    """Return the convention of a language, read from its file once."""
+    if isinstance(language, Convention):
+        return language
+    if not isinstance(language, str):
+        raise TypeError(f"language: expected a code such as 'nl', or a Convention, got {language!r}")
+    return _bundled(language)

@@ -1,4 +1,4 @@
-"""Text from files, in pieces that fit into memory, with the place of each in the whole."""
+"""Text from files in pieces that fit into memory, each with its offset in the whole."""
 
 import codecs
 import io
@@ -10,60 +10,61 @@ from typing import BinaryIO, NamedTuple
 
 from discotree.errors import TreebankError
 
-BLOCK = 1 << 16  # what is read at a time
-LONGEST = 1 << 18  # characters of a paragraph that are kept together
+BLOCK = 1 << 16  # bytes or characters per read
+MAX_PARAGRAPH = 1 << 18  # characters; longer paragraphs are split
 
 _PARAGRAPH_BREAK = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]\s*")
-_SENTENCE_BREAK = re.compile(r"[^\W\d_]{7}[.!?][\"'”’»)\]]*\s+(?=[A-ZÀ-Þ])")  # nothing so long is an abbreviation
+_SENTENCE_BREAK = re.compile(r"[^\W\d_]{7}[.!?][\"'”’»)\]]*\s+(?=[A-ZÀ-Þ])")  # no abbreviation is that long
 _BYTE_ORDER_MARK = "\ufeff"
 
 
 class Paragraph(NamedTuple):
-    """A stretch of text without blank lines, and where it begins in the whole."""
+    """Stretch of text without empty lines, and the offset where it begins."""
 
     text: str
     start: int
 
 
 def paragraphs(source: str | Iterable[str]) -> Iterator[Paragraph]:
-    """The paragraphs of a text: a string, an open text file, or its pieces one after the other.
+    """Yield the paragraphs of a text: a string, an open text file, or an iterable of pieces.
 
-    A blank line ends a paragraph. A very long one is cut in pieces, if possible between sentences, else between words.
+    A line of nothing but whitespace ends a paragraph. A very long paragraph is split, between sentences if possible,
+    else between words.
     """
     rest, offset = "", 0
     for block in _blocks(source):
         text = rest + block
         begin = 0
         for gap in _PARAGRAPH_BREAK.finditer(text):
-            yield from _bearable(text, begin, gap.start(), offset)
+            yield from _split(text, begin, gap.start(), offset)
             begin = gap.end()
-        while len(text) - begin > LONGEST:
-            stop = _safe_place(text, begin)
-            yield from _bearable(text, begin, stop, offset)
+        while len(text) - begin > MAX_PARAGRAPH:
+            stop = _split_offset(text, begin)
+            yield from _split(text, begin, stop, offset)
             begin = stop
         rest = text[begin:]
         offset += begin
-    yield from _bearable(rest, 0, len(rest), offset)
+    yield from _split(rest, 0, len(rest), offset)
 
 
-def _bearable(text: str, begin: int, end: int, offset: int) -> Iterator[Paragraph]:
-    """``text[begin:end]`` in pieces of bearable size, without those that are blank."""
+def _split(text: str, begin: int, end: int, offset: int) -> Iterator[Paragraph]:
+    """Yield ``text[begin:end]`` in paragraphs of at most ``MAX_PARAGRAPH`` characters, leaving out pure whitespace."""
     while begin < end:
-        stop = _safe_place(text, begin) if end - begin > LONGEST else end
+        stop = _split_offset(text, begin) if end - begin > MAX_PARAGRAPH else end
         if not text[begin:stop].isspace():
             yield Paragraph(text[begin:stop], offset + begin)
         begin = stop
 
 
-def _safe_place(text: str, begin: int) -> int:
-    """Where to cut a text that goes on for more than ``LONGEST`` characters."""
-    end = begin + LONGEST
+def _split_offset(text: str, begin: int) -> int:
+    """Return the offset at which to split a paragraph of more than ``MAX_PARAGRAPH`` characters."""
+    end = begin + MAX_PARAGRAPH
     sentences = list(_SENTENCE_BREAK.finditer(text, end - BLOCK, end))
     if sentences:
         return sentences[-1].end()
-    blank = max(text.rfind(character, begin, end) for character in " \t\n")
-    if blank >= begin:
-        return blank + 1
+    space = max(text.rfind(character, begin, end) for character in " \t\n")
+    if space >= begin:
+        return space + 1
     while end > begin + 1 and (unicodedata.category(text[end])[0] == "M" or "\u200d" in text[end - 1 : end + 1]):
         end -= 1
     return end
@@ -78,7 +79,7 @@ def _pieces(source: str | Iterable[str]) -> Iterable[str]:
 
 
 def _blocks(source: str | Iterable[str]) -> Iterator[str]:
-    """Pieces put together to blocks; a blank line lets out what there is, since somebody may be typing."""
+    """Join pieces to blocks; an empty line flushes the block, since somebody may be typing."""
     pieces: list[str] = []
     size = 0
     for piece in _pieces(source):
@@ -91,7 +92,7 @@ def _blocks(source: str | Iterable[str]) -> Iterator[str]:
 
 
 def lines_of(source: str | Iterable[str]) -> Iterator[str]:
-    """The lines of a text with their ends."""
+    """Yield the lines of a text with their ends."""
     rest: list[str] = []
     for piece in _pieces(source):
         *lines, last = piece.split("\n")
@@ -104,10 +105,10 @@ def lines_of(source: str | Iterable[str]) -> Iterator[str]:
 
 
 def decode(stream: BinaryIO, path: str = "", encoding: str = "utf-8", errors: str = "strict") -> Iterator[str]:
-    """The text of a file that was opened for bytes, line by line; very long lines come in pieces.
+    """Yield the text of a binary file line by line; very long lines come in pieces.
 
-    Bytes that make no sense are an error with an address; ``errors="replace"`` puts a replacement character for them.
-    A byte order mark at the beginning does not belong to the text.
+    Bytes that cannot be decoded are an error with an address; with ``errors="replace"`` they become replacement
+    characters. A byte order mark at the beginning is left out.
     """
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     line = 1
@@ -121,7 +122,7 @@ def decode(stream: BinaryIO, path: str = "", encoding: str = "utf-8", errors: st
 
 
 def decode_lines(stream: BinaryIO, path: str = "", encoding: str = "utf-8", errors: str = "strict") -> Iterator[str]:
-    """Like ``decode``, but every line is whole."""
+    """Yield the text of a binary file like ``decode``, in whole lines."""
     return lines_of(decode(stream, path, encoding, errors))
 
 

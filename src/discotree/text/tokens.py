@@ -1,10 +1,10 @@
-"""Cutting a sentence into tokens with one regular expression for each language.
+"""Tokenisation of a sentence with one regular expression per language.
 
-The expression's last branch takes any character that is not blank, so nothing is ever lost.
+The last branch of the expression matches any character that is not whitespace, so nothing is lost.
 """
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -12,21 +12,21 @@ from discotree.text.conventions import CLOSING, Convention
 
 
 class Word(NamedTuple):
-    """A token of a text: it stands at ``text[start:end]``, and ``form`` is how the treebank writes it."""
+    """Token of a text: ``text[start:end]``, with the form that the treebank writes for it."""
 
     form: str
     start: int
     end: int
 
 
-# Whatever is neither blank nor a symbol makes words: letters and digits of all scripts, their accents, joiners, and
-# what no font shows.
+# Every character that is neither whitespace nor a symbol is part of a word: letters and digits of all scripts, their
+# accents, joiners, and invisible characters.
 _SYMBOL = (
     r"!-/:-@\[-\^`{-~¡-©«¬®-±´¶-¸»¿×÷\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2117\u2120\u2122\u2190-\u245f\u2500-\u2bff"
     r"\u2e00-\u2e7f\u3001-\u3003\u3008-\u3020\u3030\u303d\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\uffee"
     r"\U0001f000-\U0001faff"
 )
-_EXTENDER = (  # accents, joiners, variants and skin colours: they go with the symbol before them
+_EXTENDER = (  # accents, joiners, variation selectors and skin tones belong to the symbol before them
     r"\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\u200c\u200d\U0001f3fb-\U0001f3ff"
     r"\U000e0020-\U000e007f\U000e0100-\U000e01ef"
 )
@@ -44,20 +44,22 @@ _SYMBOLS = (
     rf"{_REPEATED}|''|``|,,(?={_W})|°[CFK](?!{_W})|[\U0001f1e6-\U0001f1ff]{{2}}"
     rf"|[{_SYMBOL}](?:[{_EXTENDER}]|(?<=\u200d)[{_SYMBOL}])*|\S"
 )
-_DOT = rf"\.(?!(?<={_SMALL}{_SMALL}\.)[A-ZÀ-Þ])(?={_W})"  # between letters; unless a blank was forgotten
+_DOT = rf"\.(?!(?<={_SMALL}{_SMALL}\.)[A-ZÀ-Þ])(?={_W})"  # between letters, unless a space is missing after a sentence
 _APOSTROPHE = rf"(?<={_LETTER})['’](?={_LETTER}|\d\d)|(?<=\d)['’](?=\d\d\d|s(?!{_W}))"
-# Inside a sentence a full stop belongs to its word; unless the word looks like one that ends a sentence in brackets.
+# Inside a sentence a full stop belongs to its word, unless the word looks like the end of a sentence in brackets.
 _STOP = rf"\.(?=[\s,;:])(?![\s{re.escape(CLOSING)}]*\Z)(?!(?<={_SMALL * 4}\.)\s+[A-ZÀ-Þ])"
 _DOTTED = re.compile(rf"(?:{_LETTER}\.)+{_LETTER}")
 _AT_END = re.compile(rf"[\s{re.escape(CLOSING)}]*\Z")
 
 
 def _word(convention: Convention) -> str:
-    """The expression for a word with what is joined to it; without addresses and single symbols."""
+    """Return the expression for a word and what is joined to it, without addresses and single symbols."""
     elision = rf"(?<!{_W})['’](?=(?:{convention.elisions})(?!{_W}))"
-    if convention.hyphens:
-        prefix = rf"(?=[a-zA-Z]+{_HYPHEN})(?i:{convention.prefixes}){_HYPHEN}(?={_W})"
-        joint = rf"{_APOSTROPHE}|{_DOT}|(?<=\d),(?=\d\d\d(?!\d))|-(?=fold(?!{_W}))"
+    if convention.split_hyphens:
+        prefix = rf"(?=[a-zA-Z]+{_HYPHEN})(?i:{convention.joined_prefixes}){_HYPHEN}(?={_W})"
+        joint = rf"{_APOSTROPHE}|{_DOT}|(?<=\d),(?=\d\d\d(?!\d))"
+        if convention.joined_suffixes:
+            joint += rf"|-(?=(?:{convention.joined_suffixes})(?!{_W}))"
         return rf"(?:{prefix}|{elision})?{_W}+(?:(?:{joint}){_W}+)*(?:{_STOP})?"
     joint = rf"{_APOSTROPHE}|{_DOT}|(?<=\d)[,:](?=\d)|[/&](?={_W})|\.?{_HYPHEN}(?=['’]?{_W})['’]?"
     price = r"(?<=\d)[.,](?:--?|–|—)(?!\w)"  # 10.000,-
@@ -69,30 +71,32 @@ def _word(convention: Convention) -> str:
     return rf"(?:{start})?{_W}+(?:{middle})*(?:{end})?|{quoted}"
 
 
-@cache
+@lru_cache(maxsize=32)
 def _pattern(convention: Convention) -> re.Pattern[str]:
-    """What is frequent stands first, as far as it cannot be the beginning of something longer."""
+    """Return the expression for a token; frequent kinds come first where they cannot begin a longer token."""
     plain = rf"{_W}+(?=[\s;!?)\]]|,(?![\d–—-])|:(?![\d/])|\Z)"
     frequent = r",(?!,)|[/;%\[\]]|\.(?![.\d])(?P<stop>)"
+    if convention.forms:
+        frequent = rf"[{re.escape(''.join(convention.forms))}](?P<form>)|{frequent}"
     rare = [r"(?<!\S)\.\d+|\.(?!\.)", _ADDRESS, r"[A-Z]{1,3}\$"]
-    if convention.hyphens:
+    if convention.split_hyphens:
         frequent += "|-(?!-)"
     else:
         rare.append(rf"[@#](?={_LETTER}){_W}+")
     if convention.penn_quotes:
         frequent += '|"(?P<quote>)'
-        plain = rf"(?![Cc]annot(?!{_W})){plain}"
-        rare.append(rf"[Cc]an(?=not(?!{_W}))")
-    if convention.forms:
-        frequent += rf"|[{re.escape(''.join(convention.forms))}](?P<form>)"
+    for first, second in convention.contractions:
+        any_case = f"[{first[0].upper()}{first[0]}]{first[1:]}"
+        plain = rf"(?!{any_case}{second}(?!{_W})){plain}"
+        rare.append(rf"{any_case}(?={second}(?!{_W}))")
     if convention.clitics:
         clitic = rf"(?i:{convention.clitics})(?!{_W})"
         rare += [rf"(?<={_W}){clitic}", rf"(?={convention.clitic_hosts or _W}){_W}+?(?={clitic})"]
     return re.compile("|".join([plain, frequent, *rare, _word(convention), _SYMBOLS]))
 
 
-def words(text: str, start: int, end: int, convention: Convention, offset: int = 0) -> list[Word]:
-    """The tokens of the sentence ``text[start:end]``, where the text itself begins at ``offset``."""
+def tokenise(text: str, start: int, end: int, convention: Convention, offset: int = 0) -> list[Word]:
+    """Return the tokens of the sentence ``text[start:end]``, with ``offset`` added to their offsets."""
     result: list[Word] = []
     for match in _pattern(convention).finditer(text, start, end):
         first, last = match.span()
@@ -112,13 +116,13 @@ def words(text: str, start: int, end: int, convention: Convention, offset: int =
 
 
 def _is_abbreviation(before: list[Word], text: str, stop: int, end: int, convention: Convention) -> bool:
-    """Whether the full stop that ends at ``stop`` belongs to the word before it."""
+    """Return whether the full stop that ends at ``stop`` belongs to the word before it."""
     word = normalize("NFC", before[-1].form)
     keys = {word, word.casefold()}
-    if keys & convention.endings or _DOTTED.fullmatch(word):
+    if keys & convention.final_abbreviations or _DOTTED.fullmatch(word):
         return True
     if _AT_END.match(text, stop, end):
         return False
-    return bool(keys & convention.titles) or (
+    return bool(keys & convention.non_final_abbreviations) or (
         text[stop] == ")" and len(before) > 1 and before[-2].form in ("(", "-LRB-")
     )
