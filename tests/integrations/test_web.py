@@ -13,12 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from hypothesis import given
+from pydantic import BaseModel
 from support.helpers import DEEP, brackets_of, parsed, right_branching, written
 from support.models import CARD, saved_model, with_card
 from support.networks import TREES
@@ -33,8 +35,14 @@ from discotree.integrations.web import Limits, create_app
 from discotree.integrations.web import app as app_module
 from discotree.integrations.web.batching import Batcher, ParseOptions
 from discotree.integrations.web.limits import RequestRefused
-from discotree.integrations.web.records import record_of, tree_of
-from discotree.integrations.web.schemas import OUTPUTS, TreeRecord, Upload
+from discotree.integrations.web.schemas import (
+    OUTPUTS,
+    EvaluateResponse,
+    ParseResponse,
+    TreebankResponse,
+    TreeRecord,
+    Upload,
+)
 from discotree.integrations.web.security import LOOPBACK_HOSTS, SECURITY_HEADERS, is_loopback
 from discotree.integrations.web.server import allowed_hosts, listen, load_app
 from discotree.integrations.web.thread_pool import THREADS, BoundedPool
@@ -85,10 +93,6 @@ def problem(response: httpx.Response, status: int = 422) -> str:
     assert response.status_code == status, response.text
     (said,) = response.json().values()
     return str(said)
-
-
-def record(tree: Tree) -> dict[str, Any]:
-    return record_of(tree).model_dump(exclude_none=True)
 
 
 def upload(trees: Sequence[Tree], format: str = "export") -> dict[str, str]:
@@ -143,10 +147,8 @@ def test_a_text_becomes_trees_with_everything(client: httpx.Client, parsers: dic
         assert [TEXT[word["start"] : word["end"]] for word in words] == [word["form"] for word in words]
         assert 0 < found["confidence"] < 1
         assert found["constituents"][0]["label"] == wanted.root.label
-        again = tree_of(TreeRecord(**found))
-        assert found["discbracket"] == brackets_of([again])[0]
     alone = parsers["xx"](TEXT.partition(".")[0] + ".")
-    assert tree_of(TreeRecord(**given["trees"][0])) == dataclasses.replace(alone, id="1")
+    assert Tree.from_dict(given["trees"][0]) == dataclasses.replace(alone, id="1")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,9 @@ def test_text_and_tokens_one_or_many(client: httpx.Client, body: dict[str, Any],
     trees = answer(client, "parse", **body)["trees"]
     assert [len(tree["tokens"]) for tree in trees] == lengths
     if "tags" in body:
-        assert trees[0]["tags"] == (body["tags"][0] if isinstance(body["tags"][0], list) else body["tags"])
+        assert [token["tag"] for token in trees[0]["tokens"]] == (
+            body["tags"][0] if isinstance(body["tags"][0], list) else body["tags"]
+        )
 
 
 def test_a_list_without_lists_is_one_sentence_and_a_text_may_have_several(client: httpx.Client) -> None:
@@ -198,7 +202,7 @@ def test_the_k_best_trees_come_in_their_order(client: httpx.Client, parsers: dic
     trees = answer(client, "parse", tokens=["Es", "kam", "nichts"], k=3)["trees"]
     assert [tree["id"] for tree in trees] == ["1.1", "1.2", "1.3"]
     wanted = parsers["xx"].k_best(["Es", "kam", "nichts"], 3)
-    assert [tree["discbracket"] for tree in trees] == brackets_of(wanted)
+    assert brackets_of(map(Tree.from_dict, trees)) == brackets_of(wanted)
     assert [tree["confidence"] for tree in trees] == pytest.approx([tree.confidence for tree in wanted], rel=1e-4)
 
 
@@ -207,7 +211,7 @@ def test_decoding_is_the_parsers(client: httpx.Client, parsers: dict[str, dt.Par
     settings = dataclasses.replace(parsers["xx"].config.decoding, method=decode)
     wanted = parsers["xx"].parse([tree.words for tree in TREES], settings)
     found = answer(client, "parse", tokens=[list(tree.words) for tree in TREES], decode=decode)["trees"]
-    assert [tree["discbracket"] for tree in found] == brackets_of(wanted)
+    assert brackets_of(map(Tree.from_dict, found)) == brackets_of(wanted)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +274,7 @@ def test_parsing_together_gives_the_same_trees(client: httpx.Client, parsers: di
     wanted = brackets_of(parsers["xx"].parse([tree.words]).__next__() for tree in TREES)
     with ThreadPoolExecutor(len(TREES)) as clients:
         found = list(clients.map(lambda tree: answer(client, "parse", tokens=list(tree.words)), TREES))
-    assert [one["trees"][0]["discbracket"] for one in found] == wanted
+    assert brackets_of(Tree.from_dict(one["trees"][0]) for one in found) == wanted
 
 
 class Watched:
@@ -478,7 +482,7 @@ def test_large_treebanks_are_cut_or_refused(small: httpx.Client) -> None:
     assert (given["trees"], given["broken"]) == (0, 1)
     assert "10 words" in given["problems"][0]
     assert "10 words" in problem(post(small, "draw", tree=long), 413)
-    assert "10 words" in problem(post(small, "draw", tree=record(right_branching(10))), 413)
+    assert "10 words" in problem(post(small, "draw", tree=right_branching(10).to_dict()), 413)
     assert "600 bytes" in problem(post(small, "treebank", **upload([right_branching(40)], "discbracket")), 413)
     assert "ask for fewer" in problem(post(small, "treebank", **upload(TREES[1:4], "discbracket")), 413)
     assert len(answer(small, "treebank", **upload(TREES[1:4], "discbracket"), limit=1)["rows"]) == 1
@@ -519,7 +523,7 @@ def test_an_uploaded_file_has_the_trees_of_the_file(client: httpx.Client, data: 
         content = raw.decode("latin-1")  # as the page does
     given = answer(client, "treebank", content=content, name=name)
     assert (given["trees"], given["matching"], given["broken"]) == (len(wanted), len(wanted), 0)
-    assert [tree_of(TreeRecord(**row)) for row in given["rows"]] == wanted
+    assert [Tree.from_dict(row) for row in given["rows"]] == wanted
 
 
 def test_no_reader_opens_a_file(data: Path) -> None:
@@ -666,17 +670,54 @@ def test_files_that_cannot_be_compared(client: httpx.Client, body: dict[str, Any
 
 
 @given(trees_with_edges())
-def test_a_record_is_the_whole_tree(tree: Tree) -> None:
-    again = tree_of(TreeRecord.model_validate_json(record_of(tree).model_dump_json(exclude_none=True)))
-    assert again == tree
-    assert again.secondary == tree.secondary
+def test_a_validated_record_is_the_whole_tree(tree: Tree) -> None:
+    record = TreeRecord.model_validate_json(json.dumps(tree.to_dict())).model_dump(exclude_none=True)
+    assert record == tree.to_dict()
+    assert Tree.from_dict(record).secondary == tree.secondary
 
 
-def test_confidences_travel_with_a_record(parsers: dict[str, dt.Parser]) -> None:
+def test_the_description_shows_the_record(client: httpx.Client) -> None:
+    """The fields of the API are those of record.schema.json."""
+    ours = json.loads((resources.files("discotree.trees") / "record.schema.json").read_text("utf-8"))
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    for name, schema in {
+        "TreeRecord": ours,
+        "TokenRecord": ours["$defs"]["token"],
+        "ConstituentRecord": ours["$defs"]["constituent"],
+        "EdgeRecord": ours["$defs"]["edge"],
+    }.items():
+        assert schemas[name]["properties"].keys() == schema["properties"].keys()
+        assert schemas[name]["required"] == schema["required"]
+
+
+def test_responses_are_as_the_description_says(client: httpx.Client) -> None:
+    bodies: list[tuple[str, type[BaseModel], dict[str, Any]]] = [
+        ("parse", ParseResponse, {"text": TEXT, "k": 2}),
+        ("treebank", TreebankResponse, upload(TREES)),
+        ("evaluate", EvaluateResponse, {"gold": upload(TREES), "predicted": upload(changed(TREES))}),
+    ]
+    for call, model, body in bodies:
+        response = answer(client, call, **body)
+        assert model.model_validate(response).model_dump(exclude_none=True) == response
+
+
+def test_confidences_travel_with_a_record(client: httpx.Client, parsers: dict[str, dt.Parser]) -> None:
     tree = parsers["xx"](["Es", "kam", "nichts"])
-    again = tree_of(record_of(tree))
+    again = Tree.from_dict(answer(client, "draw", tree=tree.to_dict(), output="json"))
     assert again.confidences == pytest.approx(tree.confidences, rel=1e-4)
     assert again.confidence == pytest.approx(tree.confidence, rel=1e-4)
+
+
+def test_uploaded_records_without_an_encoding_are_refused(client: httpx.Client) -> None:
+    """JSON can spell halves of surrogate pairs; no response could contain them."""
+    good, bad = TREES[0].to_dict(), TREES[1].to_dict()
+    bad["constituents"][0]["label"] = "\ud800"
+    content = "".join(json.dumps(record) + "\n" for record in (good, bad))
+    given = answer(client, "treebank", content=content, format="json")
+    assert (given["trees"], given["broken"]) == (1, 1)
+    assert "lone surrogate" in given["problems"][0]
+    file = {"content": content, "format": "json"}
+    assert "lone surrogate" in problem(post(client, "evaluate", gold=file, predicted=file))
 
 
 PLAIN = {"tokens": [{"form": "a"}, {"form": "b"}, {"form": "c"}]}
@@ -686,17 +727,23 @@ ROOT = {"label": "ROOT", "positions": [0, 1, 2]}
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"constituents": [{"label": "A", "positions": [0, 1]}]}, "must be the root"),
+        ({"constituents": [{"label": "A", "positions": [0, 1]}]}, "has to be the root"),
         ({"constituents": [ROOT, {"label": "A", "positions": [0, 1]}, {"label": "B", "positions": [1, 2]}]}, "overlap"),
         (
             {"constituents": [ROOT, {"label": "A", "positions": [0]}, {"label": "B", "positions": [0, 1]}]},
-            "no children",
+            "after its own child",
         ),
         ({"constituents": [ROOT, {"label": "A", "positions": [2]}, {"label": "B", "positions": [0]}]}, "left to right"),
-        ({"constituents": [ROOT, {"label": "A", "positions": [7]}]}, "no word 7"),
-        ({"constituents": [ROOT], "tags": ["A"]}, "3 words but 1 tags"),
-        ({"constituents": [ROOT], "secondary": [{"label": "x", "child": 0, "parent": 1}]}, "leads to a word"),
-        ({"constituents": [ROOT], "secondary": [{"label": "x", "child": 0, "parent": 9}]}, "outside the tree"),
+        ({"constituents": [ROOT, {"label": "A", "positions": [7]}]}, "expected positions of tokens (0 to 2), got 7"),
+        ({"constituents": [ROOT], "tokens": [{"form": "a", "tag": 5}]}, "tag"),
+        (
+            {"constituents": [ROOT], "secondary": [{"label": "x", "child": 0, "parent": 1}]},
+            "expected a parent among 3 to 3, got 1",
+        ),
+        (
+            {"constituents": [ROOT], "secondary": [{"label": "x", "child": 0, "parent": 9}]},
+            "expected a parent among 3 to 3, got 9",
+        ),
         ({"constituents": [{**ROOT, "confidence": 2}]}, "confidence"),
     ],
 )
@@ -706,28 +753,29 @@ def test_records_that_are_no_tree(client: httpx.Client, fields: dict[str, Any], 
 
 def test_a_drawing_is_that_of_the_library(client: httpx.Client, parsers: dict[str, dt.Parser]) -> None:
     tree = TREES[0]
-    assert post(client, "draw", tree=record(tree)).text == draw_svg(tree)
+    assert post(client, "draw", tree=tree.to_dict()).text == draw_svg(tree)
     assert post(client, "draw", tree=upload([tree])).text == draw_svg(tree)
     options = {"functions": False, "theme": "dark", "style": False}
-    assert post(client, "draw", tree=record(tree), **options).text == draw_svg(
+    assert post(client, "draw", tree=tree.to_dict(), **options).text == draw_svg(
         tree, functions=False, theme="dark", style=False
     )
-    assert post(client, "draw", tree=record(tree), output="arcs", heads="negra").text == draw_arcs(
+    assert post(client, "draw", tree=tree.to_dict(), output="arcs", heads="negra").text == draw_arcs(
         tree.dependencies("negra")
     )
-    model = post(client, "draw", tree=record(tree), output="arcs", model="xx").text
+    model = post(client, "draw", tree=tree.to_dict(), output="arcs", model="xx").text
     assert model == draw_arcs(tree.dependencies(parsers["xx"].config.data.heads))
-    assert post(client, "draw", tree=record(tree), output="arcs").text == draw_arcs(tree.dependencies())
+    assert post(client, "draw", tree=tree.to_dict(), output="arcs").text == draw_arcs(tree.dependencies())
     (flat,) = changed([tree])
-    assert post(client, "draw", tree=record(tree), against=record(flat)).text == draw_comparison(tree, flat)
-    assert "gold" in post(client, "draw", tree=record(tree), against=record(flat), output="text").text
-    assert tree_of(TreeRecord(**post(client, "draw", tree=upload([tree]), output="json").json())) == tree
+    assert post(client, "draw", tree=tree.to_dict(), against=flat.to_dict()).text == draw_comparison(tree, flat)
+    assert "gold" in post(client, "draw", tree=tree.to_dict(), against=flat.to_dict(), output="text").text
+    assert Tree.from_dict(post(client, "draw", tree=upload([tree]), output="json").json()) == tree
 
 
 @pytest.mark.parametrize("output", [format for format in TEXT_FORMATS if format != "json"])
 def test_a_tree_in_another_format(client: httpx.Client, output: str) -> None:
     assert (
-        post(client, "draw", tree=record(TREES[0]), output=output).text.rstrip() == written(TREES[:1], output).rstrip()
+        post(client, "draw", tree=TREES[0].to_dict(), output=output).text.rstrip()
+        == written(TREES[:1], output).rstrip()
     )
 
 
@@ -735,11 +783,11 @@ def test_a_tree_in_another_format(client: httpx.Client, output: str) -> None:
     ("body", "said"),
     [
         ({"tree": upload(TREES[:2])}, "expected one tree, found 2"),
-        ({"tree": record(TREES[0]), "heads": "../negra"}, "heads"),
-        ({"tree": record(TREES[0]), "heads": "/etc/passwd"}, "heads"),
-        ({"tree": record(TREES[0]), "model": "/etc"}, "no model"),
-        ({"tree": record(TREES[0]), "against": record(TREES[1])}, "word 1 is 'Es'"),
-        ({"tree": record(TREES[0]), "against": record(TREES[0]), "output": "latex"}, "cannot be compared as latex"),
+        ({"tree": TREES[0].to_dict(), "heads": "../negra"}, "heads"),
+        ({"tree": TREES[0].to_dict(), "heads": "/etc/passwd"}, "heads"),
+        ({"tree": TREES[0].to_dict(), "model": "/etc"}, "no model"),
+        ({"tree": TREES[0].to_dict(), "against": TREES[1].to_dict()}, "word 1 is 'Es'"),
+        ({"tree": TREES[0].to_dict(), "against": TREES[0].to_dict(), "output": "latex"}, "cannot be compared as latex"),
     ],
 )
 def test_what_cannot_be_drawn(client: httpx.Client, body: dict[str, Any], said: str) -> None:

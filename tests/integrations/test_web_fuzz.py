@@ -1,6 +1,6 @@
-"""The web server is asked for whatever its own description allows, and for what it forbids: it never fails.
+"""Random requests, valid and invalid by the server's own description: none makes the server fail.
 
-Left out of the normal run, since it takes most of a minute: ``pytest -m fuzz``.
+Not part of the default run, since it takes most of a minute: ``pytest -m fuzz``.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,6 @@ from support.strategies import trees_with_edges
 
 import discotree as dt
 from discotree.integrations.web import Limits, create_app
-from discotree.integrations.web.records import record_of
 from discotree.integrations.web.schemas import OUTPUTS
 from discotree.trees.tree import Tree
 
@@ -56,7 +55,7 @@ def test_no_request_makes_the_server_fail(url: str, path: str, sense: str) -> No
 @MANY
 @given(tree=trees_with_edges(), output=st.sampled_from(OUTPUTS), heads=st.sampled_from([None, "negra"]))
 def test_every_tree_can_be_drawn_or_is_refused(url: str, tree: Tree, output: str, heads: str | None) -> None:
-    body = {"tree": record_of(tree).model_dump(), "output": output, "heads": heads}
+    body = {"tree": tree.to_dict(), "output": output, "heads": heads}
     response = httpx.post(f"{url}/api/draw", json=body)
     assert response.status_code in EXPECTED, response.text
     if output in ("json", "svg", "arcs", "text", "latex"):

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import Response
-from pydantic import BaseModel
 
 from discotree import __version__
 from discotree.encoding.head_rules import HeadRules
@@ -16,27 +15,22 @@ from discotree.evaluation.parseval import evaluate, paired
 from discotree.integrations.web.batching import Batcher, ParseOptions, TreeLists
 from discotree.integrations.web.limits import Limits, RequestRefused, count_positions, why_too_large
 from discotree.integrations.web.parse_input import InputSentence, sentences_of
-from discotree.integrations.web.records import fields_of, record_of, tree_of
 from discotree.integrations.web.rendering import media_type, render_drawing, render_trees
 from discotree.integrations.web.schemas import (
     DrawRequest,
     EvaluateRequest,
-    EvaluateResponse,
     Health,
     ModelInfo,
-    ParsedTreeRecord,
     ParseRequest,
-    ParseResponse,
     Quality,
-    SentenceComparison,
     TreebankRequest,
-    TreebankResponse,
     TreeRecord,
     Upload,
 )
 from discotree.integrations.web.thread_pool import BoundedPool, with_timeout
 from discotree.integrations.web.uploads import matches, read_leniently, read_one, read_strictly
 from discotree.models.card import Card
+from discotree.treebanks.json_lines import json_line
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -125,10 +119,8 @@ class Endpoints:
         if request.output != "json":
             return render_trees(trees, request.output, _copy(self.rules[model])).encode()
         self._check_total_size(trees)
-        records = [
-            ParsedTreeRecord(sentence=number, **fields_of(tree, sentence.offsets)) for number, sentence, tree in rows
-        ]
-        return _to_json(ParseResponse(model=model, trees=records))
+        records = [tree.to_dict(sentence.offsets) | {"sentence": number} for number, sentence, tree in rows]
+        return _to_json({"model": model, "trees": records})
 
     async def treebank(self, request: TreebankRequest) -> Response:
         """Read an uploaded treebank and return the trees that pass a filter. The upload is not stored."""
@@ -141,15 +133,15 @@ class Endpoints:
         trees = matching[request.offset : end]
         self._check_total_size(trees)
         return _to_json(
-            TreebankResponse(
-                format=treebank.format,
-                trees=len(treebank.trees),
-                matching=len(matching),
-                broken=treebank.broken,
-                problems=treebank.problems,
-                is_complete=treebank.is_complete,
-                rows=[record_of(tree) for tree in trees],
-            )
+            {
+                "format": treebank.format,
+                "trees": len(treebank.trees),
+                "matching": len(matching),
+                "broken": treebank.broken,
+                "problems": treebank.problems,
+                "is_complete": treebank.is_complete,
+                "rows": [tree.to_dict() for tree in trees],
+            }
         )
 
     def _check_total_size(self, trees: Sequence[Tree]) -> None:
@@ -166,19 +158,23 @@ class Endpoints:
         index = {id(tree): k for k, tree in enumerate(predicted)}
         partner = {number: index[id(tree)] for number, _, tree in paired(gold, predicted)}
         comparisons = [
-            SentenceComparison(
-                id=sentence.id,
-                gold_tree=k,
-                predicted_tree=partner[k + 1],
-                length=sentence.length,
-                gold=sentence.labelled.gold,
-                predicted=sentence.labelled.predicted,
-                matched=sentence.labelled.matched,
-            )
+            {
+                "id": sentence.id,
+                "gold_tree": k,
+                "predicted_tree": partner[k + 1],
+                "length": sentence.length,
+                "gold": sentence.labelled.gold,
+                "predicted": sentence.labelled.predicted,
+                "matched": sentence.labelled.matched,
+            }
             for k, sentence in enumerate(score.sentences)
         ]
         return _to_json(
-            EvaluateResponse(all=score.figures(), discontinuous=score.discontinuous.figures(), sentences=comparisons)
+            {
+                "all": _known(score.figures()),
+                "discontinuous": _known(score.discontinuous.figures()),
+                "sentences": comparisons,
+            }
         )
 
     async def draw(self, request: DrawRequest) -> Response:
@@ -195,7 +191,7 @@ class Endpoints:
         tree = self._tree(request.tree)
         against = self._tree(request.against) if request.against is not None else None
         if request.output == "json" and against is None:
-            return _to_json(record_of(tree))
+            return _to_json(tree.to_dict())
         return render_drawing(tree, against, request, _copy(rules)).encode()
 
     def _tree(self, given: TreeRecord | Upload) -> Tree:
@@ -208,7 +204,7 @@ class Endpoints:
         positions = sum(len(constituent.positions) for constituent in given.constituents)
         if positions > limits.tree_positions or len(given.constituents) > limits.tree_constituents:
             raise RequestRefused(413, "the tree has too many constituents")
-        tree = tree_of(given)
+        tree = Tree.from_dict(given.model_dump(exclude_none=True))
         if problem := why_too_large(tree, limits):
             raise RequestRefused(413, problem)
         return tree
@@ -219,8 +215,12 @@ def _copy(rules: HeadRules) -> HeadRules:
     return HeadRules(rules.rules, marked_first=rules.marked_first)
 
 
-def _to_json(response: BaseModel) -> bytes:
-    return response.model_dump_json(exclude_none=True).encode()
+def _known(metrics: Mapping[str, float | int | None]) -> dict[str, float | int]:
+    return {name: value for name, value in metrics.items() if value is not None}
+
+
+def _to_json(response: Mapping[str, Any]) -> bytes:
+    return json_line(response).encode()
 
 
 def _json_response(content: bytes) -> Response:

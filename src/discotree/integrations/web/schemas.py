@@ -8,7 +8,6 @@ from discotree.config import Method
 from discotree.encoding.head_rules import HeadRules
 from discotree.evaluation.params import Params
 from discotree.treebanks import TEXT_FORMATS
-from discotree.trees.tree import NONE
 
 MAX_K = 10
 MAX_INT = 2**31
@@ -45,16 +44,18 @@ class RequestModel(BaseModel):
 
 
 class TokenRecord(BaseModel):
-    """A token; if the input was text, it stands at ``text[start:end]``."""
-
     form: Text
-    start: int | None = None
-    end: int | None = None
+    tag: Text | None = None
+    lemma: Text | None = None
+    morph: Text | None = None
+    function: Text | None = None
+    start: Annotated[Count | None, Field(description="Offset of the first character in the text.")] = None
+    end: Annotated[Count | None, Field(description="Offset after the last character in the text.")] = None
 
 
 class ConstituentRecord(BaseModel):
     label: Annotated[Text, Field(min_length=1)]
-    function: Text = NONE
+    function: Text | None = None
     positions: Annotated[list[Count], Field(min_length=1)]
     confidence: Probability | None = None
 
@@ -68,18 +69,17 @@ class EdgeRecord(BaseModel):
 
 
 class TreeRecord(BaseModel):
-    """A tree. Constituents are sorted parents before children, then from left to right; the root comes first."""
+    """The record of a tree, as ``Tree.to_dict`` returns it. Fields that are unknown are left out.
+
+    Constituents are sorted: the root first, parents before children, children from left to right.
+    """
 
     id: Text = ""
     tokens: Annotated[list[TokenRecord], Field(min_length=1)]
-    tags: list[Text] = []
-    lemmas: list[Text] = []
-    morph: list[Text] = []
-    functions: list[Text] = []
     constituents: Annotated[list[ConstituentRecord], Field(min_length=1)]
-    secondary: list[EdgeRecord] = []
+    secondary: list[EdgeRecord] | None = None
+    comment: Text | None = None
     confidence: Probability | None = None
-    discbracket: str = ""
 
 
 class ParseRequest(RequestModel):

@@ -7,6 +7,7 @@ above it, so one endless tree could fill the memory: ``MeteredFile`` bounds the 
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from discotree.errors import TreebankError
 from discotree.integrations.web.limits import Limits, RequestRefused, why_too_large
@@ -114,9 +115,23 @@ def _read(upload: Upload, format: str, limits: Limits, lenient: UploadedTreebank
     for tree in TEXT_FORMATS[format].read(Source(name, stream, "utf-8", skip)):
         is_empty = False
         stream.next_tree()
-        yield tree if tree.id else replace(tree, id="1")
+        if format == "json" and not _is_encodable(tree):
+            skip(TreebankError(f"sentence {tree.id}: the text contains a lone surrogate", name))
+        else:
+            yield tree if tree.id else replace(tree, id="1")
     if is_empty and not (lenient and lenient.broken):
         raise TreebankError(f"contains no tree: is its format really {format}?", name)
+
+
+def _is_encodable(tree: Tree) -> bool:
+    """Tell whether UTF-8 can encode a tree; JSON escapes can spell lone surrogates, which it cannot."""
+    texts = [tree.id, tree.comment, *chain.from_iterable(tree.tokens), *(edge.label for edge in tree.secondary)]
+    texts += chain.from_iterable((node.label, node.function) for node in tree.nodes())
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def matches(tree: Tree, wanted: TreebankFilter) -> bool:

@@ -5,7 +5,7 @@ import * as compare from "./compare.js";
 import * as parse from "./parse.js";
 import * as treebank from "./treebank.js";
 
-const FORMATS = ["export", "tigerxml", "alpino", "discbracket", "penn", "psd", "conllu"];
+const FORMATS = ["export", "tigerxml", "alpino", "discbracket", "penn", "psd", "conllu", "json"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 
 function select(tab) {

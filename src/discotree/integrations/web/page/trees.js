@@ -8,7 +8,6 @@ const DOWNLOADS = [
   ["Export", "export", "export", "text/plain"],
   ["JSON", "json", "json", "application/json"],
 ];
-const NONE = "--";
 
 /** Make the figure of a tree. Options: `view`, `model` (for its head rules), `details` (the panel of the selected constituent). */
 export async function makeFigure(record, options, caption = "") {
@@ -18,12 +17,14 @@ export async function makeFigure(record, options, caption = "") {
 }
 
 async function show(picture, record, { view, model, details }) {
+  const output = view === "brackets" ? "discbracket" : view;
+  const body = { tree: record, output, style: false, ...(model && { model }) };
+  const text = await (await request("/api/draw", body)).text();
   if (view === "brackets") {
-    picture.replaceChildren(make("pre", { tabIndex: 0 }, record.discbracket));
+    picture.replaceChildren(make("pre", { tabIndex: 0 }, text.trimEnd()));
     return;
   }
-  const body = { tree: record, output: view, style: false, ...(model && { model }) };
-  const svg = parseSvg(await (await request("/api/draw", body)).text());
+  const svg = parseSvg(text);
   picture.replaceChildren(svg);
   if (view === "svg") makeSelectable(svg, record, details);
 }
@@ -97,7 +98,7 @@ function showDetails(details, record, constituent, node) {
   const rows = [
     ["Words", words],
     ["Gaps", gaps.length ? gaps.map(({ text }, k) => `${k ? " · " : ""}${text}`) : ["none"]],
-    ["Function", [constituent.function && constituent.function !== NONE ? constituent.function : "none"]],
+    ["Function", [constituent.function ?? "none"]],
     ["Positions", [constituent.positions.map((position) => position + 1).join(", ")]],
   ];
   if (constituent.confidence !== undefined) {
@@ -129,7 +130,7 @@ function downloads(record, { view, model }) {
     onclick: async () => {
       const name = `${(record.id || "tree").replace(/[^\w.-]+/g, "_")}.${suffix}`;
       if (output === "json") {
-        save(name, type, `${JSON.stringify(record, null, 1)}\n`);
+        save(name, type, `${JSON.stringify(record)}\n`); // one line: a treebank in the format json
         return;
       }
       const body = { tree: record, output: output === "svg" && view === "arcs" ? "arcs" : output, ...(model && { model }) };
