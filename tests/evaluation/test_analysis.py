@@ -1,14 +1,13 @@
-"""Tables, confusions, worst sentences, arcs and the bootstrap, on trees whose errors are known."""
+"""Tables, confusions, worst sentences and arcs, on trees whose errors are known."""
 
 import random
 
 import pytest
-from support.scoring import GOLD, PREDICTED, noisy, tree
+from support.scoring import GOLD, PREDICTED, noisy
 from support.strategies import random_tree
 
 from discotree import HeadRules, Tree
-from discotree.errors import EvaluationError
-from discotree.evaluation.analysis import NOTHING, Analysis, bootstrap
+from discotree.evaluation.analysis import NOTHING, Analysis
 from discotree.evaluation.params import PROPER
 from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.score import total
@@ -88,24 +87,3 @@ def test_a_missing_parse_has_no_arc_right() -> None:
     analysis = Analysis(rules=HeadRules.load("negra"))
     evaluate(GOLD, GOLD[:1], observe=analysis, missing_as_empty=True)
     assert analysis.arcs.uas == pytest.approx(100 * 4 / 7)
-
-
-def test_the_bootstrap_sees_a_difference_and_sees_none() -> None:
-    rng = random.Random(5)
-    gold = [Tree(t.tokens, t.root, str(k)) for k in range(1, 200) for t in [random_tree(rng, 9)]]
-    worse = evaluate(gold, [noisy(rng, t) for t in gold])
-    better = evaluate(gold, [noisy(rng, t) if k % 2 else t for k, t in enumerate(gold)])
-    seen = bootstrap(worse, better, samples=300)
-    assert seen.difference == pytest.approx(better.f1 - worse.f1)
-    assert 0 < seen.low < seen.difference < seen.high
-    assert seen.p < 0.01
-    none = bootstrap(worse, worse, samples=300)
-    assert (none.difference, none.low, none.high, none.p) == (0, 0, 0, 1)
-    assert bootstrap(worse, better, samples=300) == seen  # the same draws every time
-    assert bootstrap(worse, better, samples=300, discontinuous=True).first == pytest.approx(worse.discontinuous.f1)
-
-
-def test_the_bootstrap_wants_the_same_sentences() -> None:
-    one, two = evaluate([tree("s1", "a")], [tree("s1", "a")]), evaluate([tree("s2", "a")], [tree("s2", "a")])
-    with pytest.raises(EvaluationError, match="same sentences"):
-        bootstrap(one, two)

@@ -47,7 +47,7 @@ def test_classes_that_share_a_member_are_one(file: Callable[[str, str], Path]) -
         ("\nDELETE_LABEL", "my.prm:2: DELETE_LABEL has no value"),
         ("DELETE_WORD a b", "my.prm:1: DELETE_WORD takes one value"),
         ("DANCE 1", "my.prm:1: there is no parameter DANCE"),
-        ("TED 0\nTED 1", "my.prm:2: TED is not offered"),
+        ("TED 0\nTED 1", "my.prm:2: TED is not supported, expected 0"),
     ],
 )
 def test_mistakes_have_an_address(file: Callable[[str, str], Path], text: str, message: str) -> None:

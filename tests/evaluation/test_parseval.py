@@ -1,4 +1,4 @@
-"""The evaluator gives disco-dop's figures: its known answers, a naive definition, and bad input."""
+"""The evaluator gives disco-dop's metrics: its known answers, a naive definition, and bad input."""
 
 import json
 import math
@@ -72,8 +72,8 @@ def shown(value: float) -> str:
 @pytest.mark.parametrize(("gold", "predicted", "recall", "precision", "f1", "exact"), VECTORS)
 def test_known_answers(gold: str, predicted: str, recall: float, precision: float, f1: float, exact: float) -> None:
     score = scored(gold, predicted)
-    figures = [score.recall, score.precision, score.f1, score.exact_match]
-    assert list(map(shown, figures)) == list(map(shown, [recall, precision, f1, exact]))
+    metrics = [score.recall, score.precision, score.f1, score.exact_match]
+    assert list(map(shown, metrics)) == list(map(shown, [recall, precision, f1, exact]))
 
 
 def test_distinct_brackets_are_what_disco_dop_displays() -> None:
@@ -167,10 +167,10 @@ def test_agrees_with_the_definition(seed: int, params: Params, disc_only: bool) 
 
 @pytest.mark.data
 def test_the_real_evaluator_says_the_same() -> None:
-    """24 pairs of files that disco-dop itself has scored: every figure, in both modes."""
+    """24 pairs of files that disco-dop itself has scored: every metric, in both modes."""
     folder = Path(os.environ.get("DISCOTREE_ORACLE", "nowhere")) / "evaluation"
     if not folder.is_dir():
-        pytest.skip("DISCOTREE_ORACLE does not lead to disco-dop's figures")
+        pytest.skip("DISCOTREE_ORACLE does not lead to disco-dop's metrics")
     for name, expected in json.loads((folder / "expected.json").read_text()).items():
         score = evaluate(read(folder / f"{name}.gold.dbr"), read(folder / f"{name}.cand.dbr"))
         disc = score.discontinuous
@@ -198,7 +198,7 @@ def test_scores_of_parts_add_up() -> None:
     predicted = [noisy(rng, tree) for tree in gold]
     whole = evaluate(gold, predicted)
     parts = sum([evaluate(gold[:3], predicted[:3]), evaluate(gold[3:], predicted[3:])])
-    assert parts.figures() == whole.figures()
+    assert parts.metrics() == whole.metrics()
     with pytest.raises(EvaluationError, match="do not add up"):
         whole + whole.discontinuous
 

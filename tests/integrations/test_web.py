@@ -639,7 +639,7 @@ def test_figures_are_the_evaluators(client: httpx.Client) -> None:
     predicted = changed(TREES)
     given = answer(client, "evaluate", gold=upload(TREES), predicted=upload(predicted, "tigerxml"))
     score = dt.evaluate(TREES, predicted)
-    assert given["all"] == pytest.approx({k: v for k, v in score.figures().items() if v is not None})
+    assert given["all"] == pytest.approx({k: v for k, v in score.metrics().items() if v is not None})
     assert given["discontinuous"]["f1"] == pytest.approx(score.discontinuous.f1)
     assert not math.isnan(score.f1)
     assert [row["id"] for row in given["sentences"]] == [tree.id for tree in TREES]

@@ -9,11 +9,12 @@ from rich.table import Table
 from discotree.cli.common import Bar, Encoding, From, number, out, read_trees
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import EvaluationError
-from discotree.evaluation.analysis import TABLES, Analysis, Difference, bootstrap
+from discotree.evaluation.analysis import TABLES, Analysis
 from discotree.evaluation.html_report import MAX_CONFUSIONS, ROWS, html
 from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import evaluate as score_of
-from discotree.evaluation.score import Counts, Score
+from discotree.evaluation.score import BracketCounts, Score
+from discotree.evaluation.significance import BootstrapResult, bootstrap
 from discotree.treebanks.source import STANDARD_STREAM, writable
 
 LISTS = {"confusions": "most frequent confusions", "worst": "the worst sentences"}
@@ -112,9 +113,9 @@ def _object(
     disc_only: bool,
     analysis: Analysis,
     names: list[str],
-    differences: dict[str, Difference],
+    differences: dict[str, BootstrapResult],
 ) -> dict[str, Any]:
-    result: dict[str, Any] = dict(score.figures())
+    result: dict[str, Any] = dict(score.metrics())
     tables = analysis.tables if names else {}
     for name in names:
         if name == "confusions":
@@ -128,7 +129,7 @@ def _object(
     if analysis.rules is not None:
         result["uas"], result["las"] = _plain(analysis.arcs.uas), _plain(analysis.arcs.las)
     if second is not None:
-        result["against"] = (second.discontinuous if disc_only else second).figures()
+        result["against"] = (second.discontinuous if disc_only else second).metrics()
         result["difference"] = {name: difference._asdict() for name, difference in differences.items()}
     return result
 
@@ -137,15 +138,17 @@ def _plain(value: float) -> float | None:
     return None if value != value else value
 
 
-def _print(columns: dict[str, Score], analysis: Analysis, names: list[str], differences: dict[str, Difference]) -> None:
+def _print(
+    columns: dict[str, Score], analysis: Analysis, names: list[str], differences: dict[str, BootstrapResult]
+) -> None:
     console = out()
     table = Table("", box=None, pad_edge=False)
     for name in columns:
         table.add_column(name, justify="right")
-    figures = [score.figures() for score in columns.values()]
+    metrics = [score.metrics() for score in columns.values()]
     for key, title in ROWS.items():
-        if any(column[key] is not None for column in figures):
-            table.add_row(title, *(_cell(column[key]) for column in figures), style="bold" if key == "f1" else None)
+        if any(column[key] is not None for column in metrics):
+            table.add_row(title, *(_cell(column[key]) for column in metrics), style="bold" if key == "f1" else None)
     console.print(table)
     if analysis.rules is not None:
         uas, las = (number(_plain(value), 2) for value in (analysis.arcs.uas, analysis.arcs.las))
@@ -181,7 +184,7 @@ def _worst(analysis: Analysis) -> Table:
     return table
 
 
-def _counts(rows: dict[str, Counts]) -> Table:
+def _counts(rows: dict[str, BracketCounts]) -> Table:
     table = Table("", box=None, pad_edge=False)
     for column in COUNTS:
         table.add_column("F1" if column == "f1" else column, justify="right")

@@ -113,7 +113,7 @@ def stats(
         with writable(plot) as stream:
             stream.write(total.plot(treebanks[0] if len(treebanks) == 1 else "total").encode())
     if as_json:
-        print(json.dumps({name: result.figures() for name, result in results.items()}, indent=2, ensure_ascii=False))
+        print(json.dumps({name: result.summary() for name, result in results.items()}, indent=2, ensure_ascii=False))
     else:
         out().print(_table(results))
     say_skipped(errors)
@@ -129,7 +129,7 @@ def _table(results: dict[str, Statistics]) -> Table:
     for column in COLUMNS:
         table.add_column(column, justify="right")
     for name, result in results.items():
-        f = result.figures()
+        f = result.summary()
         table.add_row(
             name,
             f"{f['trees']:,}",

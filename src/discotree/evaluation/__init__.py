@@ -1,1 +1,1 @@
-"""Scores of predicted trees, to disco-dop's digit, and statistics of treebanks."""
+"""Metrics of predicted trees, equal to disco-dop's to the digit, and statistics of treebanks."""

@@ -1,6 +1,6 @@
-"""What is wrong with the trees: tables, confusions, the worst sentences, arcs, and whether a difference is luck.
+"""Error analysis: F1 by label, gap degree and length, confusions, the worst sentences, attachment scores.
 
-``Analysis`` looks at the comparisons that ``evaluate`` makes:
+``Analysis`` observes the comparisons that ``evaluate`` makes:
 
     analysis = Analysis(params)
     score = evaluate(gold, predicted, params, observe=analysis)
@@ -8,19 +8,15 @@
 """
 
 import heapq
-import math
-import random
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from discotree.encoding.dependencies import to_dependencies
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import EvaluationError
 from discotree.evaluation.params import PROPER, Params
 from discotree.evaluation.parseval import Bracket, Comparison, is_discontinuous
-from discotree.evaluation.score import Counts, Score, Sentence, percent
+from discotree.evaluation.score import BracketCounts, percent
 
 TABLES = {
     "label": "by label",
@@ -30,23 +26,23 @@ TABLES = {
 }
 CONSTITUENT_BINS = (1, 2, 3, 4, 5, 10, 20, 40)
 SENTENCE_BINS = tuple(range(10, 101, 10))
-ANY_LABEL = "any"  # in tables of an unlabelled score
-NOTHING = "–"  # in confusions: a bracket that the other side does not have at all
+ANY_LABEL = "any"  # the one label in tables of an unlabelled score
+NOTHING = "–"  # in confusions: no bracket over these words on this side
 
 
 class Worst(NamedTuple):
-    """A sentence with many errors."""
+    """Sentence with many errors; its brackets are text."""
 
     errors: int
     id: str
     words: tuple[str, ...]
-    missing: tuple[str, ...]  # brackets as text
+    missing: tuple[str, ...]
     spurious: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Arcs:
-    """Attachment scores of the augmented dependencies, over all words, punctuation included."""
+    """Attachment scores of the augmented dependencies over all words, including punctuation."""
 
     tokens: int = 0
     heads: int = 0
@@ -62,7 +58,7 @@ class Arcs:
 
 
 class Analysis:
-    """Gathers tables while ``evaluate`` runs; pass it as ``observe``."""
+    """Observer that gathers tables while ``evaluate`` runs; pass it as ``observe``."""
 
     def __init__(
         self,
@@ -108,19 +104,19 @@ class Analysis:
             self._attach(comparison, self.rules)
 
     @property
-    def tables(self) -> dict[str, dict[str, Counts]]:
-        """By name of the table, then by row: labels by frequency, everything else in order."""
+    def tables(self) -> dict[str, dict[str, BracketCounts]]:
+        """Counts by table and row: labels by frequency, all other rows in ascending order."""
         tables = {}
         for name, rows in self._counts.items():
             order = sorted(rows)
             if name == "label":
                 order.sort(key=lambda key, rows=rows: -rows[key][0])  # type: ignore[misc]
-            tables[name] = {key[1]: Counts(*rows[key]) for key in order}
+            tables[name] = {key[1]: BracketCounts(*rows[key]) for key in order}
         return tables
 
     @property
     def worst(self) -> list[Worst]:
-        """The sentences with the most errors, worst first."""
+        """Sentences with the most errors, worst first."""
         return [worst for _, _, worst in sorted(self._worst, reverse=True)]
 
     def _keys(self, bracket: Bracket, comparison: Comparison) -> list[tuple[str, tuple[int, str]]]:
@@ -134,13 +130,13 @@ class Analysis:
         ]
 
     def _confuse(self, missing: Counter[Bracket], spurious: Counter[Bracket]) -> None:
-        """Pair what is missing with what was predicted over the same words, in the order of the labels."""
-        left: dict[int, list[str]] = defaultdict(list)
+        """Pair missing with spurious brackets over the same words, in the order of their labels."""
+        unpaired: dict[int, list[str]] = defaultdict(list)
         for label, mask in sorted(spurious.elements()):
-            left[mask].append(label)
+            unpaired[mask].append(label)
         for label, mask in sorted(missing.elements()):
-            self.confusions[label, left[mask].pop(0) if left[mask] else NOTHING] += 1
-        for labels in left.values():
+            self.confusions[label, unpaired[mask].pop(0) if unpaired[mask] else NOTHING] += 1
+        for labels in unpaired.values():
             self.confusions.update((NOTHING, label) for label in labels)
 
     def _remember(self, comparison: Comparison, missing: Counter[Bracket], spurious: Counter[Bracket]) -> None:
@@ -152,10 +148,10 @@ class Analysis:
             errors,
             comparison.gold.id,
             words,
-            tuple(_as_text(bracket, words) for bracket in sorted(missing.elements(), key=_place)),
-            tuple(_as_text(bracket, words) for bracket in sorted(spurious.elements(), key=_place)),
+            tuple(_as_text(bracket, words) for bracket in sorted(missing.elements(), key=_by_position)),
+            tuple(_as_text(bracket, words) for bracket in sorted(spurious.elements(), key=_by_position)),
         )
-        entry = (errors, -self._seen, worst)  # of equally bad sentences the first ones stay
+        entry = (errors, -self._seen, worst)  # among equally bad sentences the first ones win
         if len(self._worst) < self.n_worst:
             heapq.heappush(self._worst, entry)
         elif self.n_worst:
@@ -163,7 +159,7 @@ class Analysis:
 
     def _attach(self, comparison: Comparison, rules: HeadRules) -> None:
         heads = labelled = 0
-        if comparison.predicted is not None:  # a missing parse has no arcs right
+        if comparison.predicted is not None:  # a missing parse has no correct arcs
             gold, predicted = (to_dependencies(tree, rules) for tree in (comparison.gold, comparison.predicted))
             for a, b, x, y in zip(gold.heads, predicted.heads, gold.labels, predicted.labels, strict=True):
                 heads += a == b
@@ -183,7 +179,7 @@ def _gap_degree(mask: int, keep: int) -> int:
     gaps = 0
     while is_discontinuous(mask, keep):
         start = mask & -mask
-        outside = keep & ~mask & ~(start - 1)  # what was kept after the start of the block but is not in it
+        outside = keep & ~mask & ~(start - 1)  # kept words after the start of the block that are not in it
         block_end = outside & -outside
         mask &= ~(block_end - 1)
         gaps += 1
@@ -199,7 +195,7 @@ def _bin(value: int, upper_bounds: tuple[int, ...]) -> tuple[int, str]:
     return len(upper_bounds), f"{lower}+"
 
 
-def _place(bracket: Bracket) -> tuple[int, int, str]:
+def _by_position(bracket: Bracket) -> tuple[int, int, str]:
     label, mask = bracket
     return mask & -mask, -mask.bit_count(), label
 
@@ -218,69 +214,3 @@ def _as_text(bracket: Bracket, words: tuple[str, ...]) -> str:
         mask >>= 1
         position += 1
     return f"{label}: {' '.join(pieces)}"
-
-
-# Two systems
-
-
-class Difference(NamedTuple):
-    """How much better the second system is than the first, in points, with a 95 % confidence interval.
-
-    ``p`` is the chance to see a difference at least this large when the two are equally good.
-    """
-
-    first: float
-    second: float
-    difference: float
-    low: float
-    high: float
-    p: float
-
-
-FIELD = 40  # bits for a sum of counts
-
-
-def bootstrap(
-    first: Score, second: Score, *, samples: int = 1000, seed: int = 0, discontinuous: bool | None = None
-) -> Difference:
-    """A paired bootstrap test on F1: sentences are drawn again and again, the same ones for both systems."""
-    if [s.id for s in first.sentences] != [s.id for s in second.sentences]:
-        raise EvaluationError("the two systems were not scored on the same sentences in the same order")
-    if not first.sentences:
-        raise EvaluationError("there are no sentences to draw from")
-    gaps = first.disc_only if discontinuous is None else discontinuous
-
-    def packed(a: Sentence, b: Sentence) -> int:
-        """Four counts in one number, so that one sum adds them all."""
-        x, y = a.counts(first.mode, gaps), b.counts(second.mode, gaps)
-        number = 0
-        for value in (x.gold + x.predicted, x.matched, y.gold + y.predicted, y.matched):
-            number = number << FIELD | value
-        return number
-
-    numbers = [packed(a, b) for a, b in zip(first.sentences, second.sentences, strict=True)]
-    observed = _f1_pair(sum(numbers))
-    rng = random.Random(seed)
-    draw: Callable[[], int] = lambda: sum(rng.choices(numbers, k=len(numbers)))  # noqa: E731 - the hot line
-    drawn = [_f1_pair(draw()) for _ in range(samples)]
-    difference = observed[1] - observed[0]
-    differences = sorted(b - a for a, b in drawn)
-    extreme = sum(abs(d - difference) >= abs(difference) for d in differences)
-    return Difference(
-        observed[0],
-        observed[1],
-        difference,
-        differences[math.floor(0.025 * (samples - 1))],
-        differences[math.ceil(0.975 * (samples - 1))],
-        (extreme + 1) / (samples + 1),
-    )
-
-
-def _f1_pair(number: int) -> tuple[float, float]:
-    """F1 of both systems; unlike in a score, no match at all is 0 here, so that differences can be taken."""
-    mask = (1 << FIELD) - 1
-    brackets_a, matched_a, brackets_b, matched_b = (number >> FIELD * k & mask for k in (3, 2, 1, 0))
-    return (
-        200 * matched_a / brackets_a if brackets_a else 0.0,
-        200 * matched_b / brackets_b if brackets_b else 0.0,
-    )

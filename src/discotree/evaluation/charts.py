@@ -7,8 +7,8 @@ from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 640, 280
 LEFT, RIGHT, TOP, BOTTOM = 16, 16, 40, 56
-CHARACTER = 7  # pixels, about
-SLANTED_STEP = 24
+CHARACTER_WIDTH = 7  # pixels, about
+MIN_SLANTED_STEP = 24  # pixels between bars whose labels can be slanted
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.title{font-weight:600;font-size:14px}"
     "rect{fill:#3b6ea5}line{stroke:#888}.page{fill:#fff}"
@@ -18,15 +18,17 @@ STYLE = (
 
 @dataclass(frozen=True)
 class Chart:
+    """Bars with their labels, and what the numbers mean."""
+
     title: str
     axis: str
     bars: Sequence[tuple[str, float]]
     logarithmic: bool = False
-    digits: int = 0  # of the numbers on the bars
+    digits: int = 0  # decimals of the numbers on the bars
 
 
 def svg(charts: Sequence[Chart]) -> str:
-    """The charts, one below the other."""
+    """Return the charts in one SVG, one below the other."""
     height = HEIGHT * len(charts)
     pieces = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
@@ -41,8 +43,8 @@ def svg(charts: Sequence[Chart]) -> str:
 def _bars(chart: Chart) -> list[str]:
     base = HEIGHT - BOTTOM
     step = (WIDTH - LEFT - RIGHT) / max(len(chart.bars), 1)
-    widest = max((len(label) for label, _ in chart.bars), default=0) * CHARACTER + 8
-    slanted = widest > step >= SLANTED_STEP  # labels must not run into each other: slant them, or leave some out
+    widest = max((len(label) for label, _ in chart.bars), default=0) * CHARACTER_WIDTH + 8
+    slanted = widest > step >= MIN_SLANTED_STEP  # labels that would overlap are slanted, or some left out
     every = 1 if slanted else math.ceil(widest / step)
     largest = max((_scaled(value, chart) for _, value in chart.bars), default=0) or 1
     note = " (logarithmic)" if chart.logarithmic else ""

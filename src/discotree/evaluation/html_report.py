@@ -1,11 +1,12 @@
-"""The evaluation as one HTML page that stands on its own: figures, plots, tables, the worst sentences."""
+"""Evaluation report as one self-contained HTML page: metrics, plots, tables, the worst sentences."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from discotree.evaluation.analysis import TABLES, Analysis, Difference
+from discotree.evaluation.analysis import TABLES, Analysis
 from discotree.evaluation.charts import Chart, svg
-from discotree.evaluation.score import Counts, Score
+from discotree.evaluation.score import BracketCounts, Score
+from discotree.evaluation.significance import BootstrapResult
 
 PLOTTED = {"sentence": "F1 by sentence length", "gap": "F1 by gap degree", "label": "F1 by label"}
 MAX_LABELS = 20
@@ -20,16 +21,14 @@ details{margin:.4rem 0}summary{cursor:pointer}.wide{overflow-x:auto}.missing{col
 .missing{color:#ff8a7a}.spurious{color:#c3a6ff}}
 """
 
-Figures = dict[str, float | int | None]
-
 
 def html(
     title: str,
     scores: dict[str, Score],
     analysis: Analysis,
-    differences: dict[str, Difference] | None = None,
+    differences: dict[str, BootstrapResult] | None = None,
 ) -> str:
-    """A report on the first of ``scores``, by the name of the column; ``analysis`` belongs to it."""
+    """Return a report with a column for each of ``scores``; ``analysis`` belongs to the first of them."""
     parts = [f"<h1>{escape(title)}</h1>", _summary(scores)]
     if differences:
         parts += ["<h2>Is the difference luck?</h2>", _differences(differences)]
@@ -70,12 +69,12 @@ ROWS = {
 
 
 def _summary(scores: dict[str, Score]) -> str:
-    columns = [score.figures() for score in scores.values()]
+    columns = [score.metrics() for score in scores.values()]
     rows = [[name, *(_number(column[key]) for column in columns)] for key, name in ROWS.items()]
     return _table(["", *scores], rows)
 
 
-def _differences(differences: dict[str, Difference]) -> str:
+def _differences(differences: dict[str, BootstrapResult]) -> str:
     rows = [
         [
             name,
@@ -90,12 +89,12 @@ def _differences(differences: dict[str, Difference]) -> str:
     return _table(["F1", "first", "second", "difference", "95 % interval", "p"], rows)
 
 
-def _bars(table: dict[str, Counts], name: str) -> list[tuple[str, float]]:
+def _bars(table: dict[str, BracketCounts], name: str) -> list[tuple[str, float]]:
     rows = list(table.items())[: MAX_LABELS if name == "label" else None]
     return [(key, counts.f1 if counts.matched else 0.0) for key, counts in rows]
 
 
-def _counts_table(rows: Iterable[tuple[str, Counts]]) -> str:
+def _counts_table(rows: Iterable[tuple[str, BracketCounts]]) -> str:
     return _table(
         ["", "gold", "predicted", "matched", "recall", "precision", "F1"],
         [

@@ -1,8 +1,8 @@
-"""Discontinuous Parseval: the figures of disco-dop, to the digit.
+"""Discontinuous Parseval, equal to disco-dop to the digit.
 
-A bracket is a label with the set of words below it. What the parameters delete (punctuation, root symbols) is
-deleted first, by the gold tree's tags, and only then is it asked whether a constituent is discontinuous. Brackets are
-pooled over all sentences and counted with their multiplicity; a unary chain X over X counts twice.
+A bracket is a label with the set of words below it. The words and labels that the parameters delete (punctuation, root
+symbols) are deleted first, by the gold tree's tags; what is discontinuous is decided after that. Brackets are pooled
+over all sentences and counted with their multiplicity: a unary chain X over X counts twice.
 
     score = evaluate(gold, predicted)
     score.f1, score.discontinuous.f1, score.upto(40).f1
@@ -17,25 +17,25 @@ from typing import NamedTuple, NoReturn
 
 from discotree.errors import EvaluationError
 from discotree.evaluation.params import PROPER, Params
-from discotree.evaluation.score import Counts, Mode, Score, Sentence
+from discotree.evaluation.score import BracketCounts, Mode, Score, SentenceCounts
 from discotree.treebanks.source import RunningNumber
 from discotree.trees.tree import NONE, Tree
 
 _FUNCTION = re.compile(r"[-=]")
-NO_BRACKETS = Counts()
+NO_BRACKETS = BracketCounts()
 
-Bracket = tuple[str, int]  # a label and a mask over the gold tree's positions, deleted words left out
+Bracket = tuple[str, int]  # label, and mask over the gold tree's positions without deleted words
 
 
 class Comparison(NamedTuple):
-    """Two trees of one sentence, reduced to what counts. ``keep`` has a bit for every word not deleted."""
+    """Brackets of the gold and predicted tree of one sentence. ``keep`` has a bit for every word not deleted."""
 
     gold: Tree
     predicted: Tree | None  # None: there is no parse
     keep: int
     gold_brackets: list[Bracket]
     predicted_brackets: list[Bracket]
-    gold_functions: list[str]  # of the brackets
+    gold_functions: list[str]  # one per bracket
     predicted_functions: list[str]
 
 
@@ -52,9 +52,9 @@ def evaluate(
 ) -> Score:
     """Compare two streams of trees over the same sentences.
 
-    Sentences are matched by their ids, or by their order where one side has no ids of its own. Whatever does not
-    match is an EvaluationError; with ``missing_as_empty`` a gold sentence without a prediction counts as one for which
-    nothing was predicted. ``observe`` is shown every comparison (see analysis.py).
+    Sentences are matched by their ids, or by their order where one side has no ids of its own. A sentence without
+    counterpart raises an EvaluationError; with ``missing_as_empty`` a missing prediction counts as an empty one.
+    ``observe`` is called with every comparison (see analysis.py).
     """
     labels = Labels(params)
     sentences = []
@@ -71,7 +71,7 @@ def evaluate(
 def paired(
     gold: Iterable[Tree], predicted: Iterable[Tree], *, missing_as_empty: bool = False
 ) -> Iterator[tuple[int, Tree, Tree | None]]:
-    """Gold trees with their predictions, and the gold trees' positions. Keeps only what waits for the other side."""
+    """Yield gold trees with their positions and predictions; only trees that wait for a counterpart are kept."""
     waiting_gold: dict[str, tuple[int, Tree]] = {}
     waiting_predicted: dict[str, Tree] = {}
     golds, predictions = iter(gold), iter(predicted)
@@ -84,24 +84,24 @@ def paired(
             continue
         if g is not None:
             if g.id in waiting_gold:
-                raise EvaluationError(f"sentence {g.id} is twice in the gold file")
+                raise EvaluationError(f"sentence {g.id} is twice in the gold file; ids must be unique")
             if g.id in waiting_predicted:
                 yield position, g, waiting_predicted.pop(g.id)
             else:
                 waiting_gold[g.id] = (position, g)
         if p is not None:
             if p.id in waiting_predicted:
-                raise EvaluationError(f"sentence {p.id} is twice in the predicted file")
+                raise EvaluationError(f"sentence {p.id} is twice in the predicted file; ids must be unique")
             if p.id in waiting_gold:
                 yield *waiting_gold.pop(p.id), p
             else:
                 waiting_predicted[p.id] = p
     if waiting_predicted:
-        some = ", ".join(list(waiting_predicted)[:5])
-        raise EvaluationError(f"{len(waiting_predicted):,} predicted sentences are not in the gold file: {some}")
+        first_ids = ", ".join(list(waiting_predicted)[:5])
+        raise EvaluationError(f"{len(waiting_predicted):,} predicted sentences are not in the gold file: {first_ids}")
     if waiting_gold and not missing_as_empty:
-        some = ", ".join(list(waiting_gold)[:5])
-        raise EvaluationError(f"{len(waiting_gold):,} gold sentences have no prediction: {some}")
+        first_ids = ", ".join(list(waiting_gold)[:5])
+        raise EvaluationError(f"{len(waiting_gold):,} gold sentences have no prediction: {first_ids}")
     for position, tree in waiting_gold.values():
         yield position, tree, None
 
@@ -111,7 +111,7 @@ def _is_nameless(tree: Tree) -> bool:
 
 
 class Labels(dict[str, str | None]):
-    """What a phrase's label counts as, None where it is deleted. Functions after - or = do not count."""
+    """Label that a phrase's label counts as, None where it is deleted. Functions after - or = are left out."""
 
     def __init__(self, params: Params) -> None:
         super().__init__()
@@ -120,11 +120,12 @@ class Labels(dict[str, str | None]):
     def __missing__(self, label: str) -> str | None:
         name = label if label.startswith("-") else _FUNCTION.split(label, maxsplit=1)[0] or label
         name = self.params.eq_label.get(name, name)
-        self[label] = counts_as = None if name in self.params.delete_label else name
-        return counts_as
+        self[label] = counted = None if name in self.params.delete_label else name
+        return counted
 
 
 def compare(gold: Tree, predicted: Tree | None, params: Params = PROPER, labels: Labels | None = None) -> Comparison:
+    """Return the brackets that count in a gold tree and its prediction."""
     labels = labels if labels is not None else Labels(params)
     eq, deleted, deleted_words = params.eq_label, params.delete_label, params.delete_word
     keep = 0
@@ -154,7 +155,7 @@ def _brackets(tree: Tree, keep: int, labels: Labels) -> tuple[list[Bracket], lis
 
 
 def is_discontinuous(mask: int, keep: int) -> bool:
-    """Whether words that were kept are missing between the first and the last of these."""
+    """Return whether kept words are missing between the first and the last word of the mask."""
     return ((1 << mask.bit_length()) - (mask & -mask)) & keep != mask
 
 
@@ -165,9 +166,9 @@ def _same_words(gold: Tree, predicted: Tree) -> bool:
 
 
 def _aligned(gold: Tree, predicted: Tree, keep: int) -> Tree:
-    """The prediction on the gold tree's positions: it may leave out words that are deleted anyway.
+    """Return the prediction on the gold tree's positions; it may leave out words that are deleted anyway.
 
-    As in disco-dop, words are aligned before EQ_WORD is asked, which therefore changes nothing.
+    As in disco-dop, words are aligned before EQ_WORD applies, which therefore has no effect.
     """
     positions = []
     position = 0
@@ -200,7 +201,7 @@ def _explain_words(gold: Tree, predicted: Tree) -> NoReturn:
     raise EvaluationError(f"sentence {name}: {len(gold)} words in the gold file, {len(predicted)} predicted")
 
 
-def _sentence(comparison: Comparison, params: Params) -> Sentence:
+def _sentence(comparison: Comparison, params: Params) -> SentenceCounts:
     gold, predicted, keep, gold_brackets, predicted_brackets = comparison[:5]
     length = len(gold)
     if params.delete_label_for_length:
@@ -221,44 +222,44 @@ def _sentence(comparison: Comparison, params: Params) -> Sentence:
             if keep >> position & 1 and (a[1] == b[1] or eq.get(a[1], a[1]) == eq.get(b[1], b[1])):
                 correct_tags += 1
     functions, correct_functions, has_functions = _functions(comparison, labelled.matched)
-    return Sentence(
+    return SentenceCounts(
         gold.id, length, labelled, unlabelled, labelled_gaps, unlabelled_gaps,
         tokens, correct_tags, functions, correct_functions, has_functions,
     )  # fmt: skip
 
 
-def match(gold: list[Bracket] | list[int], predicted: list[Bracket] | list[int]) -> Counts:
-    """Count brackets, or bare masks, and how many are on both sides: the smaller of their numbers."""
+def match(gold: list[Bracket] | list[int], predicted: list[Bracket] | list[int]) -> BracketCounts:
+    """Count brackets, or bare masks; one that both sides have several times matches the smaller number of times."""
     gold_set, predicted_set = set(gold), set(predicted)
     if len(gold_set) == len(gold) or len(predicted_set) == len(predicted):
-        matched = len(gold_set & predicted_set)  # where one side has a bracket once, it matches once
+        matched = len(gold_set & predicted_set)  # a bracket that one side has once matches once
     else:
         matched = (Counter(gold) & Counter(predicted)).total()
-    return Counts(len(gold), len(predicted), matched, len(gold_set), len(predicted_set))
+    return BracketCounts(len(gold), len(predicted), matched, len(gold_set), len(predicted_set))
 
 
 def _functions(comparison: Comparison, matched: int) -> tuple[int, int, bool]:
-    """Over the words, and the brackets that both sides have: how many there are, and with the same function.
+    """Return the number of words and matched brackets, how many have the correct function, and if any was predicted.
 
-    And whether the prediction has any function: if no sentence has, the system was not asked for functions.
+    A system that predicts no function in any sentence does not label functions, and gets no score for them.
     """
     gold, predicted, keep = comparison[:3]
     if predicted is None:
         return 0, 0, False
-    given = [token.function for token in predicted.tokens]
-    has_any = not {NONE}.issuperset(given) or not {NONE}.issuperset(comparison.predicted_functions)
+    predicted_functions = [token.function for token in predicted.tokens]
+    has_any = not {NONE}.issuperset(predicted_functions) or not {NONE}.issuperset(comparison.predicted_functions)
     if not has_any and {NONE}.issuperset([token.function for token in gold.tokens] + comparison.gold_functions):
         return keep.bit_count() + matched, keep.bit_count() + matched, False
     correct = 0
-    for position, function in enumerate(given):
+    for position, function in enumerate(predicted_functions):
         if keep >> position & 1 and gold.tokens[position].function == function:
             correct += 1
-    asked = keep.bit_count()
-    wanted: dict[Bracket, list[str]] = {}  # those of a chain of equal brackets from top to bottom
+    total = keep.bit_count()
+    gold_functions: dict[Bracket, list[str]] = {}  # a unary chain of equal brackets has several, from top to bottom
     for bracket, function in zip(comparison.gold_brackets, comparison.gold_functions, strict=True):
-        wanted.setdefault(bracket, []).append(function)
+        gold_functions.setdefault(bracket, []).append(function)
     for bracket, function in zip(comparison.predicted_brackets, comparison.predicted_functions, strict=True):
-        if wanted.get(bracket):
-            asked += 1
-            correct += wanted[bracket].pop(0) == function
-    return asked, correct, has_any
+        if gold_functions.get(bracket):
+            total += 1
+            correct += gold_functions[bracket].pop(0) == function
+    return total, correct, has_any

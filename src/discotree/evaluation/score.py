@@ -1,7 +1,7 @@
-"""Scores: counts of brackets that add up, and the figures that are made of them.
+"""Scores: counts of brackets that add up, and the metrics computed from them.
 
-A ``Score`` is the list of its sentences' counts, so scores of parts add up with ``+``. Figures are percentages, and
-nan where disco-dop says nan: where one side has no brackets, or nothing matches.
+A ``Score`` holds the counts of its sentences, so scores of several files add up with ``+``. Metrics are percentages,
+and nan where disco-dop has nan: where one side has no brackets, or nothing matches.
 """
 
 import math
@@ -14,8 +14,8 @@ from discotree.errors import EvaluationError
 Mode = Literal["labelled", "unlabelled"]
 
 
-class Counts(NamedTuple):
-    """Brackets of one sentence or of many: with their multiplicity, and the distinct ones."""
+class BracketCounts(NamedTuple):
+    """Numbers of brackets in one sentence or many: with their multiplicity, and distinct ones."""
 
     gold: int = 0
     predicted: int = 0
@@ -39,26 +39,26 @@ class Counts(NamedTuple):
 
     @property
     def is_exact(self) -> bool:
-        """Whether both sides have the same brackets."""
+        """Whether gold and prediction have the same brackets."""
         return self.gold == self.predicted == self.matched
 
 
-class Sentence(NamedTuple):
-    """What one sentence contributes."""
+class SentenceCounts(NamedTuple):
+    """Counts of one sentence."""
 
     id: str
     length: int
-    labelled: Counts
-    unlabelled: Counts
-    labelled_discontinuous: Counts
-    unlabelled_discontinuous: Counts
-    tokens: int  # words that are not deleted, and those of them with the right tag
+    labelled: BracketCounts
+    unlabelled: BracketCounts
+    labelled_discontinuous: BracketCounts
+    unlabelled_discontinuous: BracketCounts
+    tokens: int  # words that are not deleted
     correct_tags: int
-    functions: int  # words that are not deleted and matched brackets, and those of them with the right function
+    functions: int  # words that are not deleted, and matched brackets
     correct_functions: int
-    has_functions: bool  # whether the prediction has any
+    has_functions: bool  # the prediction has at least one function
 
-    def counts(self, mode: Mode, discontinuous: bool) -> Counts:
+    def counts(self, mode: Mode, discontinuous: bool) -> BracketCounts:
         if discontinuous:
             return self.labelled_discontinuous if mode == "labelled" else self.unlabelled_discontinuous
         return self.labelled if mode == "labelled" else self.unlabelled
@@ -70,105 +70,102 @@ def percent(part: int, whole: int) -> float:
 
 @dataclass
 class Score:
-    """Figures over sentences, in one mode; ``discontinuous`` and ``unlabelled`` give the same in another."""
+    """Metrics over sentences in one mode; ``discontinuous`` and ``unlabelled`` switch to another."""
 
-    sentences: list[Sentence] = field(default_factory=list)
+    sentences: list[SentenceCounts] = field(default_factory=list)
     mode: Mode = "labelled"
     disc_only: bool = False
 
     def __add__(self, other: "Score") -> "Score":
         if (self.mode, self.disc_only) != (other.mode, other.disc_only):
-            raise EvaluationError("scores of different modes do not add up")
+            raise EvaluationError("scores of different modes do not add up; add those of one mode")
         return Score(self.sentences + other.sentences, self.mode, self.disc_only)
 
     def __radd__(self, other: int) -> "Score":
-        """So that sum() works, which begins with 0."""
+        """Support sum(), which starts with 0."""
         return self if other == 0 else NotImplemented
 
     @property
     def discontinuous(self) -> "Score":
-        """Only discontinuous constituents."""
+        """The score of discontinuous constituents only."""
         return Score(self.sentences, self.mode, True)
 
     @property
     def unlabelled(self) -> "Score":
-        """Labels do not count."""
+        """The score without regard to labels."""
         return Score(self.sentences, "unlabelled", self.disc_only)
 
     def upto(self, length: int) -> "Score":
-        """Only sentences up to this length."""
+        """Return the score of sentences of at most ``length`` words."""
         return Score([s for s in self.sentences if s.length <= length], self.mode, self.disc_only)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> BracketCounts:
         """Brackets of all sentences together."""
         return total(sentence.counts(self.mode, self.disc_only) for sentence in self.sentences)
 
     @property
     def gold(self) -> int:
-        """How many brackets the gold trees have."""
+        """Number of brackets in the gold trees."""
         return self.counts.gold
 
     @property
     def predicted(self) -> int:
-        """How many brackets the predicted trees have."""
+        """Number of brackets in the predicted trees."""
         return self.counts.predicted
 
     @property
     def matched(self) -> int:
-        """How many brackets are in both."""
+        """Number of brackets in both."""
         return self.counts.matched
 
     @property
     def precision(self) -> float:
-        """Of the predicted brackets, how many are right."""
+        """Percentage of the predicted brackets that are correct."""
         return self.counts.precision
 
     @property
     def recall(self) -> float:
-        """Of the gold brackets, how many were found."""
+        """Percentage of the gold brackets that are found."""
         return self.counts.recall
 
     @property
     def f1(self) -> float:
-        """The figure that the field quotes: the harmonic mean of precision and recall."""
+        """Harmonic mean of precision and recall: the metric that the field quotes."""
         return self.counts.f1
 
     @property
-    def counted(self) -> list[Sentence]:
-        """The sentences that count: all, or those with a discontinuous constituent on either side."""
+    def counted(self) -> list[SentenceCounts]:
+        """Sentences that count: all, or those with a discontinuous constituent on either side."""
         if not self.disc_only:
             return self.sentences
         return [s for s in self.sentences if (c := s.counts(self.mode, True)).gold or c.predicted]
 
     @property
     def longest(self) -> int:
-        """Words of the longest sentence."""
+        """Number of words in the longest sentence."""
         return max((sentence.length for sentence in self.sentences), default=0)
 
     @property
     def exact_match(self) -> float:
-        """Of the sentences that count, how many have all brackets right."""
+        """Percentage of the counted sentences with all brackets correct."""
         counted = self.counted
         return percent(sum(s.counts(self.mode, self.disc_only).is_exact for s in counted), len(counted))
 
     @property
     def pos_accuracy(self) -> float:
-        """Of the words that are not deleted, how many have the right tag."""
+        """Percentage of the words that are not deleted with the correct tag."""
         return percent(sum(s.correct_tags for s in self.sentences), sum(s.tokens for s in self.sentences))
 
     @property
     def function_accuracy(self) -> float:
-        """Of the words, and of the brackets that were found, how many have the right function.
-
-        Not a number where no prediction has a function at all.
-        """
+        """Percentage of the words and matched brackets with the correct function; nan where no prediction has any."""
         if not any(s.has_functions for s in self.sentences):
             return math.nan
         return percent(sum(s.correct_functions for s in self.sentences), sum(s.functions for s in self.sentences))
 
-    def figures(self) -> dict[str, float | int | None]:
-        """All figures by name, None for nan."""
+    def metrics(self) -> dict[str, float | int | None]:
+        """Return all metrics by name, with None for nan."""
         counts = self.counts
         values = {
             "sentences": len(self.counted),
@@ -188,6 +185,6 @@ class Score:
         return {name: None if isinstance(v, float) and math.isnan(v) else v for name, v in values.items()}
 
 
-def total(counts: Iterable[Counts]) -> Counts:
+def total(counts: Iterable[BracketCounts]) -> BracketCounts:
     columns = list(zip(*counts, strict=True))
-    return Counts(*map(sum, columns)) if columns else Counts()
+    return BracketCounts(*map(sum, columns)) if columns else BracketCounts()

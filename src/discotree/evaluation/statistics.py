@@ -1,7 +1,7 @@
-"""What a treebank is made of: sizes, labels, unaries and, above all, discontinuity.
+"""Statistics of a treebank: sizes, labels, unaries and discontinuity.
 
-A constituent is any phrase but the virtual root. "Without punctuation" means that punctuation was removed first,
-which is how the field counts: a gap that holds nothing but a comma is none.
+A constituent is any phrase but the virtual root. "Without punctuation" means that punctuation is removed first, as the
+field does: a gap that holds only a comma does not count.
 """
 
 from collections import Counter
@@ -13,28 +13,29 @@ from discotree.evaluation.charts import Chart, svg
 from discotree.trees.punctuation import is_punctuation, remove_punctuation
 from discotree.trees.tree import Tree
 
-LENGTH_BIN = 5
+LENGTH_BIN = 5  # words
 
 
 @dataclass
 class Statistics:
-    """Counts that add up: ``of(a) + of(b)`` is what ``of`` gives for both together."""
+    """Counts of a treebank that add up: ``of(a) + of(b)`` equals ``of(a + b)``."""
 
     trees: int = 0
     tokens: int = 0
     longest: int = 0
-    discontinuous: int = 0  # trees, as they are …
-    discontinuous_without_punctuation: int = 0  # … and without punctuation
+    discontinuous: int = 0  # trees
+    discontinuous_without_punctuation: int = 0  # trees
     constituents: int = 0
     unary_over_phrase: int = 0
     unary_over_word: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     tags: Counter[str] = field(default_factory=Counter)
-    gap_degrees: Counter[int] = field(default_factory=Counter)  # of constituents, without punctuation
-    lengths: Counter[int] = field(default_factory=Counter)  # of sentences, in tokens
+    gap_degrees: Counter[int] = field(default_factory=Counter)  # constituents without punctuation
+    lengths: Counter[int] = field(default_factory=Counter)  # sentences by number of tokens
 
     @classmethod
     def of(cls, trees: Iterable[Tree]) -> "Statistics":
+        """Count the trees of a treebank."""
         statistics = cls()
         for tree in trees:
             statistics.add(tree)
@@ -79,8 +80,8 @@ class Statistics:
             self.lengths + other.lengths,
         )
 
-    def figures(self) -> dict[str, Any]:
-        """The figures people quote; percentages unrounded, None where there is nothing to divide by."""
+    def summary(self) -> dict[str, Any]:
+        """Return the numbers that papers quote; percentages are unrounded, and None where nothing was counted."""
         bare = sum(self.gap_degrees.values())
         return {
             "trees": self.trees,
@@ -102,7 +103,7 @@ class Statistics:
         }
 
     def plot(self, title: str) -> str:
-        """Gap degrees and sentence lengths as an SVG picture."""
+        """Return charts of gap degrees and sentence lengths as SVG."""
         bins = Counter[int]()
         for length, count in self.lengths.items():
             bins[(length - 1) // LENGTH_BIN] += count

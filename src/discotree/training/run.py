@@ -175,8 +175,8 @@ def scores_of(parser: Parser, part: Part, corpus: Corpus, compare: bool) -> dict
     score, _ = parsed_score(parser, part, own)
     figures: dict[str, Any] = {
         "attachment": attachment(parser, corpus, own),
-        "all": score.figures(),
-        "discontinuous": score.discontinuous.figures(),
+        "all": score.metrics(),
+        "discontinuous": score.discontinuous.metrics(),
     }
     if compare:
         figures["decoding"] = {}

@@ -1,15 +1,15 @@
-"""Parameters of the evaluation: what is deleted, and what counts as the same.
+"""Parameters of the evaluation: which labels and words are deleted, and which count as equal.
 
-``.prm`` files are read in the syntax that EVALB and disco-dop share: a name and its values a line, ``#`` starts a
-comment at the beginning of a line. ``proper`` and ``all`` come with discotree.
+``.prm`` files have the syntax that EVALB and disco-dop share: one name with its values per line, and comments on lines
+that start with ``#``. ``proper`` and ``all`` come with discotree.
 
-    CUTOFF_LEN 40                 a second column for sentences up to this length
+    CUTOFF_LEN 40                 adds a column for sentences up to this length
     LABELED 1                     0: labels do not count
     DELETE_LABEL NAME             phrases with this label are spliced out, words with this tag removed
     DELETE_WORD WORD              words of this form are removed, whatever their tag
-    DELETE_LABEL_FOR_LENGTH NAME  words with this tag do not count for the length of a sentence
-    EQ_LABEL A B …                labels (or tags) that are the same
-    EQ_WORD A B …                 without effect, as in disco-dop: words are aligned before it is asked
+    DELETE_LABEL_FOR_LENGTH NAME  words with this tag do not count towards the length of a sentence
+    EQ_LABEL A B …                labels (or tags) that count as equal
+    EQ_WORD A B …                 no effect, as in disco-dop: words are aligned before
     DISC_ONLY 1                   only discontinuous constituents count
 """
 
@@ -20,17 +20,17 @@ from pathlib import Path
 from discotree.errors import EvaluationError
 
 IGNORED = frozenset({"DEBUG", "MAX_ERROR"})
-NOT_OFFERED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # other measures than brackets
+NOT_OFFERED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # metrics of other things than brackets
 
 
 @dataclass(frozen=True)
 class Params:
-    """What counts: which labels and words are deleted first, and which ones count as the same."""
+    """Labels and words that are deleted first, and those that count as equal."""
 
     delete_label: frozenset[str] = frozenset()
     delete_word: frozenset[str] = frozenset()
     delete_label_for_length: frozenset[str] = frozenset()
-    eq_label: dict[str, str] = field(default_factory=dict)  # every member of a class to its first one
+    eq_label: dict[str, str] = field(default_factory=dict)  # member of a class → its first member
     eq_word: dict[str, str] = field(default_factory=dict)
     cutoff_len: int = 40
     labelled: bool = True
@@ -38,7 +38,7 @@ class Params:
 
     @classmethod
     def load(cls, name: str | Path) -> "Params":
-        """Parameters that come with discotree (``proper``, ``all``), or a .prm file of your own."""
+        """Read parameters that come with discotree (``proper``, ``all``), or your own .prm file."""
         if str(name) in cls.names():
             text = (resources.files(__name__) / f"{name}.prm").read_text("utf-8")
         else:
@@ -51,7 +51,7 @@ class Params:
 
     @staticmethod
     def names() -> list[str]:
-        """The parameters that come with discotree."""
+        """Return the names of the parameters that come with discotree."""
         return sorted(
             p.name.removesuffix(".prm") for p in resources.files(__name__).iterdir() if p.name.endswith(".prm")
         )
@@ -69,7 +69,7 @@ def _parse(text: str, source: str) -> Params:
             raise EvaluationError(f"{source}:{number}: {key} has no value")
         if key in NOT_OFFERED:
             if values != ["0"]:
-                raise EvaluationError(f"{source}:{number}: {key} is not offered here; only 0 will do")
+                raise EvaluationError(f"{source}:{number}: {key} is not supported, expected 0")
         elif key in sets:
             if len(values) > 1:
                 raise EvaluationError(f"{source}:{number}: {key} takes one value, got {len(values)}")
@@ -96,7 +96,7 @@ def _parse(text: str, source: str) -> Params:
 
 
 def _merge(classes: dict[str, str], members: list[str]) -> None:
-    """Make one class of the members and of all classes that they are in already."""
+    """Merge the members, and all classes that they belong to, into one class."""
     old = {classes[member] for member in members if member in classes}
     everyone = [*(member for member, first in classes.items() if first in old), *members]
     classes.update(dict.fromkeys(everyone, everyone[0]))

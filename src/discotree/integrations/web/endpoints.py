@@ -171,8 +171,8 @@ class Endpoints:
         ]
         return _to_json(
             {
-                "all": _known(score.figures()),
-                "discontinuous": _known(score.discontinuous.figures()),
+                "all": _known(score.metrics()),
+                "discontinuous": _known(score.discontinuous.metrics()),
                 "sentences": comparisons,
             }
         )
