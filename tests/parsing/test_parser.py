@@ -18,7 +18,7 @@ from support.networks import CALM, TINY, TREES, corpus_for, overfitted, parser_o
 from discotree import Dependencies, Token, to_dependencies, to_tree
 from discotree.config import DEFAULT, Decoding
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import ModelError
+from discotree.errors import InputError, ModelError
 from discotree.models import CONFIG, VOCAB, WEIGHTS
 from discotree.models.folder import FORMAT, read_model, write_model
 from discotree.models.model import Model
@@ -96,12 +96,12 @@ def test_scores_do_not_depend_on_how_many_sentences_are_scored_together(parser):
 
 @pytest.mark.parametrize("settings", METHODS, ids=str)
 def test_every_way_of_decoding_gives_trees_over_the_words(untrained, settings):
-    for tree, words in zip(untrained.parse_tokens(WORDS, settings=settings), WORDS, strict=True):
+    for tree, words in zip(untrained.parse_tokens(WORDS, decoding=settings), WORDS, strict=True):
         assert tree.words == tuple(token.form for token in words)
 
 
 def test_what_the_configuration_says_about_decoding_is_done(untrained):
-    ways = [untrained.parse_tokens(WORDS, settings=settings) for settings in METHODS]
+    ways = [untrained.parse_tokens(WORDS, decoding=settings) for settings in METHODS]
     assert len({tuple(tree.root for tree in trees) for trees in ways}) > 1
     assert untrained.config.decoding == Decoding()
     assert untrained.parse_tokens(WORDS) == ways[2]
@@ -127,36 +127,47 @@ def test_no_sentences_are_no_trees(parser):
 
 
 def test_a_sentence_without_words_is_named(parser):
-    with pytest.raises(ModelError, match="sentence 2 has no words"):
+    with pytest.raises(InputError, match="sentence 2 has no words"):
         parser.parse_tokens([WORDS[0], []])
-    with pytest.raises(ModelError, match="sentence 1 has no words"):
+    with pytest.raises(InputError, match="sentence 1 has no words"):
         parser.parse_tokens([[]])
 
 
 # Tags
 
 
+def tagged(tag):
+    """Return all sentences, every word with this tag."""
+    return [[token._replace(tag=tag) for token in words] for words in WORDS]
+
+
 def test_a_model_that_looks_at_tags_must_be_given_them():
     parser = parser_of(tags="gold")
-    tags = [[token.tag for token in tree.tokens] for tree in TREES]
-    with pytest.raises(ModelError, match="looks at tags: 20 sentences were given 0 rows"):
+    gold = [tree.tokens for tree in TREES]
+    with pytest.raises(InputError, match="sentence 1 has no tags, and this model looks at tags"):
         parser.parse_tokens(WORDS)
-    for wrong in (tags[:-1], [tags[1], tags[0], *tags[2:]], [tags[0][:-1], *tags[1:]]):
-        with pytest.raises(ModelError, match=r"20 sentences were given 19 rows|words but [0-9]+ tags"):
-            parser.parse_tokens(WORDS, wrong)
+    with pytest.raises(InputError, match="sentence 3 has no tags"):
+        parser.parse_tokens([gold[0], gold[1], WORDS[2]])
+    with pytest.raises(InputError, match="the sentence has no tags"):
+        parser.k_best(WORDS[0], 2)
     assert parser.parse_tokens([]) == []
-    given = parser.parse_tokens(WORDS, tags)
-    others = parser.parse_tokens(WORDS, [["NN"] * len(row) for row in tags])
+    given = parser.parse_tokens(gold)
+    others = parser.parse_tokens(tagged("NN"))
     assert [tree.confidence for tree in given] != [tree.confidence for tree in others]
-    unheard = parser.parse_tokens(WORDS, [["unheard of"] * len(row) for row in tags])
-    assert len(unheard) == len(TREES)
+    assert len(parser.parse_tokens(tagged("unheard of"))) == len(TREES)
+    gold[0] = (gold[0][0]._replace(tag=NONE), *gold[0][1:])
+    assert len(parser.parse_tokens(gold[:1])) == 1, "a single word may have an unknown tag"
+
+
+def test_no_tag_is_a_tag_where_training_had_it():
+    trees = [dataclasses.replace(tree, tokens=[token._replace(tag=NONE) for token in tree.tokens]) for tree in TREES]
+    assert len(parser_of([*TREES, *trees], tags="gold").parse_tokens(WORDS)) == len(WORDS)
 
 
 def test_tags_that_were_looked_at_come_back():
     parser = parser_of(tags="gold")
     assert "tag" in parser.vocab.outputs
-    tags = [["given"] * len(words) for words in WORDS[:3]]
-    for tree in parser.parse_tokens(WORDS[:3], tags):
+    for tree in parser.parse_tokens(tagged("given")[:3]):
         assert {token.tag for token in tree.tokens} == {"given"}
 
 
@@ -169,8 +180,7 @@ def test_the_best_trees_differ(parser):
 
 def test_a_model_that_does_not_look_at_tags_does_not_care_about_them(parser):
     plain = parser.parse_tokens(WORDS[:3])
-    for tags in ([["NN"] * len(words) for words in WORDS[:3]], [["too", "few"]]):
-        assert parser.parse_tokens(WORDS[:3], tags) == plain
+    assert parser.parse_tokens(tagged("NN")[:3]) == plain
 
 
 def test_what_the_parser_does_not_say_about_words_stays_as_it_was():
@@ -542,7 +552,7 @@ def test_a_string_is_cut_by_the_rules_of_the_language(untrained):
     german = dataclasses.replace(untrained.config, language="de")
     talking = Parser(Model.new(german, untrained.vocab))
     assert talking("Kinder spielen.").words == ("Kinder", "spielen", ".")
-    with pytest.raises(ModelError, match="no language"):
+    with pytest.raises(InputError, match="no language"):
         untrained("Kinder spielen.")
 
 
@@ -560,7 +570,7 @@ def test_the_best_of_the_best_trees_is_the_tree(parser):
         assert best[0].confidence == pytest.approx(parser(words).confidence, rel=1e-4)
         assert [tree.confidence for tree in best] == sorted((tree.confidence for tree in best), reverse=True)
         assert all(tree.words == best[0].words for tree in best)
-    with pytest.raises(ModelError, match="no words"):
+    with pytest.raises(InputError, match="no words"):
         parser.k_best([], 2)
 
 
@@ -569,10 +579,82 @@ def test_functions_are_right_without_a_head_for_tags(tags):
     """Tags that the network was given come back with the words; without any, the usual function of a head decides."""
     network = dataclasses.replace(CALM, tag_weight=0.0)
     parser = parser_of(network=network, tags=tags)
-    given = [[token.tag for token in tree.tokens] for tree in TREES] if tags == "gold" else []
+    words = [tree.tokens for tree in TREES] if tags == "gold" else WORDS
     gold = [to_dependencies(tree, HeadRules.load("negra")) for tree in TREES]
-    for tree, dependencies in zip(parser.parse_tokens(WORDS, given), gold, strict=True):
-        expected = [token.tag if given else NONE for token in dependencies.tokens]
+    for tree, dependencies in zip(parser.parse_tokens(words), gold, strict=True):
+        expected = [token.tag if tags == "gold" else NONE for token in dependencies.tokens]
         assert [token.tag for token in tree.tokens] == expected
     heads = {pair for pair in parser.vocab.head_functions if pair.endswith(f" {NONE}")}
     assert heads
+
+
+# What a caller may give
+
+
+@pytest.fixture
+def german(untrained):
+    return Parser(Model.new(dataclasses.replace(untrained.config, language="de"), untrained.vocab))
+
+
+def test_a_parser_says_what_it_is(untrained, german):
+    weights = sum(weight.numel() for weight in untrained.network.parameters())
+    assert repr(untrained) == f"<Parser '': no language, {weights:,} weights, on cpu>"
+    assert repr(german) == f"<Parser '': de, {weights:,} weights, on cpu>"
+
+
+def test_trees_are_numbered_where_sentences_have_no_id(parser):
+    sentences = [TREES[0], WORDS[1], TREES[2], WORDS[3]]
+    assert [tree.id for tree in parser.parse(sentences)] == [TREES[0].id, "2", TREES[2].id, "4"]
+    assert [tree.id for tree in parser.parse(sentences, window=1)] == [TREES[0].id, "2", TREES[2].id, "4"]
+    assert parser(TREES[0]).id == TREES[0].id
+    assert parser(WORDS[1]).id == ""
+
+
+def test_a_text_is_split_into_sentences(german):
+    text = "Kinder spielen. Sie lachen!\n\nEnde"
+    trees = list(german.parse_text(text))
+    assert [tree.words for tree in trees] == [("Kinder", "spielen", "."), ("Sie", "lachen", "!"), ("Ende",)]
+    assert [tree.id for tree in trees] == ["1", "2", "3"]
+    assert list(german.parse_text(text, Decoding("greedy"))) == list(
+        german.parse([tree.words for tree in trees], Decoding("greedy"))
+    )
+    assert list(german.parse_text(" \n")) == []
+
+
+def test_a_text_of_several_sentences_is_not_one_sentence(german):
+    for attempt in (german, lambda text: list(german.parse([text])), lambda text: german.k_best(text, 2)):
+        with pytest.raises(InputError, match=r"the text has 2 sentences: parser\.parse_text\(text\)"):
+            attempt("Kinder spielen. Sie lachen.")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "complaint"),
+    [
+        (lambda parser: parser(5), r"a sentence is a string, a list of words or Tokens, or a Tree, not 5 \(int\)"),
+        (lambda parser: parser(None), r"not None \(NoneType\)"),
+        (lambda parser: parser(Token("Hund")), r"not Token\(.* \(Token\)"),
+        (lambda parser: parser(["Hund", 5]), r"one of its words is 5 \(int\)"),
+        (lambda parser: parser([["Hund"]]), r"one of its words is \['Hund'\] \(list\)"),
+        (lambda parser: parser.k_best(5, 2), r"not 5 \(int\)"),
+        (lambda parser: parser.parse("Kinder spielen."), r"not 'Kinder spielen.' \(str\): use parser\(sentence\)"),
+        (lambda parser: parser.parse(TREES[0]), r"parse takes a list of sentences, not .*\(Tree\): use parser\(sent"),
+        (lambda parser: parser.parse(5), r"parse takes a list of sentences, not 5 \(int\)"),
+        (lambda parser: list(parser.parse([5])), r"a sentence is a string, .* not 5 \(int\)"),
+        (lambda parser: parser.parse_text(["a"]), r"parse_text takes a string, not \['a'\] \(list\)"),
+    ],
+)
+def test_a_wrong_type_is_refused_with_what_was_expected(german, attempt, complaint):
+    with pytest.raises(TypeError, match=complaint):
+        attempt(german)
+
+
+def test_a_model_is_loaded_by_name_or_folder(tmp_path, untrained):
+    untrained.save_pretrained(tmp_path / "model")
+    for name in (tmp_path / "model", str(tmp_path / "model")):
+        again = Parser.from_pretrained(name, "cpu")
+        assert again.vocab == untrained.vocab
+        assert again.folder == tmp_path / "model"
+    with pytest.raises(ModelError, match="there is no model 'klingon'"):
+        Parser.from_pretrained("klingon")
+    with pytest.raises(ModelError, match="the device 'abacus' cannot be used"):
+        Parser.from_pretrained(tmp_path / "model", "abacus")

@@ -12,7 +12,7 @@ import torch
 from discotree import text
 from discotree.config import Config, Decoding
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import HeadRuleError, ModelError, first_line
+from discotree.errors import HeadRuleError, InputError, ModelError, first_line
 from discotree.models.card import Card
 from discotree.models.finding import find
 from discotree.models.folder import read_model, write_with_card
@@ -25,20 +25,21 @@ from discotree.network.scores import Scores
 from discotree.network.vocab import Vocab
 from discotree.parsing.garbage_collection import uncollected
 from discotree.parsing.long_sentences import in_parts, joined
-from discotree.trees.tree import Token, Tree
+from discotree.trees.tree import NONE, Token, Tree
 
-BATCH_WORDS = 4000
+BATCH_WORDS = 4000  # on a CPU
 BATCH_WORDS_GPU = 16_000
-BATCHES_AHEAD = 5  # that the sentences which are read ahead fill, about
-MEAN_WORDS = 20  # of a sentence
-MAX_WORDS_K = 200  # of a sentence of which several trees are wanted: each that is looked at takes its square
-MAX_CANDIDATES = 4  # labelled dependencies that are looked at for every tree of k_best
+READ_AHEAD_BATCHES = 5
+MEAN_WORDS = 20  # of a sentence, about
+MAX_WORDS_K = 200  # of a sentence for k_best: memory per candidate grows with words²
+MAX_CANDIDATES = 4  # labelled dependencies that k_best looks at for every tree
 
 Sentence = str | Sequence[str] | Sequence[Token] | Tree
+EXPECTED = "a sentence is a string, a list of words or Tokens, or a Tree"
 
 
 class Parser:
-    """A network with its vocabulary: the whole way from words to trees."""
+    """A model on a device: from words to trees."""
 
     def __init__(self, model: Model, device: str | torch.device = "cpu") -> None:
         self.model = model
@@ -81,29 +82,125 @@ class Parser:
         """Whether the network looks at the tags of the words."""
         return self.model.has_tags
 
+    def __repr__(self) -> str:
+        language = self.config.language or "no language"
+        return f"<Parser {self.config.name!r}: {language}, {self.model.size:,} weights, on {self.device}>"
+
     @property
     def window(self) -> int:
-        """How many sentences have to be known to make good batches of them."""
-        return BATCHES_AHEAD * self.batch_words // MEAN_WORDS
-
-    def forms(self) -> Forms:
-        """An empty table of words."""
-        pieces: Callable[[str], Sequence[int]] | None = self.model.subwords.pieces if self.model.subwords else None
-        return Forms(self.vocab, self.config.network.max_chars, pieces)
+        """How many sentences to read ahead, so that batches hold sentences of similar length."""
+        return READ_AHEAD_BATCHES * self.batch_words // MEAN_WORDS
 
     @property
     def head_rules(self) -> HeadRules:
-        """The head rules that the model learned with; where their file is gone, children marked as heads are heads."""
+        """The head rules that the model learned with; without their file, children marked as heads are heads."""
         data = self.config.data
         try:
             return HeadRules.load(data.heads, marked_first=data.marked_heads)
         except HeadRuleError:
             return HeadRules({}, marked_first=True)
 
-    def scores(self, corpus: Corpus, batch_words: int = 0) -> Iterator[tuple[Ints, Scores]]:
-        """The scores of all sentences, batch by batch, and which sentences they are.
+    def __call__(self, sentence: Sentence) -> Tree:
+        """Return the tree of one sentence."""
+        (tree,) = self.parse_tokens([self.tokens(sentence)], ids=[_id_of(sentence)])
+        return tree
 
-        A GPU gets its next batch before the scores of the last one are used, so that it does not wait.
+    def parse(self, sentences: Iterable[Sentence], decoding: Decoding | None = None, window: int = 0) -> Iterator[Tree]:
+        """Yield the trees of sentences, in their order.
+
+        ``window`` sentences are read ahead. Trees without an id are numbered from 1.
+        """
+        if isinstance(sentences, str | Tree | Token) or not isinstance(sentences, Iterable):
+            raise TypeError(
+                f"parse takes a list of sentences, not {_named(sentences)}: use parser(sentence) for one sentence, "
+                f"parser.parse_text(text) for a text"
+            )
+        return self._parse(iter(sentences), decoding, window or self.window)
+
+    def _parse(self, sentences: Iterator[Sentence], decoding: Decoding | None, window: int) -> Iterator[Tree]:
+        first = 1
+        while group := list(islice(sentences, window)):
+            ids = [_id_of(sentence) or str(number) for number, sentence in enumerate(group, first)]
+            yield from self.parse_tokens([self.tokens(sentence) for sentence in group], decoding, ids)
+            first += len(group)
+
+    def parse_text(self, text: str, decoding: Decoding | None = None) -> Iterator[Tree]:
+        """Split a text into sentences, and yield their trees."""
+        if not isinstance(text, str):
+            raise TypeError(f"parse_text takes a string, not {_named(text)}")
+        return self.parse(([word.form for word in words] for words in self._sentences(text)), decoding)
+
+    def tokens(self, sentence: Sentence) -> list[Token]:
+        """Return the tokens of a sentence. A string is tokenised by the rules of the model's language."""
+        if isinstance(sentence, Tree):
+            return list(sentence.tokens)
+        if isinstance(sentence, str):
+            found = list(self._sentences(sentence))
+            if len(found) > 1:
+                raise InputError(
+                    f"the text has {len(found)} sentences: parser.parse_text(text) gives each of them a tree; "
+                    f"for a single tree, give a list of words"
+                )
+            return [Token(word.form) for words in found for word in words]
+        if isinstance(sentence, Token) or not isinstance(sentence, Iterable):
+            raise TypeError(f"{EXPECTED}, not {_named(sentence)}")
+        return [word if isinstance(word, Token) else _token(word) for word in sentence]
+
+    def k_best(self, sentence: Sentence, k: int, id: str = "") -> list[Tree]:
+        """Return the k most probable trees of a sentence, best first, with their probabilities as confidence.
+
+        Several labellings may mean the same tree: it has the probability of the best of them. The trees of a sentence
+        with an id have ids of their own: 7.1, 7.2, and so on.
+        """
+        tokens = self.tokens(sentence)
+        if problem := self.problem(tokens):
+            raise InputError(f"the sentence {problem}")
+        if len(tokens) > MAX_WORDS_K:
+            raise InputError(f"the sentence has {len(tokens)} words: k-best trees are for at most {MAX_WORDS_K}")
+        ((_, scores),) = self.scores(self.corpus([tokens]))
+        candidates = k
+        while True:
+            with torch.inference_mode():
+                decisions = list(of_candidates(k_best(scores, candidates)[0], scores))
+            trees = list(dict.fromkeys(self.assembler.tree(tokens, decided) for decided in decisions))[:k]
+            if len(trees) == k or len(decisions) < candidates or candidates >= MAX_CANDIDATES * k:
+                break
+            candidates *= 2
+        id = id or _id_of(sentence)
+        return [dataclasses.replace(tree, id=f"{id}.{rank}") for rank, tree in enumerate(trees, 1)] if id else trees
+
+    def parse_tokens(
+        self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None = None, ids: Sequence[str] = ()
+    ) -> list[Tree]:
+        """Return the trees of sentences, in their order; a model that looks at tags reads those of the tokens."""
+        parts: list[Sequence[Token]] = []
+        owners: list[int] = []  # the sentence that each part belongs to
+        for number, tokens in enumerate(sentences):
+            if problem := self.problem(tokens):
+                raise InputError(f"sentence {number + 1} {problem}")
+            found = in_parts(tokens)
+            parts += found
+            owners += [number] * len(found)
+        trees: list[list[Tree]] = [[] for _ in sentences]
+        part_ids = [ids[owner] if ids else "" for owner in owners]
+        with uncollected():
+            for owner, tree in zip(owners, self._trees(parts, decoding, part_ids), strict=True):
+                trees[owner].append(tree)
+        return [joined(found) for found in trees]
+
+    def problem(self, tokens: Sequence[Token]) -> str:
+        """Say why a sentence cannot be parsed; "" if it can."""
+        if not tokens:
+            return "has no words"
+        known = self.vocab.tags.ids
+        if self.has_tags and NONE not in known and all(token.tag == NONE for token in tokens):
+            return "has no tags, and this model looks at tags: give Tokens that have them"
+        return ""
+
+    def scores(self, corpus: Corpus, batch_words: int = 0) -> Iterator[tuple[Ints, Scores]]:
+        """Yield the scores of all sentences, batch by batch, with the numbers of the sentences.
+
+        A GPU gets its next batch before the scores of the last one are used, so that it never waits.
         """
         self.network.eval()
         waiting: list[tuple[Ints, Scores]] = []
@@ -117,103 +214,39 @@ class Parser:
                 yield waiting.pop(0)
         yield from waiting
 
-    def decode(self, scores: Scores, settings: Decoding | None = None) -> Decoded:
-        """Heads and labels, the way the model's configuration says unless told otherwise."""
-        settings = settings or self.config.decoding
-        return decode(scores, settings.method, settings.beam, self.levels if settings.consistent else None)
+    def decode(self, scores: Scores, decoding: Decoding | None = None) -> Decoded:
+        """Find heads and labels, as the model's own settings say unless others are given."""
+        decoding = decoding or self.config.decoding
+        return decode(scores, decoding.method, decoding.beam, self.levels if decoding.consistent else None)
 
-    def __call__(self, sentence: Sentence) -> Tree:
-        """The tree of one sentence."""
-        (tree,) = self.parse([sentence])
-        return tree
+    def forms(self) -> Forms:
+        """Return an empty table of words."""
+        pieces: Callable[[str], Sequence[int]] | None = self.model.subwords.pieces if self.model.subwords else None
+        return Forms(self.vocab, self.config.network.max_chars, pieces)
 
-    def parse(self, sentences: Iterable[Sentence], settings: Decoding | None = None, window: int = 0) -> Iterator[Tree]:
-        """The trees of sentences, in their order and as they come: ``window`` are read ahead to make good batches."""
-        source = iter(sentences)
-        window = window or self.window
-        while some := list(islice(source, window)):
-            tokens = [self.tokens(sentence) for sentence in some]
-            tags = [[token.tag for token in row] for row in tokens] if self.has_tags else []
-            ids = [sentence.id if isinstance(sentence, Tree) else "" for sentence in some]
-            yield from self.parse_tokens(tokens, tags, settings, ids)
-
-    def tokens(self, sentence: Sentence) -> list[Token]:
-        """The tokens of a sentence: of a string by the rules of the model's language; of a tree, its own."""
-        if isinstance(sentence, Tree):
-            return list(sentence.tokens)
-        if isinstance(sentence, str):
-            if not self.config.language:
-                raise ModelError("this model has no language to cut a string by: give it a list of words")
-            return [Token(word.form) for line in text.sentences(sentence, self.config.language) for word in line]
-        return [Token(word) if isinstance(word, str) else word for word in sentence]
-
-    def k_best(self, sentence: Sentence, k: int) -> list[Tree]:
-        """The k most probable trees of a sentence, the best first, with their probabilities as confidence.
-
-        Different labels may mean the same tree: then it has the probability of the best of them.
-        """
-        tokens = self.tokens(sentence)
-        if not tokens:
-            raise ModelError("the sentence has no words")
-        if len(tokens) > MAX_WORDS_K:
-            raise ModelError(f"a sentence of {len(tokens)} words is too long for several trees: at most {MAX_WORDS_K}")
-        tags = [[token.tag for token in tokens]] if self.has_tags else []
-        ((_, scores),) = self.scores(Corpus([tokens], self.forms(), tags))
-        wanted = k
-        while True:
-            with torch.inference_mode():
-                decisions = list(of_candidates(k_best(scores, wanted)[0], scores))
-            trees = dict.fromkeys(self.assembler.tree(tokens, said) for said in decisions)
-            if len(trees) >= k or len(decisions) < wanted or wanted >= MAX_CANDIDATES * k:
-                return list(trees)[:k]
-            wanted *= 2
-
-    def parse_tokens(
-        self,
-        sentences: Sequence[Sequence[Token]],
-        tags: Sequence[Sequence[str]] = (),
-        settings: Decoding | None = None,
-        ids: Sequence[str] = (),
-    ) -> list[Tree]:
-        """The trees of some sentences, in their order. ``tags`` are those that the network looks at, if it does."""
-        if self.has_tags and len(tags) != len(sentences):
-            raise ModelError(
-                f"this model looks at tags: {len(sentences)} sentences were given {len(tags)} rows of them"
-            )
-        for number, tokens in enumerate(sentences, 1):
-            if not tokens:
-                raise ModelError(f"sentence {number} has no words")
-        parts: list[Sequence[Token]] = []
-        owners: list[int] = []  # which sentence each part belongs to
-        for number, tokens in enumerate(sentences):
-            if self.has_tags:  # what the network saw is what the words come back with
-                if len(tags[number]) != len(tokens):
-                    raise ModelError(f"sentence {number + 1} has {len(tokens)} words but {len(tags[number])} tags")
-                tokens = [token._replace(tag=tag) for token, tag in zip(tokens, tags[number], strict=True)]
-            cut = in_parts(tokens)
-            parts += cut
-            owners += [number] * len(cut)
-        trees: list[list[Tree]] = [[] for _ in sentences]
-        names = [ids[owner] if ids else "" for owner in owners]
-        with uncollected():
-            for owner, tree in zip(owners, self._trees(parts, settings, names), strict=True):
-                trees[owner].append(tree)
-        return [joined(found) for found in trees]
-
-    def _trees(self, sentences: Sequence[Sequence[Token]], settings: Decoding | None, ids: Sequence[str]) -> list[Tree]:
-        trees: list[Tree | None] = [None] * len(sentences)
+    def corpus(self, sentences: Sequence[Sequence[Token]]) -> Corpus:
+        """Return sentences as the network reads them."""
         tags = [[token.tag for token in tokens] for tokens in sentences] if self.has_tags else ()
-        for numbers, scores in self.scores(Corpus(sentences, self.forms(), tags)):
-            for number, said in zip(numbers.tolist(), self._decisions(scores, settings), strict=True):
-                trees[number] = self.assembler.tree(sentences[number], said, ids[number])
+        return Corpus(sentences, self.forms(), tags)
+
+    def _trees(self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None, ids: Sequence[str]) -> list[Tree]:
+        trees: list[Tree | None] = [None] * len(sentences)
+        for numbers, scores in self.scores(self.corpus(sentences)):
+            for number, decisions in zip(numbers.tolist(), self._decisions(scores, decoding), strict=True):
+                trees[number] = self.assembler.tree(sentences[number], decisions, ids[number])
         return [tree for tree in trees if tree is not None]
 
-    def _decisions(self, scores: Scores, settings: Decoding | None) -> list[Decisions]:
-        """What the scores of a batch mean. A GPU finds out beside its work on the next batch, not after it."""
+    def _decisions(self, scores: Scores, decoding: Decoding | None) -> list[Decisions]:
+        """Decode a batch. A GPU decodes on a stream of its own, beside the next batch."""
         if self.stream is not None and scores.ready is not None:
             self.stream.wait_event(scores.ready)
         with torch.inference_mode(), torch.cuda.stream(self.stream):
-            return list(Decisions.of(self.decode(scores, settings), scores))
+            return list(Decisions.of(self.decode(scores, decoding), scores))
+
+    def _sentences(self, string: str) -> Iterator[list[text.Word]]:
+        if not self.config.language:
+            raise InputError("this model has no language, so it cannot tokenise a string: give a list of words")
+        return text.sentences(string, self.config.language)
 
     def save_pretrained(self, folder: str | Path, card: Card | None = None) -> None:
         """Write the model with a card, in a folder that the Hugging Face hub takes as it is (docs/hub.md)."""
@@ -235,6 +268,21 @@ class Parser:
             folder = Path(temporary, "model")
             write_with_card(self.model, folder, card, HUB + repository)
             return push(folder, repository, private, revision, commit_message, token)
+
+
+def _id_of(sentence: Sentence) -> str:
+    return sentence.id if isinstance(sentence, Tree) else ""
+
+
+def _token(word: object) -> Token:
+    if not isinstance(word, str):
+        raise TypeError(f"{EXPECTED}; one of its words is {_named(word)}")
+    return Token(word)
+
+
+def _named(value: object) -> str:
+    """Say what a value is, for an error message."""
+    return f"{value!r:.40} ({type(value).__name__})"
 
 
 def _usable(device: str | torch.device) -> torch.device:

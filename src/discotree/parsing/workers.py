@@ -115,8 +115,7 @@ class Worker:
                 for best in [self.parser.k_best(one.tokens, self.job.k)]
             ]
         tokens = [one.tokens for one in sentences]
-        tags = [[token.tag for token in row] for row in tokens] if self.parser.has_tags else []
-        trees = self.parser.parse_tokens(tokens, tags, self.decoding, [one.id for one in sentences])
+        trees = self.parser.parse_tokens(tokens, self.decoding, [one.id for one in sentences])
         return [[tree] for tree in trees]
 
     def text(self, sentence: Sentence, outcome: list[Tree] | Exception, number: int) -> str:

@@ -38,7 +38,7 @@ from discotree.training import data
 from discotree.training.data import Part
 from discotree.training.fit import Report, World, fit
 from discotree.treebanks.source import writable
-from discotree.trees.tree import Token
+from discotree.trees.tree import NONE, Token
 from discotree.version import __version__
 
 MODEL = "model"
@@ -195,9 +195,10 @@ def scores_of(parser: Parser, part: Part, corpus: Corpus, compare: bool) -> dict
 
 def parsed_score(parser: Parser, part: Part, way: config.Decoding) -> tuple[Score, float]:
     """The score of the parser's trees, and the seconds that it took to make them."""
-    words = [[Token(token.form) for token in tree.tokens] for tree in part.trees]  # gold tags and functions stay here
+    tags = part.tags or [[NONE] * len(tree) for tree in part.trees]  # gold tags and functions stay here
+    words = [list(map(Token, tree.words, row)) for tree, row in zip(part.trees, tags, strict=True)]
     began = time.perf_counter()
-    trees = parser.parse_tokens(words, part.tags, way, [tree.id for tree in part.trees])
+    trees = parser.parse_tokens(words, way, [tree.id for tree in part.trees])
     seconds = time.perf_counter() - began
     return evaluate(part.trees, trees), seconds
 

@@ -139,8 +139,7 @@ class Batcher:
         decoding = self.parser.config.decoding
         if options.decode:
             decoding = replace(decoding, method=options.decode)
-        tags = [[token.tag for token in sentence] for sentence in sentences] if self.parser.has_tags else []
-        return [[tree] for tree in self.parser.parse_tokens(sentences, tags, decoding)]
+        return [[tree] for tree in self.parser.parse_tokens(sentences, decoding)]
 
 
 def _fail(request: QueuedRequest, error: Exception) -> None:
