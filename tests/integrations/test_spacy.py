@@ -329,7 +329,7 @@ def test_decoding_is_as_the_settings_say(folder: Path) -> None:
     parser = discotree.load(str(folder))
     for method in ("greedy", "beam", "exact"):
         doc = pipeline(folder, decode=method, batch_words=7)(" ".join(words))
-        expected = next(parser.parse([words], Decoding(method)))
+        (expected,) = parser.parse_tokens([[Token(word) for word in words]], Decoding(method))
         assert doc._.trees == [expected]
 
 
