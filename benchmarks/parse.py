@@ -24,7 +24,7 @@ from network import flops_per_word, matrix_rate, seconds
 import discotree as dt
 from discotree.network.batch import Corpus, by_length
 from discotree.parsing.parser import Parser
-from discotree.treebanks.discbracket import write_discbracket
+from discotree.treebanks.discbracket import DiscbracketWriter
 
 
 def command(model: str, source: Path, kind: str, device: str, workers: int, target: Path) -> float:
@@ -67,7 +67,7 @@ def in_one_process(parser: Parser, sentences: Sequence[Sequence[dt.Token]]) -> N
     for words in (1000, 4000, 16_000):
         parser.batch_words = words
         start = time.perf_counter()
-        sum(len(line) for line in write_discbracket(parser.parse(sentences)))
+        sum(len(line) for line in DiscbracketWriter().file(parser.parse(sentences)))
         took = time.perf_counter() - start
         print(f"{f'  tokens to trees, {words:,} words a batch':44}{len(sentences) / took:>12,.0f}/s")
     parser.batch_words = usual

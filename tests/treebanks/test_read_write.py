@@ -17,7 +17,8 @@ from support.helpers import DEEP, brackets_of, encoded, parsed, through, tree_of
 from support.strategies import HOLDS, trees
 
 from discotree import FORMATS, HeadRules, Node, SecondaryEdge, Token, Tree, TreebankError, TreeError, read, write
-from discotree.treebanks import GUESSED, TEXT_FORMATS, guess_format
+from discotree.treebanks import TEXT_FORMATS, guess_format
+from discotree.treebanks.formats import GUESSED
 from discotree.treebanks.source import Source
 from discotree.trees.tree import NONE
 
@@ -220,6 +221,24 @@ def test_an_unknown_format_or_encoding_is_refused(file, tmp_path):
     ):
         with pytest.raises(TreebankError):
             attempt()
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda _: read(5), "expected a path .* got int: 5"),
+        (lambda _: read(b"a.dbr"), "expected a path .* got bytes"),
+        (lambda _: write([ONE], 5), "expected a path .* got int: 5"),
+        (lambda path: write("(ROOT (N 0=a))", path), "expected an iterable of trees, got str"),
+        (lambda path: write(5, path), "expected an iterable of trees, got int: 5"),
+        (lambda path: write(ONE, path), r"got a single Tree: pass \[tree\]"),
+        (lambda path: write([ONE, "a"], path), "expected a Tree, got str: 'a'"),
+    ],
+)
+def test_a_wrong_type_is_refused_with_what_was_expected(tmp_path, attempt, message):
+    with pytest.raises(TypeError, match=message):
+        attempt(tmp_path / "a.dbr")
+    assert not list(tmp_path.iterdir())
 
 
 # Empty, missing and broken files
@@ -616,9 +635,11 @@ def test_a_link_stays_a_link(tmp_path):
 # Head rules for CoNLL-U
 
 
-def test_conllu_takes_head_rules(tmp_path, data):
+def test_conllu_takes_head_rules_or_their_name(tmp_path, data):
     trees = list(read(data / "figure1.export"))
     write(trees, tmp_path / "a.conllu", heads=HeadRules.load("negra"))
+    write(trees, tmp_path / "b.conllu", heads="negra")
+    assert (tmp_path / "a.conllu").read_bytes() == (tmp_path / "b.conllu").read_bytes()
     assert "\t4\tNP#2\t" in (tmp_path / "a.conllu").read_text("utf-8")
     assert list(read(tmp_path / "a.conllu")) == trees
 

@@ -10,8 +10,8 @@ from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextCol
 from rich.text import Text
 
 from discotree.errors import TreebankError
+from discotree.files import is_encoding
 from discotree.treebanks import FORMATS, read
-from discotree.treebanks.source import is_encoding
 from discotree.trees.tree import Tree
 
 PIPE_WIDTH = 200  # columns for a table that nobody looks at directly

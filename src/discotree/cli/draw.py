@@ -28,7 +28,7 @@ from discotree.encoding.dependencies import to_dependencies
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import DiscotreeError, TreebankError
 from discotree.evaluation.parseval import paired
-from discotree.treebanks.source import STANDARD_STREAM, writable
+from discotree.files import STANDARD_STREAM, writable
 from discotree.trees.tree import Tree
 
 Format = Literal["text", "svg", "png", "pdf", "latex", "html"]

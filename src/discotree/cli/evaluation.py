@@ -15,7 +15,7 @@ from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import evaluate as score_of
 from discotree.evaluation.score import BracketCounts, Score
 from discotree.evaluation.significance import BootstrapResult, bootstrap
-from discotree.treebanks.source import STANDARD_STREAM, writable
+from discotree.files import STANDARD_STREAM, writable
 
 LISTS = {"confusions": "most frequent confusions", "worst": "the worst sentences"}
 COUNTS = ("gold", "predicted", "matched", "precision", "recall", "f1")

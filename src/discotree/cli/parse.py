@@ -16,12 +16,12 @@ from discotree.cli.common import Bar, Encoding, err, show_warnings
 from discotree.cli.training import INTERRUPTED
 from discotree.config import Method
 from discotree.errors import DiscotreeError, ModelError, TreebankError
+from discotree.files import STANDARD_STREAM, is_archive
 from discotree.models import finding as bundled
 from discotree.parsing.inputs import INPUTS, LINES, TEXT, Errors, Input, Sentences, Unwritten
 from discotree.parsing.outputs import DRAW, OUTPUTS, PLAIN, Output, output_for
 from discotree.parsing.resumable import Counts, File, Sink, Stream
 from discotree.parsing.workers import Failure, Job, Outcomes, Window, Worker, side_by_side
-from discotree.treebanks.source import STANDARD_STREAM, is_archive
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser

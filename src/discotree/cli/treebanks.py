@@ -22,8 +22,9 @@ from discotree.cli.common import (
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
 from discotree.evaluation.statistics import Statistics
+from discotree.files import STANDARD_STREAM, writable
 from discotree.treebanks import write
-from discotree.treebanks.source import STANDARD_STREAM, stop, writable
+from discotree.treebanks.source import stop
 from discotree.treebanks.splits import read_ids, selected
 from discotree.trees.transforms import Functions, Punctuation, Root, Unaries, label_root, transform
 

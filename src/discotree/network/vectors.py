@@ -23,11 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discotree.errors import ModelError
+from discotree.files import UNREADABLE, without_bom
 from discotree.network.vocab import normalized
-from discotree.treebanks.source import UNREADABLE
 
 PACKED: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SAMPLE = 1 << 16  # bytes that the format is told from
 LONGEST_LINE = 1 << 20  # bytes
 LONGEST_WORD = 1 << 14  # bytes, in a binary file, where no line end stops a wrong turn
@@ -129,7 +128,7 @@ class _Layout:
 
     @classmethod
     def of(cls, sample: bytes, name: str) -> "_Layout":
-        first, _, rest = sample.removeprefix(BYTE_ORDER_MARK).partition(b"\n")
+        first, _, rest = without_bom(sample).partition(b"\n")
         if header := HEADER.fullmatch(first):
             promised, dimension = map(int, header.groups())
             if not 0 < dimension <= MAX_DIMENSIONS:
@@ -151,7 +150,7 @@ class _Layout:
             if len(raw) == LONGEST_LINE:
                 raise self.error(line, f"no line is longer than {LONGEST_LINE} bytes")
             if line == 1:
-                raw = raw.removeprefix(BYTE_ORDER_MARK)
+                raw = without_bom(raw)
                 if self.promised is not None:
                     continue
             row = raw.replace(b"\t", b" ").rstrip(b" \r\n")

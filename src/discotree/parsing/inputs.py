@@ -16,17 +16,10 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Literal, NamedTuple, cast
 
 from discotree.errors import TreebankError
+from discotree.files import STANDARD_STREAM, base_name, is_archive, open_compressed, readable, without_bom
 from discotree.text import TOKEN, sentences, tokenised
 from discotree.text.streams import BLOCK, lines_of
 from discotree.treebanks import FORMATS, guess_format, read
-from discotree.treebanks.source import (
-    BYTE_ORDER_MARK,
-    STANDARD_STREAM,
-    base_name,
-    is_archive,
-    open_compressed,
-    readable,
-)
 from discotree.trees.tree import Token
 
 TEXT, LINES, TOKENS = "text", "lines", "tokens"
@@ -179,7 +172,7 @@ class _Pieces:
             except UnicodeDecodeError as error:  # of encodings that have no place for single bytes
                 raise TreebankError(f"this is not {self.encoding}: {error.reason}", self.name, self.number) from None
             if is_first and text:
-                text = text.removeprefix(BYTE_ORDER_MARK)
+                text = without_bom(text)
                 is_first = False
             waiting = ""
             if "\r" in text:

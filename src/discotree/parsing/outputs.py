@@ -4,22 +4,18 @@ A file is a beginning, sentences, and an end. The text of a sentence depends on 
 so that a run can stop after any of them and another one go on.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
 from discotree.parsing.inputs import Sentence
-from discotree.treebanks import TEXT_FORMATS, guess_format
-from discotree.treebanks.brackets import write_penn
-from discotree.treebanks.conllu import write_conllu
-from discotree.treebanks.discbracket import write_discbracket
-from discotree.treebanks.json_lines import json_line
+from discotree.treebanks import TEXT_FORMATS, WriterOptions, guess_format
+from discotree.treebanks.json_lines import JsonWriter
 from discotree.trees.tree import Tree
 
 DRAW, JSON, PLAIN, CONLLU = "draw", "json", "discbracket", "conllu"
 OUTPUTS = (DRAW, *TEXT_FORMATS)
-NUMBERED = {"discbracket": write_discbracket, "penn": write_penn}  # they leave out an id that is the tree's number
 
 
 def output_for(name: str) -> str:
@@ -55,29 +51,20 @@ def _heading(tree: Tree) -> str:
 
 
 def json_lines() -> Output:
-    """The record of a tree on every line, with the offsets of its tokens where the input was text."""
+    """Write the record of a tree on every line, with the offsets of its tokens where the input was text."""
+    writer = JsonWriter()
 
-    def lines(sentence: Sentence, trees: Sequence[Tree], _: int) -> str:
-        return "".join(json_line(tree.to_dict(sentence.places)) for tree in trees)
+    def lines(sentence: Sentence, trees: Sequence[Tree], number: int) -> str:
+        return "".join(writer.tree(tree, k, sentence.places) for k, tree in enumerate(trees, number))
 
     return Output(lines)
 
 
 def treebank(format: str, heads: HeadRules | None = None) -> Output:
-    """A treebank format. ``heads`` are for CoNLL-U."""
-    write: Callable[[Iterable[Tree]], Iterator[str]] = TEXT_FORMATS[format].write
-    if format == CONLLU and heads is not None:
-        rules = heads
-
-        def write(trees: Iterable[Tree]) -> Iterator[str]:
-            return write_conllu(trees, rules)
-
-    begin, end = [*write([]), "", ""][:2]
-    numbered = NUMBERED.get(format)
+    """Write a treebank format; ``heads`` are for CoNLL-U."""
+    writer = TEXT_FORMATS[format].writer(WriterOptions(heads))
 
     def text(_: Sentence, trees: Sequence[Tree], number: int) -> str:
-        if numbered is not None:
-            return "".join(numbered(trees, number))
-        return "".join("".join(write([tree])).removeprefix(begin).removesuffix(end) for tree in trees)
+        return "".join(writer.tree(tree, k) for k, tree in enumerate(trees, number))
 
-    return Output(text, begin, end)
+    return Output(text, writer.header, writer.footer)

@@ -9,13 +9,13 @@ from functools import partial
 from typing import BinaryIO, NamedTuple
 
 from discotree.errors import TreebankError
+from discotree.files import without_bom
 
 BLOCK = 1 << 16  # bytes or characters per read
 MAX_PARAGRAPH = 1 << 18  # characters; longer paragraphs are split
 
 _PARAGRAPH_BREAK = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]\s*")
 _SENTENCE_BREAK = re.compile(r"[^\W\d_]{7}[.!?][\"'”’»)\]]*\s+(?=[A-ZÀ-Þ])")  # no abbreviation is that long
-_BYTE_ORDER_MARK = "\ufeff"
 
 
 class Paragraph(NamedTuple):
@@ -116,7 +116,7 @@ def decode(stream: BinaryIO, path: str = "", encoding: str = "utf-8", errors: st
     while raw := stream.readline(BLOCK):
         text = _decoded(decoder, raw, path, line)
         line += text.count("\n")
-        yield text.removeprefix(_BYTE_ORDER_MARK) if first else text
+        yield without_bom(text) if first else text
         first = first and not text
     yield _decoded(decoder, b"", path, line)
 

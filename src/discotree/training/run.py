@@ -26,6 +26,7 @@ from discotree import config
 from discotree.errors import DiscotreeError, ModelError
 from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.score import Score
+from discotree.files import writable
 from discotree.models import RESULTS
 from discotree.models.folder import round_weights, write_model
 from discotree.models.model import Model
@@ -37,7 +38,6 @@ from discotree.parsing.parser import Parser
 from discotree.training import data
 from discotree.training.data import Part
 from discotree.training.fit import Report, World, fit
-from discotree.treebanks.source import writable
 from discotree.trees.tree import NONE, Token
 from discotree.version import __version__
 

@@ -22,6 +22,7 @@ from discotree import config
 from discotree.encoding.dependencies import Dependencies
 from discotree.errors import ModelError, TreebankError
 from discotree.evaluation.score import percent
+from discotree.files import writable
 from discotree.network.batch import IGNORED, Batch, Corpus, Forms, by_length
 from discotree.network.encoder import Encoder, pretrained_pieces
 from discotree.network.subwords import Subwords
@@ -32,7 +33,6 @@ from discotree.parsing.parser import BATCH_WORDS
 from discotree.training import data
 from discotree.training.fit import Report, World, fit
 from discotree.training.run import chosen_device, labelled, pretrained, put_vectors
-from discotree.treebanks.source import writable
 
 TAG = "tag"
 FOLDS = 10

@@ -6,7 +6,7 @@ element, each perhaps in a ``tree`` element with its id. Label = ``cat``, functi
 ``begin``. A node that is only an ``index`` repeats the node of that index elsewhere: it becomes a secondary edge.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from xml.sax.saxutils import escape
@@ -14,7 +14,8 @@ from xml.sax.saxutils import escape
 from discotree.errors import TreebankError, TreeError
 from discotree.treebanks.limits import NOT_XML, check
 from discotree.treebanks.source import RunningNumber, Source
-from discotree.treebanks.xml import quoted, stream
+from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
+from discotree.treebanks.xml import declaration, quoted, stream
 from discotree.trees.tree import NONE, ROOT, Node, SecondaryEdge, Token, Tree
 
 DOCUMENT = "alpino_ds"
@@ -156,14 +157,18 @@ class _Reader:
         return edges
 
 
-def write_alpino(trees: Iterable[Tree]) -> Iterator[str]:
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n<treebank>\n'
-    for number, tree in enumerate(trees, 1):
+class AlpinoWriter(Writer):
+    footer = "</treebank>\n"
+
+    def __init__(self, options: WriterOptions = PLAIN) -> None:
+        super().__init__(options)
+        self.header = f"{declaration(options.encoding)}\n<treebank>\n"
+
+    def tree(self, tree: Tree, number: int) -> str:
         text = _alpino_ds(tree, tree.id or str(number))
         check(tree, "alpino", "word", tree.words, NOT_XML)
         check(tree, "alpino", "text", [text], NOT_XML)
-        yield text
-    yield "</treebank>\n"
+        return text
 
 
 def _alpino_ds(tree: Tree, identity: str) -> str:

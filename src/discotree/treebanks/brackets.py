@@ -14,13 +14,14 @@ is not just the tree's number goes into a comment line before it: ``; sent_id = 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from discotree.errors import TreeError
 from discotree.treebanks.limits import WHITE_SPACE, check, labels_of, refusal
 from discotree.treebanks.source import RunningNumber, Source
 from discotree.treebanks.traces import EMPTY_TAG, WRITTEN_TRACE, Item, move_fillers, raise_discontinuous
+from discotree.treebanks.writer import Writer
 from discotree.trees.tree import NONE, ROOT, ROOT_LABELS, Node, Token, Tree
 
 ID_COMMENT = "; sent_id = "
@@ -202,19 +203,19 @@ def _token(leaf: Item, psd: bool) -> Token:
     return Token(form.replace(PSD_DASH, "-"), tag, lemma.replace(PSD_DASH, "-") or NONE)
 
 
-def write_penn(trees: Iterable[Tree], first: int = 1) -> Iterator[str]:
-    """One tree a line, in an outer bracket without a label. ``first`` is the number of the first tree."""
-    for number, tree in enumerate(trees, first):
+class PennWriter(Writer):
+    """One tree a line, in an outer bracket without a label."""
+
+    def tree(self, tree: Tree, number: int) -> str:
         _check(tree, psd=False)
-        if tree.id and tree.id != str(number):
-            yield f"{ID_COMMENT}{tree.id}\n"
-        yield f"( {_text(tree, psd=False)})\n"
+        comment = f"{ID_COMMENT}{tree.id}\n" if tree.id and tree.id != str(number) else ""
+        return f"{comment}( {_text(tree, psd=False)})\n"
 
 
-def write_psd(trees: Iterable[Tree]) -> Iterator[str]:
-    for number, tree in enumerate(trees, 1):
+class PsdWriter(Writer):
+    def tree(self, tree: Tree, number: int) -> str:
         _check(tree, psd=True)
-        yield f"( {_text(tree, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
+        return f"( {_text(tree, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
 
 
 def _check(tree: Tree, psd: bool) -> None:

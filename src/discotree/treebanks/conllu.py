@@ -8,13 +8,14 @@ decoded, so that a treebank from elsewhere is read as it stands: its relations t
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from discotree.encoding.dependencies import DUMMY_ROOT, Dependencies, to_dependencies, to_tree
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import EncodingError, TreebankError, TreeError
 from discotree.treebanks.limits import check
 from discotree.treebanks.source import RunningNumber, Source
+from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
 from discotree.trees.tree import NONE, ROOT, Token, Tree
 
 BLANK = "_"
@@ -113,11 +114,15 @@ def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> D
     )
 
 
-def write_conllu(trees: Iterable[Tree], rules: HeadRules) -> Iterator[str]:
-    for tree in trees:
+class ConlluWriter(Writer):
+    def __init__(self, options: WriterOptions = PLAIN) -> None:
+        super().__init__(options)
+        self.heads = options.heads or HeadRules({}, marked_first=True)
+
+    def tree(self, tree: Tree, number: int) -> str:
         check(tree, "conllu", "word", tree.words, NOTHING)
-        check(tree, "conllu", "id", [tree.id or "1"], LINE_END)
-        yield format_dependencies(to_dependencies(tree, rules))
+        check(tree, "conllu", "id", [tree.id or str(number)], LINE_END)
+        return format_dependencies(to_dependencies(tree, self.heads))
 
 
 def format_dependencies(dependencies: Dependencies) -> str:

@@ -9,12 +9,13 @@ functions and secondary edges have no place in this format.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from discotree.errors import TreeError
 from discotree.treebanks.limits import check, labels_of
 from discotree.treebanks.source import RunningNumber, Source
+from discotree.treebanks.writer import Writer
 from discotree.trees.tree import NONE, Node, Token, Tree
 
 # A bracket that opens, a whole leaf, a bracket that closes, or something that has no business here.
@@ -74,11 +75,10 @@ def parse_discbracket(text: str, id: str = "", comment: str = "") -> Tree:
     return Tree(tuple([tokens[k] for k in range(len(tokens))]), children[0][0], id, comment=comment)
 
 
-def write_discbracket(trees: Iterable[Tree], first: int = 1) -> Iterator[str]:
-    """``first`` is the number of the first tree."""
-    for number, tree in enumerate(trees, first):
+class DiscbracketWriter(Writer):
+    def tree(self, tree: Tree, number: int) -> str:
         text = format_discbracket(tree)
-        # As many blanks as there have to be, and nothing odd: then there is nothing to find for the checks.
+        # A line with exactly the spaces that its brackets need, and nothing odd, needs no closer look.
         if text.count(" ") != text.count("(") - 1 + len(tree) or _ODD.search(text):
             check(tree, "discbracket", "word", tree.words, _SEPARATOR)
             check(tree, "discbracket", "tag", [token.tag or NONE for token in tree.tokens], _SEPARATOR)
@@ -88,7 +88,7 @@ def write_discbracket(trees: Iterable[Tree], first: int = 1) -> Iterator[str]:
             check(tree, "discbracket", "id", [note], _SEPARATOR)
         elif " " in tree.comment.strip():  # one word would be taken for an id
             note = " ".join(tree.comment.split())
-        yield f"{text}\t{note}\n" if note else f"{text}\n"
+        return f"{text}\t{note}\n" if note else f"{text}\n"
 
 
 def format_discbracket(tree: Tree) -> str:

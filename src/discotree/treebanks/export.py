@@ -11,12 +11,13 @@ word if nothing hangs on that number; the writer numbers its nodes accordingly.
 """
 
 import re
-from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from discotree.errors import TreebankError, TreeError
+from discotree.files import without_bom
 from discotree.treebanks.limits import WHITE_SPACE, check, refusal
 from discotree.treebanks.source import Source
+from discotree.treebanks.writer import Writer
 from discotree.trees.transforms import add_root
 from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
 
@@ -37,7 +38,7 @@ def read_export(source: Source) -> Iterator[Tree]:
     start = 0  # the line of #BOS while we are inside a sentence
     for number, raw in enumerate(source.stream, 1):
         if number == 1:
-            raw = raw.removeprefix(BOM_UTF8)
+            raw = without_bom(raw)
         if raw[:1] != b"#":
             if start:
                 sentence.append(raw)
@@ -163,18 +164,13 @@ def _secondary(
             yield SecondaryEdge(label, address, n + 1 + index[parent])
 
 
-def write_export(trees: Iterable[Tree]) -> Iterator[str]:
-    return _write(trees, 4)
+class ExportWriter(Writer):
+    """Version 4."""
 
+    header = "#FORMAT 4\n"
+    has_lemmas = True
 
-def write_export3(trees: Iterable[Tree]) -> Iterator[str]:
-    """Version 3, which has no lemmas."""
-    return _write(trees, 3)
-
-
-def _write(trees: Iterable[Tree], version: int) -> Iterator[str]:
-    yield f"#FORMAT {version}\n"
-    for number, tree in enumerate(trees, 1):
+    def tree(self, tree: Tree, number: int) -> str:
         identity = tree.id or str(number)
         tree = add_root(tree)
         check(tree, "export", "id", [identity], _NOT_AN_ID)
@@ -190,20 +186,27 @@ def _write(trees: Iterable[Tree], version: int) -> Iterator[str]:
             form, tag, lemma, morph, function = token
             if form in ("#BOS", "#EOS"):
                 raise refusal(tree, "export", "word", form)
-            middle = f"\t{_field(lemma)}\t" if version == 4 else "\t"
+            middle = f"\t{_field(lemma)}\t" if self.has_lemmas else "\t"
             lines.append(
                 f"{form}{middle}{_field(tag)}\t{_field(morph)}\t{_field(function)}\t{names[parent]}"
                 + secondary.get(position, "")
             )
-        blank = f"\t{NONE}\t" if version == 4 else "\t"
+        no_lemma = f"\t{NONE}\t" if self.has_lemmas else "\t"
         for k in sorted(range(len(nodes)), key=names.__getitem__):
             label, function, parent = nodes[k]
             lines.append(
-                f"#{names[k]}{blank}{_field(label)}\t{NONE}\t{_field(function)}\t{names[parent]}"
+                f"#{names[k]}{no_lemma}{_field(label)}\t{NONE}\t{_field(function)}\t{names[parent]}"
                 + secondary.get(len(tree) + 1 + k, "")
             )
         lines.append(f"#EOS {identity}\n")
-        yield "\n".join(lines)
+        return "\n".join(lines)
+
+
+class Export3Writer(ExportWriter):
+    """Version 3, which has no lemmas."""
+
+    header = "#FORMAT 3\n"
+    has_lemmas = False
 
 
 def _names(tree: Tree, nodes: list[tuple[str, str, int]]) -> list[int]:

@@ -5,11 +5,13 @@ Lines end in a line feed and hold no other character that anything takes for a l
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from discotree.errors import TreeError
 from discotree.treebanks.source import RunningNumber, Source
+from discotree.treebanks.writer import Writer
+from discotree.trees.record import Offsets
 from discotree.trees.tree import Tree
 
 # Line ends that JSON does not escape, and halves of characters, which no encoding holds.
@@ -45,9 +47,12 @@ def _reason(error: Exception) -> str:
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def write_json(trees: Iterable[Tree]) -> Iterator[str]:
-    for tree in trees:
-        yield json_line(tree.to_dict())
+class JsonWriter(Writer):
+    def tree(self, tree: Tree, number: int, offsets: Offsets = ()) -> str:
+        """``offsets`` are the (start, end) of the tree's tokens in a text."""
+        record = tree.to_dict(offsets)
+        record["id"] = record["id"] or str(number)
+        return json_line(record)
 
 
 def json_line(record: Mapping[str, Any]) -> str:

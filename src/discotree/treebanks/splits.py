@@ -1,16 +1,16 @@
 """Which sentences belong to which part of a treebank: lists of ids and tables of splits."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from discotree.errors import TreebankError
+from discotree.files import read_text
 from discotree.trees.tree import Tree
 
 
 def read_ids(path: str, split: str | None) -> set[str]:
     """The ids in a file, one a line, or in a tab-separated table with columns id and split."""
     try:
-        numbered = enumerate(Path(path).read_text("utf-8-sig").splitlines(), 1)
+        numbered = enumerate(read_text(path).splitlines(), 1)
     except (OSError, UnicodeDecodeError) as error:
         raise TreebankError(f"cannot be read: {error}", path) from None
     lines = [(number, line) for number, line in numbered if line.strip()]

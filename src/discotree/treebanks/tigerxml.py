@@ -8,13 +8,14 @@ them by an edge without a label: the labelled edge counts.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from discotree.errors import TreebankError, TreeError
 from discotree.treebanks.export import FIRST_NODE
 from discotree.treebanks.limits import NOT_XML, check
 from discotree.treebanks.source import RunningNumber, Source
-from discotree.treebanks.xml import quoted, stream
+from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
+from discotree.treebanks.xml import declaration, quoted, stream
 from discotree.trees.transforms import add_root
 from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
 
@@ -145,14 +146,18 @@ class _Reader:
             yield SecondaryEdge(label, child, n + 1 + index[up])
 
 
-def write_tigerxml(trees: Iterable[Tree]) -> Iterator[str]:
-    yield '<?xml version="1.0" encoding="UTF-8"?>\n<corpus id="discotree">\n<body>\n'
-    for number, tree in enumerate(trees, 1):
+class TigerXmlWriter(Writer):
+    footer = "</body>\n</corpus>\n"
+
+    def __init__(self, options: WriterOptions = PLAIN) -> None:
+        super().__init__(options)
+        self.header = f'{declaration(options.encoding)}\n<corpus id="discotree">\n<body>\n'
+
+    def tree(self, tree: Tree, number: int) -> str:
         text = _sentence(add_root(tree), tree.id or str(number))
         check(tree, "tigerxml", "word", tree.words, NOT_XML)
         check(tree, "tigerxml", "text", [text], NOT_XML)
-        yield text
-    yield "</body>\n</corpus>\n"
+        return text
 
 
 def _sentence(tree: Tree, identity: str) -> str:

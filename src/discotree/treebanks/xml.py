@@ -1,5 +1,6 @@
 """Reading XML as a stream, safely: expat feeds a handler, entities are refused, errors have a line."""
 
+import codecs
 import re
 from collections.abc import Iterator
 from typing import Protocol
@@ -20,6 +21,12 @@ _LINE_ENDS = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}  # as they are, a pars
 def quoted(text: str) -> str:
     """A text as an attribute's value."""
     return quoteattr(text, _LINE_ENDS) if _MARKUP.search(text) else f'"{text}"'
+
+
+def declaration(encoding: str) -> str:
+    """Return the first line of a file in this encoding."""
+    name = "UTF-8" if codecs.lookup(encoding).name.startswith("utf-8") else encoding
+    return f'<?xml version="1.0" encoding="{name}"?>'
 
 
 class Handler(Protocol):

@@ -18,6 +18,7 @@ from importlib import resources
 from pathlib import Path
 
 from discotree.errors import EvaluationError
+from discotree.files import read_text
 
 IGNORED = frozenset({"DEBUG", "MAX_ERROR"})
 NOT_OFFERED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # metrics of other things than brackets
@@ -43,7 +44,7 @@ class Params:
             text = (resources.files(__name__) / f"{name}.prm").read_text("utf-8")
         else:
             try:
-                text = Path(name).read_text("utf-8-sig")
+                text = read_text(name)
             except (OSError, UnicodeDecodeError) as error:
                 known = ", ".join(cls.names())
                 raise EvaluationError(f"{name}: neither one of {known} nor a readable file ({error})") from None

@@ -13,8 +13,8 @@ from typing import Any, Literal
 from pyarrow import fs, parquet  # type: ignore[import-untyped]
 
 from discotree.errors import DiscotreeError
+from discotree.files import COMPRESSED, is_archive
 from discotree.integrations.bulk.storage import addressed, storage
-from discotree.treebanks.source import COMPRESSED, is_archive
 
 Kind = Literal["text", "json", "parquet"]
 KINDS: dict[str, Kind] = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from discotree.errors import first_line
-from discotree.treebanks.discbracket import write_discbracket
+from discotree.treebanks.discbracket import DiscbracketWriter
 from discotree.trees.tree import Tree
 
 LONGEST = 200  # characters of an error
@@ -49,7 +49,7 @@ def reason(error: Exception) -> str:
 
 def of_tree(id: str, tree: Tree) -> Record:
     """The record of a sentence; a TreebankError says what discbracket cannot hold, such as a word with a blank."""
-    (line,) = write_discbracket([replace(tree, id="", comment="")])
+    line = DiscbracketWriter().tree(replace(tree, id="", comment=""), 1)
     return {
         "id": id,
         "tokens": list(tree.words),

@@ -13,15 +13,14 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import parquet
 
 from discotree.errors import DiscotreeError, TreebankError
+from discotree.files import open_compressed, without_bom
 from discotree.integrations.bulk.plan import ZSTANDARD, Shard, is_packed, kind_of
 from discotree.integrations.bulk.storage import addressed, storage
-from discotree.treebanks.source import open_compressed
 
 BLOCK = 2**20  # bytes that are read at a time
 LONGEST = 2**22  # bytes of a row: a longer one is an error, and never in the memory as a whole
 BATCH = 1000  # rows of a Parquet file that are unpacked at a time
 TEXT = pa.large_binary()
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class RowError(DiscotreeError):
@@ -90,7 +89,7 @@ def _line(pieces: list[bytes], length: int, place: int) -> bytes | RowError:
     if length > LONGEST:
         return RowError(f"a row of {length:,} bytes is too long: at most {LONGEST:,}")
     line = b"".join(pieces)
-    return (line if place else line.removeprefix(BYTE_ORDER_MARK)).removesuffix(b"\r")
+    return (line if place else without_bom(line)).removesuffix(b"\r")
 
 
 def _of_json(row: Row, column: str, id_column: str) -> Row:

@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import fs
 
 from discotree.errors import DiscotreeError, TreebankError
-from discotree.treebanks.source import UNREADABLE, writable
+from discotree.files import UNREADABLE, writable
 
 UNFINISHED = ".tmp"
 

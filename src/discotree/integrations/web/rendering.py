@@ -7,8 +7,7 @@ from discotree.drawing.latex import latex_document
 from discotree.encoding.head_rules import HeadRules
 from discotree.integrations.web.limits import RequestRefused
 from discotree.integrations.web.schemas import DrawRequest
-from discotree.treebanks import TEXT_FORMATS
-from discotree.treebanks.conllu import write_conllu
+from discotree.treebanks import TEXT_FORMATS, WriterOptions
 from discotree.trees.tree import Tree
 
 MEDIA_TYPES = {
@@ -36,9 +35,7 @@ def render_trees(trees: Sequence[Tree], output: str, rules: HeadRules) -> str:
         return latex_document(trees)
     if output == "text":
         return "".join([f"{tree.id}\n{draw_text(tree)}\n\n" for tree in trees])
-    if output == "conllu":
-        return "".join(write_conllu(trees, rules))
-    return "".join(TEXT_FORMATS[output].write(trees))
+    return "".join(TEXT_FORMATS[output].write(trees, WriterOptions(heads=rules)))
 
 
 def render_drawing(tree: Tree, against: Tree | None, request: DrawRequest, rules: HeadRules) -> str:

@@ -13,7 +13,8 @@ from discotree.errors import TreebankError
 from discotree.integrations.web.limits import Limits, RequestRefused, why_too_large
 from discotree.integrations.web.schemas import TreebankFilter, Upload
 from discotree.treebanks import TEXT_FORMATS, guess_format
-from discotree.treebanks.source import PEEK, Source, stop
+from discotree.treebanks.formats import PEEK
+from discotree.treebanks.source import Source, stop
 from discotree.trees.tree import Tree
 
 MAX_PROBLEMS = 10

@@ -1,0 +1,235 @@
+"""Files, folders, archives and standard streams, compressed or not.
+
+Input is opened by name: the suffix says how it is packed. Output is written under a temporary name and renamed when it
+is complete, so that a crash, a full disk or a second process leaves either the old file or the new one.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import sys
+import tarfile
+import uuid
+import zipfile
+import zlib
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, AnyStr, BinaryIO, NamedTuple, cast
+
+from discotree.errors import TreebankError
+
+STANDARD_STREAM = "-"
+COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
+MAX_DIGITS = 4000  # Python refuses to make an integer of more
+
+Choice = Callable[[list[str]], list[str]]
+"""Picks the files to open, by name, among those of a folder or an archive."""
+
+
+class OpenFile(NamedTuple):
+    """An open file. Its ``stem`` tells it apart from the other files of a folder or an archive."""
+
+    name: str
+    stream: BinaryIO
+    stem: str = ""
+
+
+# Text
+
+
+def without_bom(beginning: AnyStr) -> AnyStr:
+    """Return the beginning of a file without its byte order mark."""
+    if isinstance(beginning, str):
+        return beginning.removeprefix(BOM_UTF8.decode())
+    return beginning.removeprefix(BOM_UTF8)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return the text of a small file in UTF-8, with or without a byte order mark."""
+    return without_bom(Path(path).read_text("utf-8"))
+
+
+def is_encoding(name: str) -> bool:
+    """Return whether text can be written in it; Python also knows codecs that encode no text, such as rot13."""
+    try:
+        "".encode(name)
+    except (LookupError, UnicodeError):
+        return False
+    return True
+
+
+# Names
+
+
+def base_name(name: str) -> str:
+    """Return a file's name without its folders and the suffix that says how it is compressed."""
+    base = PurePosixPath(name).name
+    for suffix in COMPRESSED:
+        if base.lower().endswith(suffix):
+            return base[: -len(suffix)]
+    return base
+
+
+def is_archive(name: str) -> bool:
+    return name.lower().endswith(ARCHIVES)
+
+
+def stems(names: list[str]) -> list[str]:
+    """Return what tells files apart: their names without suffixes and without the ``_words`` that all end in.
+
+    Files of the same name keep their folders.
+    """
+    paths = [PurePosixPath(name.replace(os.sep, "/")) for name in names]
+    stems = [base_name(path.name).rpartition(".")[0] or path.name for path in paths]
+    if len(set(stems)) < len(stems):
+        return [str(path.with_name(stem)) for path, stem in zip(paths, stems, strict=True)]
+    split = [stem.split("_") for stem in stems]
+    while len(split) > 1 and all(len(words) > 1 and words[-1] == split[0][-1] for words in split):
+        split = [words[:-1] for words in split]
+    return ["_".join(words) for words in split]
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """Return a sort key that puts 2.xml before 10.xml."""
+    pieces = re.findall(r"[0-9]+|[^0-9]", name)
+    return [(0, int(piece[:MAX_DIGITS]), piece) if piece[0] in "0123456789" else (1, 0, piece) for piece in pieces]
+
+
+# Reading
+
+
+def open_compressed(raw: IO[bytes], name: str) -> BinaryIO:
+    """Return the content of an open file, decompressed where its name says so."""
+    for suffix, opener in COMPRESSED.items():
+        if name.lower().endswith(suffix):
+            return cast(BinaryIO, io.BufferedReader(opener(raw, "rb")))
+    return cast(BinaryIO, raw)
+
+
+UNREADABLE = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    NotImplementedError,  # a zip archive made for a later version
+    UnicodeDecodeError,  # a zip archive whose names are not in the encoding it declares
+)
+"""Everything that opening and decompressing a damaged file may raise."""
+
+
+@contextmanager
+def readable(path: str) -> Iterator[None]:
+    """Turn errors of the operating system and of decompression into a TreebankError."""
+    try:
+        yield
+    except UNREADABLE as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise TreebankError(f"cannot be read: {reason}", path) from None
+
+
+def open_all(path: str, choose: Choice) -> Iterator[OpenFile]:
+    """Open a file, or the chosen files of a folder or an archive one after the other, in the order of their names."""
+    if path == STANDARD_STREAM:
+        yield OpenFile("<stdin>", cast(BinaryIO, sys.stdin.buffer))
+    elif os.path.isdir(path):
+        files = files_in(path, choose)
+        for file, stem in zip(files, stems([os.path.relpath(f, path) for f in files]), strict=True):
+            with open(file, "rb") as raw, open_compressed(raw, file) as stream:
+                yield OpenFile(file, stream, stem)
+    elif path.lower().endswith(".zip"):
+        with zipfile.ZipFile(path) as archive:
+            names = sorted(
+                choose([info.filename for info in archive.infolist() if not info.filename.endswith("/")]), key=_natural
+            )
+            for name, stem in zip(names, stems(names), strict=True):
+                with _open_member(archive, name) as packed, open_compressed(packed, name) as stream:
+                    yield OpenFile(f"{path}/{name}", stream, stem)
+    elif is_archive(path):
+        yield from _open_tar(path, choose)
+    else:
+        with open(path, "rb") as raw, open_compressed(raw, path) as stream:
+            yield OpenFile(path, stream)
+
+
+def files_in(folder: str, choose: Choice) -> list[str]:
+    """Return the chosen files of a folder and its subfolders, in natural order; hidden ones are left out."""
+    visible = (p for p in Path(folder).rglob("*") if not any(part[0] == "." for part in p.relative_to(folder).parts))
+    return sorted(choose([str(p) for p in visible if p.is_file()]), key=_natural)
+
+
+def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    try:
+        return archive.open(name)
+    except RuntimeError as error:  # encrypted, or compressed with an unknown method
+        raise zipfile.BadZipFile(str(error)) from None
+
+
+def _open_tar(path: str, choose: Choice) -> Iterator[OpenFile]:
+    """Open members in the archive's own order: seeking in a compressed stream costs too much."""
+    with tarfile.open(path) as archive:
+        names = choose([member.name for member in archive if member.isfile()])
+    prefixes = dict(zip(names, stems(names), strict=True))
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            if member.name in prefixes and member.isfile():
+                raw = archive.extractfile(member)
+                assert raw is not None  # a plain file has content
+                with raw, open_compressed(raw, member.name) as stream:
+                    yield OpenFile(f"{path}/{member.name}", stream, prefixes[member.name])
+
+
+# Writing
+
+
+@contextmanager
+def writable(path: str) -> Iterator[BinaryIO]:
+    """Open a file for writing. A regular file appears under its name only when all of it is written."""
+    try:
+        with _writable(path) as stream:
+            yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise TreebankError(f"cannot be written: {error.strerror or error}", path) from None
+
+
+@contextmanager
+def _writable(path: str) -> Iterator[BinaryIO]:
+    if path == STANDARD_STREAM:
+        yield cast(BinaryIO, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device: it cannot be replaced
+        with open(target, "wb") as raw, _compressing(raw, path) as stream:
+            yield stream
+        return
+    temporary = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
+    try:
+        with open(temporary, "xb") as raw:
+            with _compressing(raw, path) as stream:
+                yield stream
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.replace(temporary, target)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+@contextmanager
+def _compressing(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
+    for suffix, opener in COMPRESSED.items():
+        if name.lower().endswith(suffix):
+            with opener(raw, "wb") as stream:
+                yield cast(BinaryIO, stream)
+            return
+    yield raw

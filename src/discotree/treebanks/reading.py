@@ -1,0 +1,122 @@
+"""Read trees from files, folders, archives and standard input, as a stream."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from os import PathLike, fspath
+from os.path import relpath
+
+from discotree.errors import TreebankError
+from discotree.files import base_name, files_in, is_encoding, open_all, readable, stems
+from discotree.treebanks.formats import (
+    ALL_SUFFIXES,
+    FORMATS,
+    PEEK,
+    XML_SUFFIX,
+    Format,
+    format_named,
+    guess_format,
+)
+from discotree.treebanks.source import ErrorHandler, Source, stop
+from discotree.trees.tree import Tree
+
+
+def read(
+    path: str | PathLike[str],
+    format: str | None = None,
+    *,
+    encoding: str | None = None,
+    on_error: ErrorHandler = stop,
+    stem: str = "",
+) -> Iterator[Tree]:
+    """Read trees one by one; ``stem`` goes in front of their ids.
+
+    A broken tree raises a TreebankError with its address. To skip broken trees, pass a function that takes the
+    errors: ``errors = []; read(path, on_error=errors.append)``.
+    """
+    path = checked_path(path)
+    chosen = format_named(format) if format else None
+    check_encoding(encoding or "utf-8")
+    return _read(path, chosen, encoding, on_error, stem)
+
+
+def _read(path: str, chosen: Format | None, encoding: str | None, on_error: ErrorHandler, stem: str) -> Iterator[Tree]:
+    found = False
+    with readable(path):
+        for file in open_all(path, partial(_choose, chosen)):
+            found = True
+            source = Source(file.name, file.stream, encoding, on_error, _prefixed(stem, file.stem))
+            yield from _read_file(source, chosen)
+    if not found:
+        raise TreebankError(f"holds no treebank file ({', '.join(ALL_SUFFIXES)})", path)
+
+
+def files(folder: str | PathLike[str], format: str | None = None) -> dict[str, str]:
+    """Return the names of the files that ``read`` takes from a folder, in its order, each with its stem.
+
+    ``read(folder)`` is the same as ``read(f"{folder}/{name}", stem=stem)`` for all of them.
+    """
+    folder = checked_path(folder)
+    chosen = format_named(format) if format else None
+    with readable(folder):
+        found = [relpath(file, folder) for file in files_in(folder, partial(_choose, chosen))]
+    return dict(zip(found, stems(found), strict=True))
+
+
+def checked_path(path: str | PathLike[str]) -> str:
+    """Return a path as a string; a TypeError says what was given instead."""
+    if not isinstance(path, (str, PathLike)):
+        raise TypeError(f"expected a path (str or os.PathLike), got {type(path).__name__}: {path!r:.50}")
+    return fspath(path)
+
+
+def check_encoding(name: str) -> None:
+    if not is_encoding(name):
+        raise TreebankError(f"there is no encoding {name!r}")
+
+
+def _choose(chosen: Format | None, names: list[str]) -> list[str]:
+    """Return the names that look like treebanks; all of them if none has a suffix of the format."""
+    suffixes = (*chosen.suffixes, XML_SUFFIX) if chosen else ALL_SUFFIXES
+    matching = [name for name in names if base_name(name).lower().endswith(suffixes)]
+    return matching if matching or not chosen else names
+
+
+def _read_file(source: Source, chosen: Format | None) -> Iterator[Tree]:
+    """Read one file. If no tree comes out, make sure that its format was not guessed wrong."""
+    beginning = _beginning(source)
+    reader = chosen or _guessed(source.name, beginning)
+    silent = True
+
+    def report(error: TreebankError, on_error: ErrorHandler = source.on_error) -> None:
+        nonlocal silent
+        silent = False
+        on_error(error)
+
+    source = replace(source, on_error=report)
+    for tree in reader.read(source):
+        silent = False
+        if source.stem or not tree.id:
+            tree = replace(tree, id=_prefixed(source.stem, tree.id) or "1")
+        yield tree
+    if silent and beginning.strip() and not re.search(reader.looks_like, beginning):
+        raise TreebankError("there is no tree in it: is it in another format or encoding?", source.name)
+
+
+def _prefixed(stem: str, identity: str) -> str:
+    if not stem or not identity:
+        return stem or identity
+    return identity if identity == stem or identity.startswith(f"{stem}/") else f"{stem}/{identity}"
+
+
+def _beginning(source: Source) -> bytes:
+    peek = getattr(source.stream, "peek", None)
+    return bytes(peek(PEEK)[:PEEK]) if peek else b""
+
+
+def _guessed(path: str, beginning: bytes) -> Format:
+    name = guess_format(path, beginning)
+    if name is None:
+        raise TreebankError(f"what format is this? Name one of {', '.join(FORMATS)}", path)
+    return FORMATS[name]
