@@ -232,6 +232,14 @@ def test_k_best_are_the_first_of_all_labelled_trees(n, seed, kind) -> None:
         assert values == pytest.approx(possible[:k] if len(possible) else [-np.inf], abs=1e-5)
 
 
+def test_a_label_that_is_impossible_makes_its_arc_impossible() -> None:
+    scores = random_scores([1], labels=2)
+    scores.arcs[:] = 5.0  # scores that nobody normalised
+    scores.heads[:] = np.nan
+    ((found,),) = k_best(scores, 3)
+    assert found.log_probability == -np.inf
+
+
 def test_k_best_of_a_batch() -> None:
     lengths = [7, 1, 20, 12]
     scores = random_scores(lengths, kind="peaked")

@@ -194,7 +194,7 @@ def k_best(scores: Scores, k: int) -> list[list[Candidate]]:
     arcs, labels, names = _legal(scores), _finite(best), which.cpu().numpy()
     found = []
     for b, n in enumerate(scores.lengths.tolist()):
-        choices = arcs[b, :n, : n + 1, None] + labels[b, :n, : n + 1]
+        choices = _sum(arcs[b, :n, : n + 1, None], labels[b, :n, : n + 1])  # (n, n+1, K)
         found.append(_k_best(choices, names[b, :n, : n + 1], k))
     return found
 
@@ -277,6 +277,12 @@ def _sensible(scores: Tensor) -> Tensor:
     """Log-probabilities for which adding, subtracting and comparing make sense, whatever they were."""
     scores = scores.detach().double()
     return scores.masked_fill(~(scores.abs() < -IMPOSSIBLE), IMPOSSIBLE)
+
+
+def _sum(arcs: Floats, labels: Floats) -> Floats:
+    """Add scores so that an impossible one stays impossible, also where the other is above 0."""
+    total = arcs + labels
+    return np.where(np.minimum(arcs, labels) > IMPOSSIBLE, total, np.minimum(total, IMPOSSIBLE))
 
 
 def _log(finite: Floats) -> Floats:
