@@ -1,6 +1,6 @@
-"""The attributes ``._.`` of a parsed Doc, its spans and its tokens. Each is a function of this module of the same name.
+"""The attributes ``._.`` of a parsed Doc, its spans and its tokens, each a function of this module of the same name.
 
-Asking a Doc that nobody has parsed is an error; a span of spaces has no constituents.
+Reading them on a Doc that was not parsed is an error; a span of whitespace has no constituents.
 """
 
 import logging
@@ -11,45 +11,45 @@ from typing import Any
 from spacy.tokens import Doc, Span, Token
 
 from discotree.errors import DiscotreeError
-from discotree.integrations.spacy.constituents import Constituent
-from discotree.integrations.spacy.storage import Parse, unpacked
+from discotree.integrations.spacy.constituents import DocConstituent
+from discotree.integrations.spacy.storage import StoredParse, from_line
 from discotree.treebanks.discbracket import format_discbracket
 from discotree.trees.node import Token as Leaf
 from discotree.trees.tree import ROOT, Node, Tree
 
-STORED = "discotree"  # the attribute of a sentence that is kept; all others are computed
+STORED = "discotree"  # the only attribute that holds data; all others are computed from it
 
-notices = logging.getLogger("discotree")
+logger = logging.getLogger("discotree")
 
 
 def trees(doc: Doc) -> list[Tree]:
-    """The trees of the sentences; one of spaces alone has none."""
-    return [parse.tree for _, parse in sentences(doc[:])]
+    """Return the trees of the sentences; a sentence of whitespace has none."""
+    return [parse.tree for _, parse in parsed_sentences(doc[:])]
 
 
-def constituents(item: Doc | Span | Token) -> list[Constituent]:
-    """The constituents that lie wholly inside, parents before children."""
+def constituents(item: Doc | Span | Token) -> list[DocConstituent]:
+    """Return the constituents that lie completely inside, parents before children."""
     span = _span(item)
     found = []
-    for sent, parse in sentences(span):
+    for sent, parse in parsed_sentences(span):
         whole, _ = _words(span, sent, parse)
-        found += [Constituent(sent, k, parse) for k, node in enumerate(parse.nodes) if not node.mask & ~whole]
+        found += [DocConstituent(sent, k, parse) for k, node in enumerate(parse.nodes) if not node.mask & ~whole]
     return found
 
 
 def labels(item: Span | Token) -> tuple[str, ...]:
-    """The labels of the constituents that are exactly this, the topmost first; none where it is no constituent."""
-    return tuple([constituent.label for constituent in _exactly(item)])
+    """Return the labels of the constituents over exactly these words, topmost first."""
+    return tuple([constituent.label for constituent in _exact(item)])
 
 
 def tree(item: Span | Token) -> Tree | None:
-    """The tree of a constituent, with its words alone; None where it is no constituent."""
-    found = _exactly(item)
+    """Return the tree of a constituent, its words renumbered from 0; None if the span is no constituent."""
+    found = _exact(item)
     return found[0].tree if found else None
 
 
 def parse_string(item: Span | Token) -> str:
-    """The tree of a constituent in discbracket; of a token that is none, just its tag and itself; otherwise nothing."""
+    """Return the discbracket of a constituent, or of a token and its tag; an empty string for any other span."""
     if found := tree(item):
         return format_discbracket(found)
     word = leaf(item) if isinstance(item, Token) else None
@@ -58,52 +58,52 @@ def parse_string(item: Span | Token) -> str:
     return format_discbracket(Tree((word,), Node(ROOT, [0]))).removeprefix(f"({ROOT} ").removesuffix(")")
 
 
-def parent(item: Span | Token) -> Constituent | None:
-    """The smallest constituent that covers this and more; None where there is no such one in the sentence."""
+def parent(item: Span | Token) -> DocConstituent | None:
+    """Return the smallest constituent that covers this and more words; None if its sentence has none."""
     span = _span(item)
-    found = [*sentences(span)]
+    found = [*parsed_sentences(span)]
     if len(found) != 1:
         return None
     ((sent, parse),) = found
     _, touched = _words(span, sent, parse)
-    for number in _way_up(parse, touched):
+    for number in _ancestors(parse, touched):
         mask = parse.nodes[number].mask
         if mask != touched and not touched & ~mask:
-            return Constituent(sent, number, parse)
+            return DocConstituent(sent, number, parse)
     return None
 
 
-def children(item: Span | Token) -> list[Constituent | Token]:
-    """What the constituent that is exactly this, the lowest of them, is made of; nothing where it is none."""
-    found = _exactly(item)
+def children(item: Span | Token) -> list[DocConstituent | Token]:
+    """Return the children of the lowest constituent over exactly these words; none if there is no such one."""
+    found = _exact(item)
     return found[-1].children if found else []
 
 
 def leaf(token: Token) -> Leaf | None:
-    """What the tree says about a word: its tag, morphology, function; None for a space."""
-    for sent, parse in sentences(_span(token)):
+    """Return the tree's token, with tag, morphology and function; None for whitespace."""
+    for sent, parse in parsed_sentences(_span(token)):
         _, touched = _words(_span(token), sent, parse)
         if touched:
             return parse.tree.tokens[_first(touched)]
     return None
 
 
-def sentences(span: Span) -> Iterator[tuple[Span, Parse]]:
-    """The parsed sentences that a span is part of; those of spaces alone are left out."""
+def parsed_sentences(span: Span) -> Iterator[tuple[Span, StoredParse]]:
+    """Yield the sentences that a span overlaps, with their parses; skip those of whitespace."""
     if not span.doc.has_annotation("SENT_START"):
         raise _unparsed(span)
-    for sent in span.sents:  # type: ignore[attr-defined]  # spaCy's stubs forget it
-        stored = sent._.get(STORED)
-        if stored is not None:
-            yield sent, unpacked(str(stored))
+    for sent in span.sents:  # type: ignore[attr-defined]  # missing in spaCy's stubs
+        line = sent._.get(STORED)
+        if line is not None:
+            yield sent, from_line(str(line))
         elif sent.text.strip():
             raise _unparsed(sent)
 
 
 def _unparsed(span: Span) -> DiscotreeError:
     return DiscotreeError(
-        f"{span.text[:40]!r} has no tree: 'discotree' is not in the pipeline, or was disabled, or the sentence has had "
-        "other boundaries since"
+        f"{span.text[:40]!r} has no tree: 'discotree' is not in the pipeline or is disabled, or the sentence "
+        "boundaries have changed since it was parsed"
     )
 
 
@@ -113,10 +113,10 @@ def _span(item: Doc | Span | Token) -> Span:
     return item[:] if isinstance(item, Doc) else item
 
 
-def _words(span: Span, sent: Span, parse: Parse) -> tuple[int, int]:
-    """The words of a sentence that lie in a span, as bit sets: those with all of their characters, those with any.
+def _words(span: Span, sent: Span, parse: StoredParse) -> tuple[int, int]:
+    """Return the tree's tokens in a span as two bit sets: those completely inside, and those that overlap it.
 
-    The two differ only where words are not spaCy's tokens.
+    The two differ only if the tree has other tokens than spaCy.
     """
     start, end = span.start_char - sent.start_char, span.end_char - sent.start_char
     whole = _bits(bisect_left(parse.starts, start), bisect_right(parse.ends, end))
@@ -131,15 +131,15 @@ def _first(mask: int) -> int:
     return (mask & -mask).bit_length() - 1
 
 
-def _way_up(parse: Parse, mask: int) -> list[int]:
-    """The nodes over the first of some words: whatever covers all of them is among these."""
-    return parse.way_up(_first(mask)) if mask else []
+def _ancestors(parse: StoredParse, mask: int) -> list[int]:
+    """Return the nodes above the first of some tokens, which include every node that covers all of them."""
+    return parse.ancestors(_first(mask)) if mask else []
 
 
-def _exactly(item: Span | Token) -> list[Constituent]:
-    """The constituents over exactly these words, the topmost first."""
+def _exact(item: Span | Token) -> list[DocConstituent]:
+    """Return the constituents over exactly these words, topmost first."""
     span = _span(item)
-    found = [*sentences(span)]
+    found = [*parsed_sentences(span)]
     if len(found) != 1:
         return []
     ((sent, parse),) = found
@@ -147,8 +147,8 @@ def _exactly(item: Span | Token) -> list[Constituent]:
     if whole != touched:
         return []
     return [
-        Constituent(sent, number, parse)
-        for number in reversed(_way_up(parse, whole))
+        DocConstituent(sent, number, parse)
+        for number in reversed(_ancestors(parse, whole))
         if parse.nodes[number].mask == whole
     ]
 
@@ -162,7 +162,7 @@ ATTRIBUTES: dict[Any, tuple[Getter, ...]] = {
 
 
 def register() -> None:
-    """Tell spaCy; what another package has given one of the names to is left to it."""
+    """Register the attributes with spaCy, except names that another package has taken."""
     Span.set_extension(STORED, default=None, force=True)
     for kind, getters in ATTRIBUTES.items():
         for getter in getters:
@@ -171,12 +171,8 @@ def register() -> None:
             if getattr(other, "__module__", "") == __name__:
                 kind.set_extension(name, getter=getter, force=True)
             else:
-                notices.warning(
-                    "%s._.%s belongs to another package: ours is the function %s.%s",
-                    kind.__name__,
-                    name,
-                    __name__,
-                    name,
+                logger.warning(
+                    "%s._.%s belongs to another package: call %s.%s instead", kind.__name__, name, __name__, name
                 )
 
 
