@@ -10,11 +10,11 @@ EXTRAS := train,web,hub,spacy,nltk,transformers,tables,ray
 GOLD := src/discotree/treebanks/samples/dutch.discbracket
 
 demo: $(READY)
-	$(BIN)/discotree parse "Ik heb het hem niet kunnen zeggen." --model nl --output draw
-	$(BIN)/discotree parse "Darüber hat er nie ein Wort verloren." --model de --output draw
-	$(BIN)/discotree parse "The mice that we analyzed were fed a normal diet." --model en --output draw
+	$(BIN)/discotree parse "Ik heb het hem niet kunnen zeggen." --model nl --to draw
+	$(BIN)/discotree parse "Darüber hat er nie ein Wort verloren." --model de --to draw
+	$(BIN)/discotree parse "The mice that we analyzed were fed a normal diet." --model en --to draw
 	$(BIN)/discotree models
-	$(BIN)/discotree parse $(GOLD) --model nl --output discbracket | $(BIN)/discotree evaluate $(GOLD) -
+	$(BIN)/discotree parse $(GOLD) --model nl --to discbracket | $(BIN)/discotree evaluate $(GOLD) -
 
 test: check
 	$(BIN)/pytest --numprocesses auto

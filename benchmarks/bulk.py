@@ -33,7 +33,7 @@ def run(corpus: Path, outs: Sequence[Path], model: str, rows: int, *options: str
     processes = []
     for out in outs:
         command = [sys.executable, "-m", "discotree", "bulk", str(corpus), "--output", str(out), "--model", model]
-        command += ["--input", "tokens", "--shard-rows", str(rows), "--gpus", "0", *options]
+        command += ["--from", "tokens", "--shard-rows", str(rows), "--gpus", "0", *options]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment))
     codes = [process.wait() for process in processes]
@@ -60,9 +60,9 @@ def storage(sentences: Sequence[Sequence[str]], model: str, folder: Path) -> Non
     corpus = write(folder / "whole.parquet", sentences)
     mean = words / len(sentences)
     print(f"\n{len(sentences):,} sentences of {mean:.1f} words, none repeated; input {corpus.stat().st_size:,} bytes")
-    for form in ("parquet", "jsonl"):
+    for form in ("parquet", "json"):
         out = folder / f"whole-{form}"
-        run(corpus, [out], model, len(sentences) // 10, "--format", form, "--workers", "0")
+        run(corpus, [out], model, len(sentences) // 10, "--to", form, "--workers", "0")
         size = sum(path.stat().st_size for path in out.glob("part-*"))
         print(f"  {form:8}{size / len(sentences):>10,.0f} bytes a sentence{size / words:>8,.1f} a word")
         if form == "parquet":

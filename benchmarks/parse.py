@@ -29,7 +29,7 @@ from discotree.treebanks.discbracket import DiscbracketWriter
 
 def command(model: str, source: Path, kind: str, device: str, workers: int, target: Path) -> float:
     """Seconds of one run of `discotree parse`."""
-    options = ["--model", model, "--input", kind, "--output", "discbracket", "--workers", str(workers)]
+    options = ["--model", model, "--from", kind, "--to", "discbracket", "--workers", str(workers)]
     start = time.perf_counter()
     run = subprocess.run(
         [sys.executable, "-m", "discotree", "parse", str(source), *options, "--device", device, "-o", str(target)],

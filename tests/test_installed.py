@@ -205,9 +205,9 @@ def test_what_needs_no_parser_works_without_one(bare: Installed) -> None:
         "stats in.export": "trees",
         "evaluate in.export in.penn": "100.00",
         "draw in.export --number 1": "┌",
-        "draw in.export --number 1 --format svg": "<svg",
-        "draw in.export --format html": "<!doctype html>",
-        "draw in.export --format latex": "\\documentclass",
+        "draw in.export --number 1 --to svg": "<svg",
+        "draw in.export --to html": "<!doctype html>",
+        "draw in.export --to latex": "\\documentclass",
         "convert in.export - --to conllu --heads alpino": "# sent_id = 1",
     }
     answers, _ = bare.answers([{"arguments": line.split(), "read": None} for line in commands])
@@ -306,7 +306,7 @@ class Parsed:
 
 def parsing(source: str, model: str, output: str, kind: str, target: str, *options: str) -> Command:
     """The command, and how to read again what it writes."""
-    arguments = ["parse", source, "--model", model, "--input", kind, "--output", output, "-o", target, *options]
+    arguments = ["parse", source, "--model", model, "--from", kind, "--to", output, "-o", target, *options]
     return {"arguments": arguments, "read": [target, output] if output in FORMATS else None}
 
 
@@ -499,8 +499,8 @@ def test_bytes_that_are_no_text_cost_one_sentence_or_none(full: Installed) -> No
 
 def test_text_through_pipes_and_several_processes(full: Installed, sample_words: list[list[str]]) -> None:
     text = "\n".join(" ".join(words) for words in sample_words).encode()
-    alone = full("discotree", "parse", "-", "--input", "tokens", stdin=text)
-    together = full("discotree", "parse", "-", "--input", "tokens", "--workers", "2", stdin=text)
+    alone = full("discotree", "parse", "-", "--from", "tokens", stdin=text)
+    together = full("discotree", "parse", "-", "--from", "tokens", "--workers", "2", stdin=text)
     assert (alone.returncode, alone.stderr) == (together.returncode, together.stderr) == (0, b"")
     assert alone.stdout == together.stdout
     assert alone.stdout.count(b"\n") == len(sample_words)

@@ -1,6 +1,6 @@
 """Make a model that comes with discotree out of one that was trained.
 
-    discotree train alpino-all --out runs/nl
+    discotree train alpino-all -o runs/nl
     python tools/make_model.py runs/nl nl --commit $(git rev-parse --short HEAD)
 
 Leaves out the head that only helped learning, rounds the weights to a few bits, scores the result on dev and test

@@ -8,8 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
+from support.pages import check_command
 
 import discotree as dt
+from discotree.cli import app
+from discotree.cli.examples import EXAMPLES
 
 FIGURE1 = Path(__file__).parents[1] / "data" / "figure1.export"
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -17,10 +21,11 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    def run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    def run(*arguments: str, stdin: str = "", **environment: str) -> "subprocess.CompletedProcess[str]":
         done = subprocess.run(
-            [sys.executable, "-m", "discotree", *arguments], cwd=tmp_path, capture_output=True, text=True, input=stdin
-        )
+            [sys.executable, "-m", "discotree", *arguments],
+            cwd=tmp_path, capture_output=True, text=True, input=stdin, env={**os.environ, **environment},
+        )  # fmt: skip
         assert "Traceback" not in done.stderr
         return done
 
@@ -96,6 +101,12 @@ def test_skip_broken_goes_on_and_counts(run: Run, tmp_path: Path) -> None:
     "arguments",
     [
         ["convert", "x.export"],
+        ["convert", str(FIGURE1), str(FIGURE1), "y.dbr"],
+        ["stats", str(FIGURE1), "-o", "y.csv"],
+        ["evaluate", str(FIGURE1), str(FIGURE1), "-o", "y.csv"],
+        ["draw", str(FIGURE1), "-o", "tree.gif"],
+        ["parse", "Ja.", "--input", "text"],
+        ["train", "alpino", "--out", "x"],
         ["convert", str(FIGURE1), "-"],
         ["convert", str(FIGURE1), "y.dbr", "--punctuation", "eat"],
         ["convert", str(FIGURE1), "y.dbr", "--split", "train"],
@@ -117,7 +128,7 @@ def test_wrong_commands_exit_with_2(run: Run, arguments: list[str]) -> None:
         (["convert", str(FIGURE1), "y.xyz"], "write in what format?"),
         (["convert", str(FIGURE1), "nowhere/y.dbr"], "cannot be written: No such file"),
         (["convert", str(FIGURE1), "y.conllu", "--heads", "nobody"], "nobody: neither one of"),
-        (["stats", str(FIGURE1), "--plot", "nowhere/y.svg"], "nowhere/y.svg: cannot be written: No such file"),
+        (["stats", str(FIGURE1), "-o", "nowhere/y.svg"], "nowhere/y.svg: cannot be written: No such file"),
         (["stats", "."], "holds no treebank file"),
     ],
 )
@@ -128,13 +139,15 @@ def test_what_cannot_be_done_exits_with_1_and_says_why(run: Run, arguments: list
 
 
 def test_stats_as_json_and_as_a_plot(run: Run, tmp_path: Path) -> None:
-    done = run("stats", str(FIGURE1), "--json", "--plot", "plot.svg")
+    done = run("stats", str(FIGURE1), "--to", "json")
     figures = json.loads(done.stdout)[str(FIGURE1)]
     assert figures["trees"] == 1
     assert figures["tokens"] == 5
     assert figures["discontinuous_trees_percent"] == 100
     assert figures["gap_degrees"] == {"0": 2, "1": 1}
-    assert (tmp_path / "plot.svg").read_text("utf-8").startswith("<svg")
+    for name, part in (("plot.svg", "<svg"), ("all.json", '"tokens": 5'), ("table.txt", "100.0 / 100.0")):
+        assert run("stats", str(FIGURE1), "-o", name).returncode == 0
+        assert part in (tmp_path / name).read_text("utf-8")
 
 
 def test_stats_prints_a_table_with_a_total(run: Run) -> None:
@@ -155,6 +168,70 @@ def test_a_reader_that_goes_away_is_no_catastrophe(tmp_path: Path) -> None:
     )
     assert done.stdout == "#FORMAT 4\n"
     assert done.stderr == ""
+
+
+# Several inputs
+
+
+def test_several_treebanks_become_one_with_their_names_in_the_ids(run: Run, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        dt.write(
+            [dt.Tree((dt.Token(name),), dt.Node("ROOT", [0]), id=f"s{k}") for k in (1, 2)], tmp_path / f"{name}.dbr"
+        )
+    for inputs in (["a.dbr", "b.dbr"], ["*.dbr"]):
+        assert run("convert", *inputs, "-o", "all.export").returncode == 0
+        assert [tree.id for tree in dt.read(tmp_path / "all.export")] == ["a/s1", "a/s2", "b/s1", "b/s2"]
+    assert run("convert", "a.dbr", "--to", "discbracket").stdout == (tmp_path / "a.dbr").read_text()
+    assert list(json.loads(run("stats", "?.dbr", "--to", "json").stdout)) == ["a.dbr", "b.dbr", "total"]
+    assert run("draw", "[ab].dbr").stdout.count("ROOT") == 4
+    assert "f1" in run("evaluate", "[a].dbr", "a.dbr", "--to", "json").stdout
+    done = run("stats", "c*.dbr")
+    assert (done.returncode, done.stderr) == (1, "discotree: c*.dbr: no file matches this pattern\n")
+
+
+# The same language everywhere
+
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples_that_are_possible(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("-h", "--help"):
+        with pytest.raises(SystemExit) as ended:
+            app([name, flag])
+        assert ended.value.code in (0, None)
+        said = " ".join(capsys.readouterr().out.split())
+        for example in EXAMPLES[name]:
+            assert example in said
+    for example in EXAMPLES[name]:
+        check_command(example)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_are_spelled_alike_everywhere(name: str) -> None:
+    options = {spelling: parameter for parameter in COMMANDS[name].params for spelling in parameter.opts}
+    assert ("-o" in options) == ("--output" in options)
+    assert ("-m" in options) == ("--model" in options)
+    assert not {"--input", "--format", "--out", "--json", "--html", "--plot"} & set(options)
+    if name not in ("push", "serve"):
+        assert "-o" in options
+    if name in ("parse", "bulk", "convert", "draw", "stats", "evaluate"):
+        assert {"--to", "--from"} <= set(options)
+
+
+def test_shells_complete_commands_formats_and_models(run: Run) -> None:
+    script = run("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1").stdout
+    assert "_DISCOTREE_COMPLETE=complete_bash" in script
+
+    def complete(words: str) -> list[str]:
+        number = len(words.split(" ")) - 1
+        done = run(_DISCOTREE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(number))
+        return done.stdout.split()
+
+    assert complete("discotree parse --to dis") == ["discbracket"]
+    assert complete("discotree parse --from li") == ["lines"]
+    assert complete("discotree parse --model n") == ["nl"]
+    assert complete("discotree con") == ["convert"]
 
 
 # evaluate
@@ -179,21 +256,23 @@ def test_evaluate_prints_a_table(run: Run, pair: tuple[str, str]) -> None:
 
 
 def test_evaluate_as_json(run: Run, pair: tuple[str, str]) -> None:
-    result = json.loads(run("evaluate", *pair, "--json", "--by", "label, gap,confusions,worst").stdout)
+    result = json.loads(run("evaluate", *pair, "--to", "json", "--by", "label, gap,confusions,worst").stdout)
     assert result["confusions"] == [{"gold": "NP", "predicted": "PP", "times": 1}]
     assert result["worst"][0]["missing"] == ["NP: a … b"]
     assert (result["sentences"], result["gold"], result["predicted"], result["matched"]) == (2, 3, 3, 2)
     assert result["f1"] == pytest.approx(200 / 3)
     assert result["label"]["S"]["f1"] == 100
     assert result["gap"]["1"] == {"gold": 1, "predicted": 1, "matched": 0, "precision": 0, "recall": 0, "f1": None}
-    disc = json.loads(run("evaluate", *pair, "--json", "--disc-only").stdout)
+    disc = json.loads(run("evaluate", *pair, "--to", "json", "--disc-only").stdout)
     assert (disc["sentences"], disc["gold"], disc["f1"]) == (1, 1, None)
-    assert json.loads(run("evaluate", *pair, "--json", "--unlabelled").stdout)["f1"] == 100
+    assert json.loads(run("evaluate", *pair, "--to", "json", "--unlabelled").stdout)["f1"] == 100
 
 
 def test_evaluate_compares_two_systems_and_writes_a_report(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
-    done = run("evaluate", *pair, "--against", "gold.dbr", "--html", "report.html", "--samples", "50")
+    done = run("evaluate", *pair, "--against", "gold.dbr", "--samples", "50")
     assert "66.67 → 100.00, +33.33" in done.stdout
+    done = run("evaluate", *pair, "--against", "gold.dbr", "-o", "report.html", "--samples", "50")
+    assert (done.stdout, done.stderr) == ("", "scores written to report.html\n")
     assert "Is the difference luck?" in (tmp_path / "report.html").read_text("utf-8")
 
 
@@ -210,4 +289,4 @@ def test_evaluate_refuses_files_that_do_not_match(run: Run, pair: tuple[str, str
 def test_evaluate_knows_its_tables_and_parameters(run: Run, pair: tuple[str, str]) -> None:
     assert run("evaluate", *pair, "--by", "colour").returncode == 2
     assert run("evaluate", *pair, "--params", "nowhere.prm").returncode == 1
-    assert json.loads(run("evaluate", *pair, "--params", "all", "--json").stdout)["gold"] == 5
+    assert json.loads(run("evaluate", *pair, "--params", "all", "--to", "json").stdout)["gold"] == 5

@@ -17,7 +17,7 @@ import pytest
 from support.svgs import groups, parsed
 
 import discotree as dt
-from discotree.cli.draw import _file_name
+from discotree.cli.pictures import _file_name
 from discotree.drawing import draw_comparison_text, draw_svg, draw_text
 
 DATA = Path(__file__).parents[1] / "data"
@@ -142,13 +142,13 @@ def test_a_tree_that_is_not_there_is_named(run: Run) -> None:
 
 
 def test_one_tree_goes_to_standard_output_or_into_a_file(run: Run, tmp_path: Path) -> None:
-    assert run(FIGURE1, "--format", "svg").stdout == draw_svg(TREE)
+    assert run(FIGURE1, "--to", "svg").stdout == draw_svg(TREE)
     assert run(FIGURE1, "-o", "tree.svg", "--theme", "dark", "--no-functions").returncode == 0
     assert (tmp_path / "tree.svg").read_text("utf-8") == draw_svg(TREE, theme="dark", functions=False)
 
 
 def test_many_trees_go_into_a_folder(run: Run, tmp_path: Path) -> None:
-    done = run(MANY, FIGURE1, FIGURE1, "--format", "svg", "-o", "a/b")
+    done = run(MANY, FIGURE1, FIGURE1, "--to", "svg", "-o", "a/b")
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (tmp_path / "a" / "b").iterdir()}
     assert names == {f"{tree.id}.svg" for tree in dt.read(MANY)} | {"1.svg", "1-2.svg"}
@@ -157,7 +157,7 @@ def test_many_trees_go_into_a_folder(run: Run, tmp_path: Path) -> None:
 
 
 def test_many_trees_do_not_go_into_one_picture(run: Run, tmp_path: Path) -> None:
-    for arguments in (("--format", "svg"), ("-o", "all.svg"), ("-o", "all.png")):
+    for arguments in (("--to", "svg"), ("-o", "all.svg"), ("-o", "all.png")):
         done = run(SMALL, *arguments)
         assert done.returncode == 2
         assert "one tree" in done.stderr
@@ -213,19 +213,19 @@ def test_latex_and_html(run: Run, tmp_path: Path) -> None:
 
 
 def test_arcs(run: Run) -> None:
-    picture = parsed(run(FIGURE1, "--arcs", "--heads", "negra", "--format", "svg").stdout)
+    picture = parsed(run(FIGURE1, "--arcs", "--heads", "negra", "--to", "svg").stdout)
     assert {group.get("data-label") for group in groups(picture, "arc")} == {"NP#2", "ROOT", "NP#1", "S#1", "ROOT#2"}
-    assert run(FIGURE1, "--arcs", "--format", "svg").returncode == 0
+    assert run(FIGURE1, "--arcs", "--to", "svg").returncode == 0
 
 
 def test_gold_against_predicted(run: Run, tmp_path: Path) -> None:
     (tmp_path / "wrong.dbr").write_text(WRONG, "utf-8")
     (wrong,) = dt.read(tmp_path / "wrong.dbr")
     assert run(FIGURE1, "--against", "wrong.dbr").stdout == f"1\n{draw_comparison_text(TREE, wrong)}\n\n"
-    picture = parsed(run(FIGURE1, "--against", "wrong.dbr", "--format", "svg").stdout)
+    picture = parsed(run(FIGURE1, "--against", "wrong.dbr", "--to", "svg").stdout)
     assert len(groups(picture, "missing")) == 1
     assert len(groups(picture, "changed")) == 2
-    assert "− missing" in run(FIGURE1, "--against", "wrong.dbr", "--format", "html").stdout
+    assert "− missing" in run(FIGURE1, "--against", "wrong.dbr", "--to", "html").stdout
     done = run(MANY, "--against", "wrong.dbr")
     assert done.returncode == 1
 
@@ -234,12 +234,12 @@ def test_gold_against_predicted(run: Run, tmp_path: Path) -> None:
     ("arguments", "complaint"),
     [
         (("--arcs",), "arcs cannot be drawn as text"),
-        (("--arcs", "--format", "latex"), "arcs cannot be drawn as latex"),
-        (("--arcs", "--against", "x", "--format", "svg"), "do not go together"),
+        (("--arcs", "--to", "latex"), "arcs cannot be drawn as latex"),
+        (("--arcs", "--against", "x", "--to", "svg"), "do not go together"),
         (("--heads", "negra"), "--heads is for --arcs"),
-        (("--against", "x", "--format", "latex"), "comparisons cannot be drawn as latex"),
-        (("--ascii", "--format", "svg"), "--ascii is for text"),
-        (("--format", "gif"), "'gif'"),
+        (("--against", "x", "--to", "latex"), "comparisons cannot be drawn as latex"),
+        (("--ascii", "--to", "svg"), "--ascii is for text"),
+        (("--to", "gif"), "'gif'"),
     ],
 )
 def test_what_does_not_go_together_is_refused(run: Run, arguments: tuple[str, ...], complaint: str) -> None:

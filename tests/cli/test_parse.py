@@ -8,12 +8,12 @@ import logging
 import lzma
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,14 +24,14 @@ from support.networks import TREES
 
 import discotree as dt
 from discotree.cli import main
-from discotree.cli.common import Bar, show_warnings
-from discotree.cli.parse import _Run
-from discotree.errors import DiscotreeError
-from discotree.parsing.inputs import INPUTS, Sentence, _Pieces
+from discotree.cli.common import ProgressBar, show_warnings
+from discotree.cli.parse_run import ParseRun
+from discotree.drawing import draw_svg
+from discotree.parsing.inputs import INPUT_KINDS
 from discotree.parsing.outputs import OUTPUTS
-from discotree.parsing.resumable import Counts, File, Stream
-from discotree.parsing.workers import Job, Worker
-from discotree.text.streams import BLOCK, lines_of
+from discotree.parsing.resumable import ResumableFile, SentenceCounts, StreamSink
+from discotree.parsing.text_input import InputSentence
+from discotree.parsing.workers import ParseJob, ParseWorker
 
 HEAVY = ("torch", "numpy")
 LINES = [" ".join(tree.words) for tree in TREES]
@@ -97,7 +97,7 @@ def cli(
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four sentences as every kind of input."""
     folder = tmp_path_factory.mktemp("inputs")
-    for kind in INPUTS:
+    for kind in INPUT_KINDS:
         if kind in dt.FORMATS:
             dt.write(TREES[:4], folder / kind, kind)
         else:
@@ -106,9 +106,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("kind", INPUTS)
+@pytest.mark.parametrize("kind", INPUT_KINDS)
 def test_every_input_goes_to_every_output(cli: Cli, inputs: Path, tmp_path: Path, kind: str, output: str) -> None:
-    done = cli(str(inputs / kind), "--input", kind, "--output", output, "-o", "out")
+    done = cli(str(inputs / kind), "--from", kind, "--to", output, "-o", "out")
     assert (done.code, done.err) == (0, "4 sentences written to out\n")
     assert os.listdir(tmp_path) == ["out"]
     wanted = [tree.words for tree in TREES[:4]]
@@ -122,7 +122,7 @@ def test_every_input_goes_to_every_output(cli: Cli, inputs: Path, tmp_path: Path
     else:
         assert [tree.words for tree in dt.read(tmp_path / "out", output)] == wanted
     if kind == "export":
-        assert cli(str(inputs / kind), "--input", kind, "--output", output).out == (tmp_path / "out").read_bytes()
+        assert cli(str(inputs / kind), "--from", kind, "--to", output).out == (tmp_path / "out").read_bytes()
 
 
 def test_a_file_says_by_its_name_what_it_is(cli: Cli, tmp_path: Path) -> None:
@@ -143,8 +143,44 @@ def test_a_folder_is_a_treebank(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "bank").mkdir()
     dt.write(TREES[:2], tmp_path / "bank" / "one.export")
     dt.write(TREES[2:4], tmp_path / "bank" / "two.export")
-    done = cli("bank", "--output", "json")
+    done = cli("bank", "--to", "json")
     assert [record["id"] for record in done.records] == ["one/s1", "one/s2", "two/s3", "two/s4"]
+
+
+def test_several_files_a_pattern_and_a_folder_of_texts_are_one_input(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    for name, text in (("a", "Es kam. Wir lachen."), ("b", "Nichts kam.")):
+        (tmp_path / "texts" / f"{name}.txt").write_text(text)
+    ways = [cli("texts/a.txt", "texts/b.txt"), cli("texts/*.txt"), cli("texts"), cli("texts", "--from", "text")]
+    assert [done.code for done in ways] == [0] * 4
+    assert len({done.out for done in ways}) == 1
+    assert [line.rpartition("\t")[2] for line in ways[0].trees] == ["a/1", "a/2", "b/1"]
+
+
+def test_kinds_of_input_may_be_mixed(cli: Cli, tmp_path: Path) -> None:
+    dt.write(TREES[:2], tmp_path / "a.export")
+    (tmp_path / "b.txt").write_text("Es kam.")
+    done = cli("a.export", "b.txt", "-", stdin="Wir lachen.")
+    assert [line.rpartition("\t")[2] for line in done.trees] == ["a/s1", "a/s2", "b/1", "stdin/1"]
+
+
+def test_a_run_over_several_files_resumes(cli: Cli, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("\n".join(LINES))
+    assert cli("a.txt", "b.txt", "--from", "tokens", "-o", "whole.dbr").code == 0
+    with pytest.MonkeyPatch.context() as patch:
+        write = ResumableFile.write
+
+        def write_and_stop(self: ResumableFile, text: str, counts: SentenceCounts) -> None:
+            write(self, text, counts)
+            if counts.done >= len(LINES):
+                raise KeyboardInterrupt
+
+        patch.setattr(ResumableFile, "write", write_and_stop)
+        assert cli("a.txt", "b.txt", "--from", "tokens", "-o", "out.dbr").code == 130
+    assert "was begun with another input" in cli("a.txt", "--from", "tokens", "-o", "out.dbr", "--resume").err
+    assert cli("a.txt", "b.txt", "--from", "tokens", "-o", "out.dbr", "--resume").code == 0
+    assert (tmp_path / "out.dbr").read_bytes() == (tmp_path / "whole.dbr").read_bytes()
 
 
 def test_text_comes_from_the_argument_from_a_file_and_from_standard_input(cli: Cli, tmp_path: Path) -> None:
@@ -159,7 +195,6 @@ def test_text_comes_from_the_argument_from_a_file_and_from_standard_input(cli: C
 @pytest.mark.parametrize(
     ("name", "begins"),
     [
-        ("a", b"(ROOT"),
         ("a.dbr", b"(ROOT"),
         ("a.jsonl", b'{"id"'),
         ("a.json.gz", b'{"id"'),
@@ -168,7 +203,7 @@ def test_text_comes_from_the_argument_from_a_file_and_from_standard_input(cli: C
     ],
 )
 def test_the_output_follows_from_the_name_of_its_file(cli: Cli, tmp_path: Path, name: str, begins: bytes) -> None:
-    assert cli("-", "--input", "lines", "-o", name, stdin="\n".join(LINES)).code == 0
+    assert cli("-", "--from", "lines", "-o", name, stdin="\n".join(LINES)).code == 0
     unpack = {"gz": gzip.decompress, "bz2": bz2.decompress, "xz": lzma.decompress}.get(name.rpartition(".")[2], bytes)
     assert unpack((tmp_path / name).read_bytes()).startswith(begins)
 
@@ -178,11 +213,44 @@ def test_a_device_is_written_to_as_it_is(cli: Cli, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+# Pictures
+
+
+def test_parse_draws_one_sentence_into_a_picture(cli: Cli, tmp_path: Path) -> None:
+    sentence = "Es kam nichts."
+    done = cli(sentence, "-o", "tree.svg")
+    assert (done.code, done.out) == (0, b"")
+    tree = dt.load(os.environ["DISCOTREE_MODEL"])(sentence)
+    assert (tmp_path / "tree.svg").read_text("utf-8") == draw_svg(replace(tree, id="1"))
+    assert cli(sentence, "--to", "svg").out == (tmp_path / "tree.svg").read_bytes()
+
+
+def test_several_sentences_become_a_page_a_document_or_a_folder_of_pictures(cli: Cli, tmp_path: Path) -> None:
+    text = "Es kam nichts. Wir lachen."
+    assert cli(text, "-o", "trees.html").code == cli(text, "-o", "trees.tex").code == 0
+    assert (tmp_path / "trees.html").read_text("utf-8").count("<section") == 2
+    assert (tmp_path / "trees.tex").read_text("utf-8").count("\\begin{tikzpicture}") == 2
+    assert cli(text, "--to", "svg", "-o", "pictures").err == "2 pictures written to pictures\n"
+    assert sorted(os.listdir(tmp_path / "pictures")) == ["1.svg", "2.svg"]
+    refused = cli(text, "-o", "trees.svg")
+    assert refused.code == 2
+    assert "one svg file holds one tree" in " ".join(refused.err.split())
+    assert not (tmp_path / "trees.svg").exists()
+
+
+def test_a_sentence_that_fails_is_missing_on_the_page(cli: Cli, tmp_path: Path) -> None:
+    done = cli("-", "--from", "lines", "-o", "trees.html", stdin=b"Es kam.\nWir \xff.\nWir lachen.")
+    assert done.code == 1
+    assert "<stdin>:2: sentence 2: byte 0xff" in done.err
+    assert "1 sentences could not be parsed" in done.err
+    assert (tmp_path / "trees.html").read_text("utf-8").count("<section") == 2
+
+
 # What comes out
 
 
 def test_a_record_holds_everything(cli: Cli) -> None:
-    done = cli("Es kam nichts Interessantes.", "--output", "json")
+    done = cli("Es kam nichts Interessantes.", "--to", "json")
     (record,) = done.records
     assert list(record) == ["id", "tokens", "constituents", "confidence"]
     assert {"form": "kam", "start": 3, "end": 6}.items() <= record["tokens"][1].items()
@@ -206,7 +274,7 @@ def test_offsets_point_at_the_token(cli: Cli, tmp_path: Path, kind: str, bom: st
         ]
     )
     (tmp_path / "text").write_bytes((bom + text).encode())
-    done = cli("text", "--input", kind, "--output", "json")
+    done = cli("text", "--from", kind, "--to", "json")
     assert done.code == 0
     found = [token for record in done.records for token in record["tokens"]]
     assert [text[token["start"] : token["end"]] for token in found] == [token["form"] for token in found]
@@ -216,15 +284,15 @@ def test_offsets_point_at_the_token(cli: Cli, tmp_path: Path, kind: str, bom: st
 
 def test_several_trees_for_every_sentence(cli: Cli) -> None:
     text = "Es kam nichts.\nWir lachen."
-    done = cli("-", "--input", "lines", "--k", "3", stdin=text)
+    done = cli("-", "--from", "lines", "--k", "3", stdin=text)
     assert [line.rpartition("\t")[2] for line in done.trees] == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
-    json_lines = cli("-", "--input", "lines", "--k", "3", "--output", "json", stdin=text)
+    json_lines = cli("-", "--from", "lines", "--k", "3", "--to", "json", stdin=text)
     assert [record["id"] for record in json_lines.records] == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
     assert brackets_of(parsed(json_lines.out, "json")) == [line.partition("\t")[0] for line in done.trees]
     for records in (json_lines.records[:3], json_lines.records[3:]):
         confidences = [record["confidence"] for record in records]
         assert confidences == sorted(confidences, reverse=True)
-    drawn = cli("-", "--input", "lines", "--k", "3", "--output", "draw", stdin=text).out.decode()
+    drawn = cli("-", "--from", "lines", "--k", "3", "--to", "draw", stdin=text).out.decode()
     assert re.findall(r"^([12]\.[123])  probability [\d.e-]+$", drawn, re.MULTILINE) == [
         *("1.1", "1.2", "1.3", "2.1", "2.2", "2.3")
     ]
@@ -237,19 +305,19 @@ def test_every_way_of_decoding_gives_trees(cli: Cli) -> None:
 
 def test_ids_of_a_treebank_stay(cli: Cli, tmp_path: Path) -> None:
     dt.write(TREES[:4], tmp_path / "a.export")
-    assert [tree.id for tree in parsed(cli("a.export", "--output", "export").out, "export")] == ["s1", "s2", "s3", "s4"]
+    assert [tree.id for tree in parsed(cli("a.export", "--to", "export").out, "export")] == ["s1", "s2", "s3", "s4"]
     assert [line.rpartition("\t")[2] for line in cli("a.export").trees] == ["s1", "s2", "s3", "s4"]
 
 
 def test_tags_are_looked_at_by_a_model_that_does(cli: Cli, others: Path, tmp_path: Path) -> None:
     dt.write(TREES[:4], tmp_path / "a.export")
-    done = cli("a.export", "--tags", "--model", str(others / "tags"), "--output", "json")
+    done = cli("a.export", "--tags", "--model", str(others / "tags"), "--to", "json")
     tags = [[token["tag"] for token in record["tokens"]] for record in done.records]
     assert tags == [[token.tag for token in tree.tokens] for tree in TREES[:4]]
     refused = cli("a.export", "--model", str(others / "tags"))
     assert (refused.code, refused.out) == (1, b"")
-    assert "this model looks at tags" in refused.err
-    assert "looks at no tags" in cli("a.export", "--tags").err
+    assert "this model needs tags" in refused.err
+    assert "takes no tags" in cli("a.export", "--tags").err
 
 
 # Any input
@@ -258,12 +326,12 @@ def test_tags_are_looked_at_by_a_model_that_does(cli: Cli, others: Path, tmp_pat
 @pytest.mark.parametrize("kind", ["text", "lines", "tokens"])
 @pytest.mark.parametrize("text", ["", "\n", " \n\t\n\r\n", "\ufeff"])
 def test_blanks_are_no_sentences(cli: Cli, kind: str, text: str) -> None:
-    assert cli("-", "--input", kind, stdin=text) == Done(0, b"", "")
+    assert cli("-", "--from", kind, stdin=text) == Done(0, b"", "")
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_nothing_comes_to_nothing(cli: Cli, tmp_path: Path, output: str) -> None:
-    done = cli("-", "--output", output, "-o", "out", stdin="\n")
+    done = cli("-", "--to", output, "-o", "out", stdin="\n")
     assert (done.code, done.err) == (0, "0 sentences written to out\n")
     if output in dt.FORMATS:
         assert list(dt.read(tmp_path / "out", output)) == []
@@ -273,15 +341,14 @@ def test_nothing_comes_to_nothing(cli: Cli, tmp_path: Path, output: str) -> None
 
 def test_empty_lines_are_skipped(cli: Cli) -> None:
     assert (
-        cli("-", "--input", "tokens", stdin="a b\n\n \nc\n").trees
-        == cli("-", "--input", "tokens", stdin="a b\nc").trees
+        cli("-", "--from", "tokens", stdin="a b\n\n \nc\n").trees == cli("-", "--from", "tokens", stdin="a b\nc").trees
     )
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_what_an_output_cannot_hold_is_said_and_left_out(cli: Cli, output: str) -> None:
     tokens = ["Ja", "a\0b", "( ) [ ] < > & \" '", "a\x0bb c\x1cd", "#BOS #500 %% *T*-1 -LRB-", "\u2028 \u00a0", "Nein"]
-    done = cli("-", "--input", "tokens", "--output", output, stdin="\n".join(tokens))
+    done = cli("-", "--from", "tokens", "--to", output, stdin="\n".join(tokens))
     failed = done.err.count("cannot hold")
     assert done.code == (1 if failed else 0)
     if failed:
@@ -302,16 +369,16 @@ def test_what_an_output_cannot_hold_is_said_and_left_out(cli: Cli, output: str) 
 @pytest.mark.parametrize("kind", ["text", "lines", "tokens"])
 def test_bytes_that_are_no_text_are_said_with_their_line(cli: Cli, kind: str) -> None:
     raw = b"Es kam .\n\nWir lachen .\n\nDas ist caf\xe9 .\n\nKinder spielen .\n\n\xff\xfe\n\nEnde \xef\xbf\xbd .\n"
-    done = cli("-", "--input", kind, "--output", "json", stdin=raw)
+    done = cli("-", "--from", kind, "--to", "json", stdin=raw)
     assert done.code == 1
     assert "discotree: <stdin>:5: sentence 3: byte 0xe9 is not utf-8; --errors replace" in done.err
     assert "discotree: <stdin>:9: sentence 5: byte 0xff is not utf-8" in done.err
     assert "2 sentences could not be parsed" in done.err
     assert [record["id"] for record in done.records] == ["1", "2", "4", "6"]
-    replaced = cli("-", "--input", kind, "--output", "json", "--errors", "replace", stdin=raw)
+    replaced = cli("-", "--from", kind, "--to", "json", "--errors", "replace", stdin=raw)
     assert (replaced.code, replaced.err) == (0, "")
     assert "caf�" in [token["form"] for token in replaced.records[2]["tokens"]]
-    latin = cli("-", "--input", kind, "--output", "json", "--encoding", "latin-1", stdin=raw)
+    latin = cli("-", "--from", kind, "--to", "json", "--encoding", "latin-1", stdin=raw)
     assert "café" in [token["form"] for token in latin.records[2]["tokens"]]
 
 
@@ -337,7 +404,7 @@ def test_utf_16_is_read_when_it_is_named(cli: Cli) -> None:
 
 def test_broken_trees_of_a_treebank_are_said_and_the_others_parsed(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "bad.dbr").write_text("(ROOT (NN 0=a))\n(ROOT (NN 0=a)\n(ROOT (NN 0=b))\n(ROOT (NN 1=b))\n")
-    done = cli("bad.dbr", "--output", "json")
+    done = cli("bad.dbr", "--to", "json")
     assert done.code == 1
     assert "discotree: bad.dbr:2: 1 brackets are not closed" in done.err
     assert "discotree: bad.dbr:4: position 0 is missing" in done.err
@@ -347,7 +414,7 @@ def test_broken_trees_of_a_treebank_are_said_and_the_others_parsed(cli: Cli, tmp
 def test_an_input_that_breaks_off_leaves_what_was_done(cli: Cli, tmp_path: Path) -> None:
     packed = gzip.compress("\n".join(LINES * 50).encode())
     (tmp_path / "a.gz").write_bytes(packed[:-30])
-    done = cli("a.gz", "--input", "lines", "-o", "out.tiger.xml")
+    done = cli("a.gz", "--from", "lines", "-o", "out.tiger.xml")
     assert done.code == 1
     assert "discotree: a.gz: cannot be read" in done.err
     written = int(re.search(r"stopped; ([\d,]+) sentences are in", done.err)[1].replace(",", ""))  # type: ignore[index]
@@ -356,7 +423,7 @@ def test_an_input_that_breaks_off_leaves_what_was_done(cli: Cli, tmp_path: Path)
 
 
 def test_many_errors_are_counted(cli: Cli) -> None:
-    done = cli("-", "--input", "tokens", "--output", "export", stdin="\n".join(["a\x1cb"] * 50 + ["c"]))
+    done = cli("-", "--from", "tokens", "--to", "export", stdin="\n".join(["a\x1cb"] * 50 + ["c"]))
     assert done.err.count("cannot hold") == 20
     assert "50 sentences could not be parsed" in done.err
     assert [tree.words for tree in parsed(done.out, "export")] == [("c",)]
@@ -364,7 +431,7 @@ def test_many_errors_are_counted(cli: Cli) -> None:
 
 def test_a_long_sentence_among_short_ones(cli: Cli) -> None:
     long = " ".join(LINES * 8)
-    done = cli("-", "--input", "tokens", stdin=f"Ja\n{long}\nNein\n{'x' * 100_000}\n")
+    done = cli("-", "--from", "tokens", stdin=f"Ja\n{long}\nNein\n{'x' * 100_000}\n")
     assert [len(tree) for tree in parsed(done.out, "discbracket")] == [1, len(long.split()), 1, 1]
 
 
@@ -376,30 +443,29 @@ def test_warnings_of_the_library_are_seen(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == "discotree: a sentence of 9999 words\n"
 
 
-class Fragile(Worker):
-    """One that cannot bear giants."""
-
-    def analyse(self, sentences: Sequence[Sentence]) -> list[list[dt.Tree]]:
-        if any(sentence.words[0] == "Riese" for sentence in sentences):
-            raise RuntimeError("out of memory\nand much more")
-        return super().analyse(sentences)
-
-
 def test_a_sentence_that_the_parser_cannot_bear_does_not_take_the_others_along(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stream = io.BytesIO()
-    run = _Run(Stream(stream, ""), Fragile(Job(str(model), "cpu", None, 0, "discbracket")), 1, 4)
+    worker = ParseWorker(ParseJob(str(model), "cpu", None, 0, "discbracket"))
+    parse_tokens = worker.parser.parse_tokens
+
+    def without_giants(sentences: Sequence[Sequence[dt.Token]], *options: Any) -> list[dt.Tree]:
+        if any(sentence[0].form == "Riese" for sentence in sentences):
+            raise RuntimeError("out of memory\nand much more")
+        return parse_tokens(sentences, *options)
+
+    worker.parser.parse_tokens = without_giants  # type: ignore[method-assign, assignment]
+    run = ParseRun(StreamSink(io.BytesIO(), ""), worker, 1, 4)
     words = [*"abcde", "Riese", *"fgh", "Riese"]
-    run(iter([Sentence(str(k), [word], f"file:{k}") for k, word in enumerate(words, 1)]), Bar())
-    assert run.sink.counts == Counts(10, 8, 2)
+    run(iter([InputSentence(str(k), [word], f"file:{k}") for k, word in enumerate(words, 1)]), ProgressBar())
+    assert run.sink.counts == SentenceCounts(10, 8, 2)
     said = [f"discotree: file:{line}: out of memory" for line in (6, 10)]
     assert capsys.readouterr().err.splitlines() == said
 
 
 def test_a_record_is_one_line_whoever_counts(cli: Cli) -> None:
     tokens = "a\u2028b c\x85d e\u2029f"
-    done = cli("-", "--input", "tokens", "--output", "json", stdin=tokens)
+    done = cli("-", "--from", "tokens", "--to", "json", stdin=tokens)
     (line,) = done.out.decode().splitlines()
     assert " ".join(token["form"] for token in json.loads(line)["tokens"]) == tokens
 
@@ -410,20 +476,29 @@ def test_a_record_is_one_line_whoever_counts(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["Ja.", "--input", "klingon"], 2, "there is no input"),
-        (["Ja.", "--output", "klingon"], 2, "there is no output"),
+        (["Ja.", "--from", "klingon"], 2, "there is no format 'klingon'"),
+        (["Ja.", "--to", "klingon"], 2, "there is no format 'klingon'"),
         (["Ja.", "--decode", "guess"], 2, "guess"),
         (["Ja.", "--k", "3", "--decode", "beam"], 2, "leave out"),
         (["Ja.", "--resume"], 2, "-o FILE"),
         (["Ja.", "--tags"], 2, "needs a treebank"),
         (["Ja.", "--encoding", "klingon"], 2, "there is no encoding"),
-        (["Ja.", "Nein."], 2, "extra argument"),
+        (["Ja.", "--text", "Nein."], 2, "do not go together"),
+        (["-", "-"], 2, "only once"),
+        (["Es", "kam"], 1, "Es: no such file. To parse text, write several words in quotes"),
+        (["corpus.txt"], 1, "corpus.txt: no such file."),
+        (["texts/*.txt"], 1, "texts/*.txt: no such file."),
+        (["Ja.", "-o", "out"], 1, "out: cannot tell the format from a name without a suffix: --to FORMAT"),
+        (["Ja.", "-o", "out.txt"], 1, "out.txt: cannot tell the format from .txt: --to FORMAT"),
+        (["Ja.", "-o", "out.parquet"], 1, "parquet is not written sentence by sentence"),
+        (["Ja.", "-o", "out.svg", "--resume"], 2, "pictures are drawn by one process"),
+        (["Ja.", "-o", "out.svg", "--workers", "2"], 2, "pictures are drawn by one process"),
         (["Ja.", "--model", "nobody"], 1, "there is no model 'nobody'"),
         (["Ja.", "--device", "gpu9"], 1, "the device 'gpu9' cannot be used"),
-        (["Ja.", "-o", "nowhere/out"], 1, "nowhere/out: cannot be written: No such file"),
+        (["Ja.", "-o", "nowhere/out.dbr"], 1, "nowhere/out.dbr: cannot be written: No such file"),
         (["Ja.", "-o", "."], 1, "Is a directory"),
         (["Ja.", "-o", "out.zip"], 1, "archives can be read but not written"),
-        ([".", "--input", "text"], 1, "cannot be read: Is a directory"),
+        ([".", "--from", "text"], 1, ".: holds no file"),
         (["."], 1, "holds no treebank file"),
     ],
 )
@@ -435,15 +510,14 @@ def test_what_cannot_be_done_is_said(cli: Cli, tmp_path: Path, arguments: list[s
 
 
 def test_a_model_without_a_language_takes_tokens(cli: Cli, others: Path) -> None:
-    assert "no language to cut text by" in cli("Ja.", "--model", str(others / "mute")).err
-    assert cli("Ja .", "--model", str(others / "mute"), "--input", "tokens").code == 0
+    assert "no language to tokenise text by" in cli("Ja.", "--model", str(others / "mute")).err
+    assert cli("Ja .", "--model", str(others / "mute"), "--from", "tokens").code == 0
 
 
-def test_a_file_that_is_not_there_is_text_and_that_is_said(cli: Cli) -> None:
-    done = cli("corpus.txt", "--input", "tokens")
-    assert (done.code, len(done.trees)) == (0, 1)
-    assert done.err == "discotree: corpus.txt is no file here: it is taken as text\n"
-    assert cli("Ja.").err == cli("Hallo Welt.txt").err == ""
+def test_text_has_whitespace_or_ends_like_a_sentence_or_is_said_to_be_text(cli: Cli) -> None:
+    for arguments in (["Ja."], ["Kommt?"], ["Hallo Welt.txt"], ["Was ist *das*"], ["--text", "corpus.txt"]):
+        done = cli(*arguments)
+        assert (done.code, len(done.trees), done.err) == (0, 1, "")
 
 
 WITHOUT_TORCH = """
@@ -495,7 +569,7 @@ TEXT = "\n".join([*MANY, ""])
 
 @pytest.mark.parametrize(("output", "suffix"), [*((output, "") for output in OUTPUTS), ("tigerxml", ".gz")])
 def test_an_interrupted_run_goes_on_to_the_same_bytes(cli: Cli, tmp_path: Path, output: str, suffix: str) -> None:
-    options = ["-", "--input", "tokens", "--output", output]
+    options = ["-", "--from", "tokens", "--to", output]
     whole = cli(*options, "-o", f"whole{suffix}", stdin=TEXT)
     target = f"out{suffix}"
     for lines in (0, 20, 45):
@@ -519,7 +593,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(cli: Cli, tmp_path: Path, 
 
 
 def test_an_interrupted_stream_ends_in_order(cli: Cli) -> None:
-    done = cli("-", "--input", "lines", "--output", "tigerxml", stdin=Keyboard(LINES[:9]))
+    done = cli("-", "--from", "lines", "--to", "tigerxml", stdin=Keyboard(LINES[:9]))
     assert done.code == 130
     trees = parsed(done.out, "tigerxml")
     assert f"interrupted; {len(trees)} sentences were written" in done.err
@@ -527,92 +601,22 @@ def test_an_interrupted_stream_ends_in_order(cli: Cli) -> None:
 
 
 def test_a_run_that_was_interrupted_is_not_thrown_away(cli: Cli, tmp_path: Path) -> None:
-    cli("-", "--input", "lines", "-o", "out.dbr", stdin=Keyboard(LINES))
+    cli("-", "--from", "lines", "-o", "out.dbr", stdin=Keyboard(LINES))
     part = (tmp_path / "out.dbr.part").read_bytes()
-    done = cli("-", "--input", "lines", "-o", "out.dbr", stdin=TEXT)
+    done = cli("-", "--from", "lines", "-o", "out.dbr", stdin=TEXT)
     assert done.code == 1
     assert "go on with --resume, or remove it" in done.err
-    for other in (["--input", "tokens"], ["--k", "2"], ["--output", "json"], ["--decode", "greedy"]):
-        done = cli("-", "--input", "lines", "-o", "out.dbr", "--resume", *other, stdin=TEXT)
+    for other in (["--from", "tokens"], ["--k", "2"], ["--to", "json"], ["--decode", "greedy"]):
+        done = cli("-", "--from", "lines", "-o", "out.dbr", "--resume", *other, stdin=TEXT)
         assert done.code == 1
         assert "was begun with another" in done.err
     assert (tmp_path / "out.dbr.part").read_bytes() == part
 
 
 def test_resuming_with_another_model_is_refused(cli: Cli, others: Path) -> None:
-    options = ["-", "--input", "tokens", "-o", "out.dbr", "--resume"]
+    options = ["-", "--from", "tokens", "-o", "out.dbr", "--resume"]
     cli(*options, stdin=Keyboard(LINES))
     assert "was begun with another model" in cli(*options, "--model", str(others / "mute"), stdin=TEXT).err
-
-
-def journal(path: Path, resume: bool = True) -> File:
-    return File(str(path), "<", {"what": "test"}, resume)
-
-
-def test_a_torn_end_is_cut_off(tmp_path: Path) -> None:
-    for torn_part, torn_notes in ((b"tor", b""), (b"", b"[3, 3, 0"), (b"tor", b"[3"), (b"\0" * 9, b"\0" * 9 + b"\n")):
-        file = journal(tmp_path / "out")
-        file.write("one ", Counts(1, 1, 0))
-        file.write("two ", Counts(2, 2, 0))
-        file.stream.close()
-        file.notes.close()
-        for name, torn in (("out.part", torn_part), ("out.progress", torn_notes)):
-            with open(tmp_path / name, "ab") as stream:
-                stream.write(torn)
-        file = journal(tmp_path / "out")
-        assert file.counts == Counts(2, 2, 0)
-        file.write("three ", Counts(3, 3, 0))
-        file.finish(">")
-        assert (tmp_path / "out").read_bytes() == b"<one two three >"
-        assert os.listdir(tmp_path) == ["out"]
-
-
-def test_notes_about_what_never_reached_the_disk_do_not_count(tmp_path: Path) -> None:
-    file = journal(tmp_path / "out")
-    file.write("one ", Counts(1, 1, 0))
-    file.write("two ", Counts(2, 2, 0))
-    file.stream.truncate(7)
-    file.stream.close()
-    file.notes.close()
-    file = journal(tmp_path / "out")
-    assert (file.counts, file.length) == (Counts(1, 1, 0), 5)
-    file.stop("")
-    (tmp_path / "out.part").unlink()
-    file = journal(tmp_path / "out")
-    assert file.counts == Counts()
-    file.finish(">")
-    assert (tmp_path / "out").read_bytes() == b"<>"
-
-
-def test_a_full_disk_leaves_what_was_written_before(tmp_path: Path) -> None:
-    file = journal(tmp_path / "out")
-    file.write("one ", Counts(1, 1, 0))
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        with pytest.raises(OSError, match="File too large"):
-            file.write("x" * 2000, Counts(2, 2, 0))
-        assert "1 sentences are in" in file.stop(">")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
-    assert (tmp_path / "out.part").read_bytes() == b"<one >"
-    file = journal(tmp_path / "out")
-    file.write("two ", Counts(2, 2, 0))
-    file.finish(">")
-    assert (tmp_path / "out").read_bytes() == b"<one two >"
-
-
-def test_one_output_has_one_writer(tmp_path: Path) -> None:
-    file = journal(tmp_path / "out")
-    file.write("one ", Counts(1, 1, 0))
-    for resume in (True, False):
-        with pytest.raises(DiscotreeError, match="another process is writing it"):
-            journal(tmp_path / "out", resume)
-    file.finish(">")
-    journal(tmp_path / "out").finish(">")
-    assert (tmp_path / "out").read_bytes() == b"<>"
 
 
 # Real processes
@@ -654,7 +658,7 @@ def test_killed_runs_go_on_to_the_same_bytes(
     start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
 ) -> None:
     outputs = ("discbracket", "tigerxml", "json")
-    processes = [start("--input", "tokens", "--output", output, "-o", f"{output}.out") for output in outputs]
+    processes = [start("--from", "tokens", "--to", output, "-o", f"{output}.out") for output in outputs]
     for process in processes:
         feed(process, MANY[:40])
     for process, output in zip(processes, outputs, strict=True):
@@ -663,7 +667,7 @@ def test_killed_runs_go_on_to_the_same_bytes(
         process.wait()
         with open(tmp_path / f"{output}.out.part", "ab") as stream:
             stream.write(b"(ROOT (torn")
-        options = ["-", "--input", "tokens", "--output", output]
+        options = ["-", "--from", "tokens", "--to", output]
         again = cli(*options, "-o", f"{output}.out", "--resume", stdin=TEXT)
         assert again.code == cli(*options, "-o", "whole", stdin=TEXT).code
         assert (tmp_path / f"{output}.out").read_bytes() == (tmp_path / "whole").read_bytes()
@@ -673,10 +677,10 @@ def test_killed_runs_go_on_to_the_same_bytes(
 def test_ctrl_c_keeps_what_is_done_and_a_second_writer_is_refused(
     start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
 ) -> None:
-    process = start("--input", "lines", "-o", "out.export")
+    process = start("--from", "lines", "-o", "out.export")
     feed(process, LINES[:10])
     wait_for(tmp_path / "out.export.progress", 8)
-    second = cli("-", "--input", "lines", "-o", "out.export", "--resume", stdin=TEXT)
+    second = cli("-", "--from", "lines", "-o", "out.export", "--resume", stdin=TEXT)
     assert (second.code, second.err) == (1, "discotree: out.export: another process is writing it\n")
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -693,8 +697,8 @@ def test_several_processes_write_what_one_writes(cli: Cli, tmp_path: Path) -> No
     for damaged in (3, 40, 41):
         lines[damaged] += b"\xff"
     (tmp_path / "in.txt").write_bytes(b"\n".join(lines))
-    alone = cli("in.txt", "--input", "tokens", "--output", "discbracket")
-    together = cli("in.txt", "--input", "tokens", "--output", "discbracket", "--workers", "2")
+    alone = cli("in.txt", "--from", "tokens", "--to", "discbracket")
+    together = cli("in.txt", "--from", "tokens", "--to", "discbracket", "--workers", "2")
     assert alone.code == together.code == 1
     assert together.trees == alone.trees
     assert len(alone.trees) == 77
@@ -705,7 +709,7 @@ def test_several_processes_write_what_one_writes(cli: Cli, tmp_path: Path) -> No
 def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
     start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
 ) -> None:
-    process = start("--input", "tokens", "-o", "out.txt", "--output", "discbracket", "--workers", "2")
+    process = start("--from", "tokens", "-o", "out.txt", "--to", "discbracket", "--workers", "2")
     feed(process, MANY[:40])
     wait_for(tmp_path / "out.txt.progress", 2)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -716,7 +720,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
     assert process.returncode == 1
     assert b"a worker process has died" in said
     assert b"Traceback" not in said
-    options = ["-", "--input", "tokens", "--output", "discbracket"]
+    options = ["-", "--from", "tokens", "--to", "discbracket"]
     done = cli(*options, "-o", "out.txt", "--resume", stdin="\n".join(MANY))
     assert done.code == 0
     assert (tmp_path / "out.txt").read_bytes() == cli(*options, stdin="\n".join(MANY)).out
@@ -724,7 +728,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
 
 @pytest.mark.slow
 def test_ctrl_c_ends_all_processes_at_once(start: Callable[..., "subprocess.Popen[bytes]"], tmp_path: Path) -> None:
-    process = start("--input", "tokens", "-o", "out.txt", "--output", "discbracket", "--workers", "2")
+    process = start("--from", "tokens", "-o", "out.txt", "--to", "discbracket", "--workers", "2")
     assert process.stdin is not None
     process.stdin.write("".join(f"{line}\n" for line in LINES * 500).encode())
     wait_for(tmp_path / "out.txt.progress", 64)
@@ -743,23 +747,23 @@ def test_a_file_that_cannot_take_its_name_is_said_and_kept(cli: Cli, tmp_path: P
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "replace", in_the_way)
-        done = cli("-", "--input", "tokens", "-o", "out.txt", stdin="\n".join(LINES))
+        done = cli("-", "--from", "tokens", "-o", "out.dbr", stdin="\n".join(LINES))
     assert done.code == 1
     assert "the same command with --resume goes on" in done.err
-    assert cli("-", "--input", "tokens", "-o", "out.txt", "--resume", stdin="\n".join(LINES)).code == 0
-    assert len((tmp_path / "out.txt").read_text().splitlines()) == len(LINES)
+    assert cli("-", "--from", "tokens", "-o", "out.dbr", "--resume", stdin="\n".join(LINES)).code == 0
+    assert len((tmp_path / "out.dbr").read_text().splitlines()) == len(LINES)
 
 
 def test_an_encoding_is_that_of_files_not_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes("café .".encode("latin-1"))
     for source in ("café .", "in.txt"):
-        done = cli(source, "--input", "tokens", "--encoding", "latin-1", "--output", "json")
+        done = cli(source, "--from", "tokens", "--encoding", "latin-1", "--to", "json")
         assert [token["form"] for token in done.records[0]["tokens"]] == ["café", "."]
 
 
 @pytest.mark.slow
 def test_a_reader_who_leaves_is_no_error(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
-    process = start("--input", "tokens", "--output", "discbracket")
+    process = start("--from", "tokens", "--to", "discbracket")
     assert process.stdout is not None
     feed(process, LINES[:1])
     process.stdout.readline()
@@ -771,15 +775,15 @@ def test_a_reader_who_leaves_is_no_error(start: Callable[..., "subprocess.Popen[
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
 def test_nothing_is_packed_as_nothing(cli: Cli, tmp_path: Path, suffix: str) -> None:
-    assert cli("-", "--input", "tokens", "-o", f"out.txt{suffix}", stdin="").code == 0
+    assert cli("-", "--from", "tokens", "-o", f"out.dbr{suffix}", stdin="").code == 0
     unpack = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}[suffix]
-    assert unpack((tmp_path / f"out.txt{suffix}").read_bytes()) == b""
+    assert unpack((tmp_path / f"out.dbr{suffix}").read_bytes()) == b""
 
 
 @pytest.mark.slow
 def test_a_conversation_through_pipes(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
     """Every answer comes before the next question; then Ctrl-C."""
-    process = start("--input", "lines", "--output", "json")
+    process = start("--from", "lines", "--to", "json")
     assert process.stdout is not None
     for number, line in enumerate(LINES[:7], 1):
         feed(process, [line])
@@ -793,34 +797,15 @@ def test_a_conversation_through_pipes(start: Callable[..., "subprocess.Popen[byt
 # Lines
 
 
-def test_places_know_their_lines() -> None:
-    text = "a\n\n  \nb c\n\n\u2028\n\u00a0\n" + "x" * 100_000 + " y\n" + " " * 70_000 + "z\n\nq"
-    pieces = _Pieces(io.BytesIO(text.encode()), "name", "utf-8", "strict")
-    assert "".join(pieces) == text
-    for place, character in enumerate(text):
-        if character in "abcyzq\u2028\u00a0":
-            assert pieces.line(place) == text.count("\n", 0, place) + 1
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n"])
 @pytest.mark.parametrize("kind", ["text", "lines", "tokens"])
 def test_lines_may_end_as_on_any_system(cli: Cli, kind: str, end: str) -> None:
     lines = ["ÜBERSCHRIFT", "", "Es kam nichts .", "", "Wir lachen caf\xe9", "", "", "Ende ."]
-    done = cli("-", "--input", kind, "--output", "json", stdin=end.join(lines).encode())
+    done = cli("-", "--from", kind, "--to", "json", stdin=end.join(lines).encode())
     assert done.code == 0
     text = end.join(lines)
     assert [[text[token["start"] : token["end"]] for token in record["tokens"]] for record in done.records] == [
         line.split() for line in lines if line
     ]
     damaged = end.join(lines).encode().replace(b"\xc3\xa9", b"\xe9")
-    assert "<stdin>:5: sentence 3: byte 0xe9" in cli("-", "--input", kind, stdin=damaged).err
-
-
-def test_a_line_end_may_be_cut_in_two() -> None:
-    for end in ("\r\n", "\r"):
-        text = f"{'x' * (BLOCK - 1)}{end}y{end}{end}z"
-        pieces = _Pieces(io.BytesIO(text.encode()), "name", "utf-8", "strict")
-        lines = list(lines_of(pieces))
-        assert [line.strip() for line in lines] == ["x" * (BLOCK - 1), "y", "", "z"]
-        assert sum(map(len, lines)) == len(text)
-        assert [pieces.line(text.index(letter)) for letter in "xyz"] == [1, 2, 4]
+    assert "<stdin>:5: sentence 3: byte 0xe9" in cli("-", "--from", kind, stdin=damaged).err

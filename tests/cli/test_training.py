@@ -84,7 +84,7 @@ def test_train_ends_with_a_table_and_a_model(run: Run, tmp_path: Path) -> None:
 
 def test_train_with_several_seeds_and_all_ways_of_decoding(run: Run, tmp_path: Path) -> None:
     result = done(
-        run("train", "small.toml", *QUICK, "--out", "here", "--seeds", "2", "--compare", "--set", "training.seed=5")
+        run("train", "small.toml", *QUICK, "--output", "here", "--seeds", "2", "--compare", "--set", "training.seed=5")
     )
     assert [line.split("  ")[:2] for line in result.said.splitlines()] == [
         ["seed 5", "epoch 1/1"],
@@ -108,11 +108,11 @@ def test_train_says_how_many_broken_trees_it_left_out(run: Run, tmp_path: Path) 
 
 
 def test_train_writes_scalars_for_tensorboard(run: Run, tmp_path: Path) -> None:
-    done(run("train", "small.toml", *set_all(TINY), "--out", "one"))
+    done(run("train", "small.toml", *set_all(TINY), "--output", "one"))
     (events,) = (tmp_path / "one/tensorboard").iterdir()
     content = events.read_bytes()
     assert all(name in content for name in (b"loss/head", b"dev/las", b"learning_rate"))
-    done(run("train", "small.toml", *set_all(TINY), "--out", "two", "--seeds", "2"))
+    done(run("train", "small.toml", *set_all(TINY), "--output", "two", "--seeds", "2"))
     assert [path.parent.name for path in sorted((tmp_path / "two").rglob("tensorboard"))] == ["seed-1", "seed-2"]
 
 
@@ -125,7 +125,7 @@ def test_a_missing_tensorboard_is_said_once(run: Run, monkeypatch: pytest.Monkey
 
 def test_of_several_processes_only_the_first_one_talks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "1")
-    result = done(run("train", "small.toml", *set_all(TINY), "--out", "quiet"))
+    result = done(run("train", "small.toml", *set_all(TINY), "--output", "quiet"))
     assert (result.stdout, result.said) == ("", "")
     assert not Path("quiet/tensorboard").exists()
 
@@ -253,9 +253,9 @@ def test_tags_are_found_beside_the_treebanks_or_right_here(
     os.rename("small.export", "treebanks/small.export")
     monkeypatch.setenv("DISCOTREE_DATA", str(tmp_path / "treebanks"))
     predicted = ["--scenario", "predicted-pos", "--set", "data.predicted_tags=tags.tsv"]
-    assert "model: " in done(run("train", "small.toml", *QUICK, *predicted, "--out", "here")).stdout
+    assert "model: " in done(run("train", "small.toml", *QUICK, *predicted, "--output", "here")).stdout
     os.rename("tags.tsv", "treebanks/tags.tsv")
-    assert "model: " in done(run("train", "small.toml", *QUICK, *predicted, "--out", "there")).stdout
+    assert "model: " in done(run("train", "small.toml", *QUICK, *predicted, "--output", "there")).stdout
 
 
 def test_tag_needs_a_file_to_write_to(run: Run) -> None:

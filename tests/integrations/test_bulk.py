@@ -240,7 +240,7 @@ def assert_errors(done: Done, expected: list[str]) -> None:
 def test_lines_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
     raw = [row if isinstance(row, bytes) else row.encode() for row, _ in [*ROWS, (LONG, "")]]
     (tmp_path / "a.txt").write_bytes(b"\n".join(raw))
-    done = bulk("a.txt", "--input", "tokens", "--shard-rows", "20")
+    done = bulk("a.txt", "--from", "tokens", "--shard-rows", "20")
     assert_errors(done, [*(error for _, error in ROWS), ""])
     assert [record["id"] for record in done.records] == [
         f"a.txt:{sum(len(line) + 1 for line in raw[:k])}" for k in range(len(raw))
@@ -248,7 +248,7 @@ def test_lines_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
     assert len(done.records[-1]["tokens"]) == 5000
 
 
-@pytest.mark.parametrize("format", ["parquet", "jsonl"])
+@pytest.mark.parametrize("format", ["parquet", "json"])
 def test_json_of_all_kinds(bulk: Run, tmp_path: Path, format: str) -> None:
     objects = [{"id": k, "tokens": row} for k, (row, _) in enumerate(JSON_ROWS)]
     others = {
@@ -261,7 +261,7 @@ def test_json_of_all_kinds(bulk: Run, tmp_path: Path, format: str) -> None:
         b'{"text": "a"}': "there is no 'tokens'",
     }
     (tmp_path / "a.jsonl").write_bytes(b"".join(line + b"\n" for line in [*map(dumped, objects), *others]))
-    done = bulk("a.jsonl", "--input", "tokens", "--format", format)
+    done = bulk("a.jsonl", "--from", "tokens", "--to", format)
     assert_errors(done, [*(error for _, error in JSON_ROWS), *others.values()])
     assert [record["id"] for record in done.records[: len(objects)]] == [str(k) for k in range(len(objects))]
     assert {path.suffix for path in (tmp_path / "out").glob("part-*")} == {f".{format}"}
@@ -297,7 +297,7 @@ def test_columns_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
     expected = [*of_texts, "expected text, got null", *(error for _, error in ROWS), *of_texts, *of_texts]
     expected += ["is not UTF-8", "", *of_words, *of_words, *["expected text or a list of words, got int64"] * 2]
     expected += [*["expected text, got null"] * 2, "got struct<", *["there is no column 'tokens'"] * 4]
-    assert_errors(bulk("in", "--input", "tokens"), expected)
+    assert_errors(bulk("in", "--from", "tokens"), expected)
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_packed_files(bulk: Run, tmp_path: Path, suffix: str, pack: Callable[[by
 def test_texts_have_a_list_of_sentences(bulk: Run, tmp_path: Path) -> None:
     texts = ["Kinder spielen. Sie lachen.", "", "Ja!", "x " * (MAX_WORDS + 1)]
     (tmp_path / "a.jsonl").write_bytes(b"".join(dumped({"text": text}) + b"\n" for text in texts))
-    first, empty, last, long = bulk("a.jsonl", "--input", "text").records
+    first, empty, last, long = bulk("a.jsonl", "--from", "text").records
     assert first["tokens"] == [["Kinder", "spielen", "."], ["Sie", "lachen", "."]]
     assert [len(first[name]) for name in ("tree", "functions", "confidence")] == [2, 2, 2]
     assert (empty["tree"], empty["error"]) == (None, "there are no words")
@@ -382,7 +382,7 @@ def test_records_are_trees(tree: dt.Tree, confidence: float) -> None:
 def test_the_output_is_a_treebank(bulk: Run, tmp_path: Path) -> None:
     """The same trees that the parser gives, for dt.read and for whoever reads folders of Parquet files."""
     (tmp_path / "a.txt").write_text("\n".join([*SENTENCES, ""]) + "\n")
-    done = bulk("a.txt", "--input", "tokens", "--shard-rows", "2")
+    done = bulk("a.txt", "--from", "tokens", "--shard-rows", "2")
     assert done.code == 0
     direct = dt.load(os.environ["DISCOTREE_MODEL"]).parse([list(tree.words) for tree in TREES])
     errors: list[TreebankError] = []
@@ -448,8 +448,8 @@ def test_another_job_in_the_same_folder_is_refused(bulk: Run, corpus: Path) -> N
     (corpus.parent / "other.txt").write_text("Ja .\n")
     first = bulk(*COMMAND)
     for arguments, complaint in {
-        ("--input", "tokens", "--column", "text"): "--input was 'lines' and is 'tokens'",
-        ("--format", "jsonl"): "--format was 'parquet' and is 'jsonl'",
+        ("--from", "tokens", "--column", "text"): "--from was 'lines' and is 'tokens'",
+        ("--to", "json"): "--to was 'parquet' and is 'json'",
         ("--shard-rows", "21"): "--shard-rows was 20 and is 21",
         ("--id-column", "x"): "--id-column was 'id' and is 'x'",
         ("other.txt",): "files was None and is ['",
@@ -550,7 +550,7 @@ def test_storage_of_any_kind(bulk: Run) -> None:
     assert names == {"_SUCCESS", "_job.json", *(f"part-000000{k}.parquet" for k in range(3))}
     filesystem.delete_file("/out/part-0000001.parquet")
     assert bulk(*arguments, out="memory://out").records == first.records
-    assert "another job" in bulk(*arguments, "--format", "jsonl", out="memory://out").said
+    assert "another job" in bulk(*arguments, "--to", "json", out="memory://out").said
 
 
 # Models and sentences
@@ -589,7 +589,7 @@ def test_every_machine_has_the_same_model(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "arguments", "complaint"),
     [
-        ({"language": ""}, [], "this model has no language to cut text by: --input tokens"),
+        ({"language": ""}, [], "this model has no language to tokenise text by: --from tokens"),
         ({"tags": "gold"}, [], "this model looks at tags, which the rows do not have"),
         ({}, ["--column", "txt"], "corpus.parquet: there is no column 'txt'; there are text"),
         ({}, ["--model", "nowhere"], "there is no model 'nowhere'"),

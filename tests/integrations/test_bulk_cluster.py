@@ -86,7 +86,7 @@ def start(home: Path, tmp_path: Path) -> Iterator[Start]:
             "--output",
             str(tmp_path / "out"),
         ]
-        command += ["--model", str(home / "model"), "--input", "tokens", "--shard-rows", str(SHARD), *arguments]
+        command += ["--model", str(home / "model"), "--from", "tokens", "--shard-rows", str(SHARD), *arguments]
         said = tmp_path / f"said-{len(jobs)}"
         with said.open("wb") as stream:
             process = subprocess.Popen(command, stderr=stream, env={**os.environ, "RAY_AUTH_MODE": "disabled"})

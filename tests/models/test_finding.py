@@ -159,9 +159,9 @@ def test_models_are_listed_with_their_licences(shelf: Path) -> None:
 
 @pytest.mark.usefixtures("shelf")
 def test_models_as_json() -> None:
-    assert json.loads(CliRunner().invoke(app, ["models", "--json"]).stdout) == [CARD]
-    assert json.loads(CliRunner().invoke(app, ["models", "xx", "--json"]).stdout) == CARD
-    assert isinstance(CliRunner().invoke(app, ["models", "yy", "--json"]).exception, ModelError)
+    assert json.loads(CliRunner().invoke(app, ["models", "--to", "json"]).stdout) == [CARD]
+    assert json.loads(CliRunner().invoke(app, ["models", "xx", "--to", "json"]).stdout) == CARD
+    assert isinstance(CliRunner().invoke(app, ["models", "yy", "--to", "json"]).exception, ModelError)
 
 
 def test_the_card_of_one_model(shelf: Path) -> None:

@@ -537,7 +537,7 @@ def test_when_the_hub_is_down_the_cache_will_do(hub: Hub, tiny: Parser, monkeypa
 
 def test_pushing_from_the_command_line(hub: Hub, model: Path, tmp_path: Path) -> None:
     run = CliRunner()
-    shown = run.invoke(app, ["models", str(model), "--json"])
+    shown = run.invoke(app, ["models", str(model), "--to", "json"])
     assert json.loads(shown.stdout)["licence"] == ""
     card = json.loads(shown.stdout) | {"licence": "CC BY 4.0", "commercial": True}
     (tmp_path / "card.json").write_text(json.dumps(card))
@@ -548,7 +548,7 @@ def test_pushing_from_the_command_line(hub: Hub, model: Path, tmp_path: Path) ->
     assert hub.repositories["me/xx"].private
     assert hub.repositories["me/xx"].messages[-1] == "mine"
 
-    assert json.loads(run.invoke(app, ["models", "hub:me/xx@v1", "--json"]).stdout) == card
+    assert json.loads(run.invoke(app, ["models", "hub:me/xx@v1", "--to", "json"]).stdout) == card
     text = run.invoke(app, ["models", "hub:me/xx@v1"]).stdout
     assert text.startswith("# small: German\n")
     assert "Licence: CC BY 4.0." in text

@@ -514,7 +514,7 @@ def test_commands_take_them_like_any_treebank(tmp_path, data):
     assert run("convert", data / "tiger4.export", path).exit_code == 0
     trees = list(read(data / "tiger4.export"))
     assert list(read(path)) == trees
-    figures = json.loads(run("stats", path, "--json").stdout)[str(path)]
+    figures = json.loads(run("stats", path, "--to", "json").stdout)[str(path)]
     assert figures["trees"] == len(trees)
     assert run("convert", path, tmp_path / "b.feather", "--skip-broken").exit_code == 0
     assert run("convert", tmp_path / "b.feather", tmp_path / "b.export").exit_code == 0

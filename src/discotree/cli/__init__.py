@@ -14,6 +14,7 @@ from discotree.cli.bulk import bulk
 from discotree.cli.common import err, show_warnings
 from discotree.cli.draw import draw
 from discotree.cli.evaluation import evaluate
+from discotree.cli.examples import EXAMPLES
 from discotree.cli.models import models, push
 from discotree.cli.parse import parse
 from discotree.cli.serve import serve
@@ -23,28 +24,31 @@ from discotree.errors import DiscotreeError
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    help="Discontinuous constituent trees: parse text, train parsers; convert, count and compare treebanks.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Discontinuous constituent trees: parse text, train parsers; convert, count, draw and compare treebanks.",
 )
 for command in (parse, bulk, models, convert, stats, evaluate, draw, serve, train, tag, push):
-    app.command()(command)
+    # Paragraphs are single lines: the help would keep the line breaks of the source, and drop those of the examples.
+    paragraphs = [" ".join(paragraph.split()) for paragraph in (command.__doc__ or "").split("\n\n")]
+    examples = "\n\n".join(("Examples:", *EXAMPLES[command.__name__]))
+    app.command(help="\n\n".join(paragraphs), epilog=examples)(command)
 
 
 @app.callback(invoke_without_command=True)
-def options(version: Annotated[bool, typer.Option("--version", help="Say the version and stop.")] = False) -> None:
+def options(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
     if version:
         print(f"discotree {__version__}")
         raise typer.Exit
 
 
 def main() -> None:
-    """Run the command line: errors that are meant for the user come without a traceback."""
+    """Run the command line; errors meant for the user come without a traceback."""
     show_warnings()
     try:
-        app()
+        app(prog_name="discotree")
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads our output any more
         sys.exit(1)
     except (DiscotreeError, OSError) as error:
         err.print(f"discotree: {error}", style="red", markup=False, soft_wrap=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from discotree.cli.common import err
-from discotree.cli.training import INTERRUPTED
+from discotree.cli.common import INTERRUPTED, err
+from discotree.cli.options import Model
 from discotree.errors import DiscotreeError, requires_extra
 from discotree.models.finding import find, fingerprint, names
 from discotree.models.hub import HUB
@@ -24,34 +24,34 @@ MAX_PROBLEMS = 10  # shards that fail before the job stops: it is not the shards
 
 def bulk(
     inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT…", help="Text, JSONL or Parquet: files, folders, s3://… and the like.")
+        list[str],
+        typer.Argument(metavar="INPUT", help="Text, JSONL or Parquet: files, folders, patterns, addresses (s3://…)."),
     ],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the shards go.")],
-    model: Annotated[
-        str, typer.Option(envvar="DISCOTREE_MODEL", help="A name (discotree models), a folder, or hub:ORG/NAME.")
-    ] = "nl",
-    input: Annotated[
-        Literal["lines", "tokens", "text"], typer.Option(help="What a row is: a sentence, its words, or a text.")
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write the shards to.")],
+    to: Annotated[Literal["parquet", "json"], typer.Option(help="Format of the shards.")] = "parquet",
+    from_: Annotated[
+        Literal["lines", "tokens", "text"],
+        typer.Option("--from", help="What a row holds: a sentence, its tokens, or a text."),
     ] = "lines",
+    model: Model = "nl",
     column: Annotated[
-        str, typer.Option(help="Where JSONL and Parquet have it: text, or tokens with --input tokens.")
+        str, typer.Option(help="Column of JSONL and Parquet to parse: text, or tokens with --from tokens.")
     ] = "",
-    id_column: Annotated[str, typer.Option(help="Where they have an id, if they do.")] = "id",
-    format: Annotated[Literal["parquet", "jsonl"], typer.Option(help="What to write.")] = "parquet",
-    shard_rows: Annotated[int, typer.Option(min=1, help="Rows of a shard, about.")] = 10_000,
+    id_column: Annotated[str, typer.Option(help="Column of the ids, if there is one.")] = "id",
+    shard_rows: Annotated[int, typer.Option(min=1, help="Approximate number of rows per shard.")] = 10_000,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="As many as there is room for; 0: this process, without Ray.")
+        int | None, typer.Option(min=0, help="Number of workers; all that fit by default; 0: this process, no Ray.")
     ] = None,
-    address: Annotated[str, typer.Option(help="Of a Ray cluster, or auto; this machine if not named.")] = "",
-    cpus: Annotated[float, typer.Option(min=0.01, help="Cores for each worker.")] = 1.0,
+    address: Annotated[str, typer.Option(help="Address of a Ray cluster, or auto; this machine by default.")] = "",
+    cpus: Annotated[float, typer.Option(min=0.01, help="Cores per worker.")] = 1.0,
     gpus: Annotated[
-        float | None, typer.Option(min=0, help="GPUs for each worker, such as 0.25; 1 if there are any.")
+        float | None, typer.Option(min=0, help="GPUs per worker, such as 0.25; by default 1 if there are any.")
     ] = None,
 ) -> None:
     """Parse very many rows on many cores, GPUs or machines, with Ray.
 
-    Every row gets one row in the output, with a tree or an error. The same command goes on with a job that was
-    interrupted. Exit codes: 0 all shards are there, 1 some are not, 130 interrupted.
+    Every row of the input gets one row of the output, with a tree or an error. The same command resumes an interrupted
+    job. Exit codes: 0 all shards are written, 1 some are missing, 130 interrupted.
     """
     if address and workers == 0:
         raise typer.BadParameter("--workers 0 means this process, but there is an --address")
@@ -61,10 +61,10 @@ def bulk(
         from discotree.integrations.bulk.shards import Output
         from discotree.integrations.bulk.storage import absolute
         from discotree.integrations.bulk.work import Task, Worker
-    column = column or ("tokens" if input == "tokens" else "text")
-    folder = Output(absolute(output), format, documents=input == "text")
+    column = column or ("tokens" if from_ == "tokens" else "text")
+    folder = Output(absolute(output), to, documents=from_ == "text")
     name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # workers are elsewhere
-    task = Task(name, fingerprint(find(name)), input, column, id_column, folder)
+    task = Task(name, fingerprint(find(name)), from_, column, id_column, folder)
     check_place(inputs, output)
     plan = Plan.of(inputs, shard_rows)
     check_column(plan.files, column)
@@ -72,10 +72,10 @@ def bulk(
         "discotree": __version__,
         "files": [file.identity for file in plan.files],
         "model": task.fingerprint,
-        "--input": input,
+        "--from": from_,
         "--column": column,
         "--id-column": id_column,
-        "--format": format,
+        "--to": to,
         "--shard-rows": shard_rows,
     }
     worker = Worker(task, "" if workers == 0 else "cpu")  # what is wrong with the model is said before anything begins

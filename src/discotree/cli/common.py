@@ -1,68 +1,86 @@
-"""What the commands share: options, reading with or without skipping, the progress bar."""
+"""What the commands share: consoles, reading with or without skipping, the progress bar."""
 
+import json
 import logging
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from discotree.errors import TreebankError
-from discotree.files import is_encoding
-from discotree.treebanks import FORMATS, read
+from discotree.files import STANDARD_STREAM, stems, writable
+from discotree.treebanks import read
 from discotree.trees.tree import Tree
 
-PIPE_WIDTH = 200  # columns for a table that nobody looks at directly
+INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
+PIPE_WIDTH = 200  # columns of a table in a pipe, where no terminal limits them
+MAX_REPORTED = 10  # broken trees reported one by one
 
 err = Console(stderr=True, highlight=False)
 
 
-def known_format(name: str | None) -> str | None:
-    if name is not None and name not in FORMATS:
-        raise typer.BadParameter(f"there is no format {name!r}; there are {FORMAT_NAMES}")
-    return name
-
-
-def known_encoding(name: str | None) -> str | None:
-    if name is not None and not is_encoding(name):
-        raise typer.BadParameter(f"there is no encoding {name!r}")
-    return name
-
-
-FORMAT_NAMES = ", ".join(FORMATS)
-From = Annotated[
-    str | None,
-    typer.Option("--from", callback=known_format, help=f"Format of the input, if not clear: {FORMAT_NAMES}."),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(callback=known_encoding, help="Encoding of the input, if not UTF-8 (export: or Latin-1)."),
-]
-Skip = Annotated[bool, typer.Option("--skip-broken", help="Skip broken trees, say which, and go on.")]
-
-
 def out() -> Console:
-    """Standard output; in a pipe wide enough for every table."""
+    """Return the console of standard output; in a pipe it is wide enough for every table."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
 def read_trees(
-    path: str, format: str | None, encoding: str | None, errors: list[TreebankError] | None
+    paths: Sequence[str],
+    format: str | None,
+    encoding: str | None,
+    errors: list[TreebankError] | None = None,
+    with_stems: bool = False,
 ) -> Iterator[Tree]:
-    """Trees of a treebank; broken ones go into ``errors`` where that is a list."""
-    if errors is None:
-        return read(path, format, encoding=encoding)
-    return read(path, format, encoding=encoding, on_error=errors.append)
+    """Read the trees of some treebanks, one after the other.
+
+    Broken trees go into ``errors``, or stop the command where there is no list for them. ``with_stems`` puts the name
+    of its file in front of an id where there are several, as for the files of a folder.
+    """
+    prefixes = stems(list(paths)) if with_stems and len(paths) > 1 else [""] * len(paths)
+    for path, stem in zip(paths, prefixes, strict=True):
+        if errors is None:
+            yield from read(path, format, encoding=encoding, stem=stem)
+        else:
+            yield from read(path, format, encoding=encoding, stem=stem, on_error=errors.append)
 
 
-def say_skipped(errors: list[TreebankError]) -> None:
-    for error in errors[:10]:
+def report_skipped(errors: list[TreebankError]) -> None:
+    for error in errors[:MAX_REPORTED]:
         err.print(f"skipped: {error}", markup=False, soft_wrap=True)
     if errors:
         err.print(f"{len(errors):,} broken trees skipped")
+
+
+def report_written(what: str, output: str) -> None:
+    """Say on standard error what a file now holds."""
+    if output != STANDARD_STREAM:
+        err.print(f"{what} written to {output}", style="dim", markup=False, soft_wrap=True)
+
+
+def write_text(text: str, output: str) -> None:
+    with writable(output) as stream:
+        stream.write(text.encode())
+
+
+def write_json(value: object, output: str) -> None:
+    write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", output)
+
+
+def write_rich(*parts: Any, output: str) -> None:
+    """Print tables and lines on standard output, or as plain text into a file."""
+    if output == STANDARD_STREAM:
+        console = out()
+        for part in parts:
+            console.print(part, soft_wrap=isinstance(part, str))
+        return
+    console = Console(highlight=False, width=PIPE_WIDTH, no_color=True, force_terminal=False)
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part, soft_wrap=isinstance(part, str))
+    write_text(capture.get(), output)
 
 
 def number(value: float | None, digits: int = 1) -> str:
@@ -78,7 +96,7 @@ class _Rate(ProgressColumn):
         return Text(f"{task.completed:,.0f} {self.unit}, {task.speed or 0:,.0f}/s")
 
 
-class Bar:
+class ProgressBar:
     """A progress bar on a terminal, and none in a pipe."""
 
     def __init__(self, unit: str = "trees", shown: bool = True) -> None:
@@ -92,7 +110,7 @@ class Bar:
             transient=True,
         )
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> "ProgressBar":
         if self.shown:
             self.bar.start()
         return self
@@ -105,19 +123,21 @@ class Bar:
         return self.bar.track(trees, description=description) if self.shown else trees
 
     def advance(self, count: int) -> None:
-        """For work that is not done one by one."""
+        """Count work that is not done one by one."""
         if self.shown:
             task = self.bar.task_ids[0] if self.bar.task_ids else self.bar.add_task("", total=None)
             self.bar.advance(task, count)
 
 
-class _Warnings(logging.Handler):
+class WarningPrinter(logging.Handler):
+    """Prints the library's warnings on standard error."""
+
     def emit(self, record: logging.LogRecord) -> None:
         err.print(f"discotree: {record.getMessage()}", style="yellow", markup=False, soft_wrap=True)
 
 
 def show_warnings() -> None:
-    """Say on standard error what the library warns of."""
+    """Show the library's warnings; calling it twice changes nothing."""
     logger = logging.getLogger("discotree")
-    if not any(isinstance(handler, _Warnings) for handler in logger.handlers):
-        logger.addHandler(_Warnings(logging.WARNING))
+    if not any(isinstance(handler, WarningPrinter) for handler in logger.handlers):
+        logger.addHandler(WarningPrinter(logging.WARNING))

@@ -1,12 +1,13 @@
 """evaluate."""
 
-import json
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, cast
 
 import typer
 from rich.table import Table
 
-from discotree.cli.common import Bar, Encoding, From, number, out, read_trees
+from discotree.cli.common import ProgressBar, number, read_trees, report_written, write_json, write_rich, write_text
+from discotree.cli.options import Encoding, From, expand, format_for
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import EvaluationError
 from discotree.evaluation.analysis import TABLES, Analysis
@@ -15,41 +16,51 @@ from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import evaluate as score_of
 from discotree.evaluation.score import BracketCounts, Score
 from discotree.evaluation.significance import BootstrapResult, bootstrap
-from discotree.files import STANDARD_STREAM, writable
+from discotree.files import STANDARD_STREAM
 
 LISTS = {"confusions": "most frequent confusions", "worst": "the worst sentences"}
 COUNTS = ("gold", "predicted", "matched", "precision", "recall", "f1")
+ReportFormat = Literal["table", "json", "html"]
+REPORT_SUFFIXES = {".txt": "table", ".json": "json", ".html": "html", ".htm": "html"}
 
 
 def evaluate(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="The right trees, in any format.")],
-    predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="The trees to score.")],
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="The correct trees: a file, folder, archive or pattern.")],
+    predicted: Annotated[str, typer.Argument(metavar="PREDICTED", help="The trees to score, in any format.")],
     against: Annotated[
-        str | None, typer.Option(metavar="OTHER", help="A second system: is the difference more than luck?")
+        str | None, typer.Option(metavar="OTHER", help="Test whether the difference to a second system is significant.")
     ] = None,
-    disc_only: Annotated[bool, typer.Option("--disc-only", help="Only discontinuous constituents.")] = False,
-    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Labels do not count.")] = False,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", show_default=False, help="File to write: .txt, .json or .html (a report)."
+        ),
+    ] = STANDARD_STREAM,
+    to: Annotated[
+        ReportFormat | None, typer.Option(help="Tables, one JSON object, or an HTML report with plots.")
+    ] = None,
+    disc_only: Annotated[bool, typer.Option("--disc-only", help="Score discontinuous constituents only.")] = False,
+    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Ignore labels.")] = False,
     params: Annotated[str, typer.Option(help="proper, all, or a .prm file in disco-dop's syntax.")] = "proper",
-    cutoff: Annotated[int | None, typer.Option(min=1, help="A column for sentences up to this length.")] = None,
-    by: Annotated[str, typer.Option(help=f"Tables, separated by commas: {', '.join([*TABLES, *LISTS])}.")] = "",
+    cutoff: Annotated[int | None, typer.Option(min=1, help="Add a column for sentences up to this length.")] = None,
+    by: Annotated[str, typer.Option(help=f"Add tables, separated by commas: {', '.join([*TABLES, *LISTS])}.")] = "",
     heads: Annotated[str | None, typer.Option(help="Head rules: score the augmented dependencies as well.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    report: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write a report with plots.")] = None,
     missing_as_empty: Annotated[
         bool,
-        typer.Option("--missing-as-empty", help="A missing parse counts as an empty one; otherwise it is an error."),
+        typer.Option("--missing-as-empty", help="Count a missing parse as an empty one instead of refusing the files."),
     ] = False,
-    samples: Annotated[int, typer.Option(min=10, help="With --against: how often to draw sentences.")] = 1000,
+    samples: Annotated[int, typer.Option(min=10, help="With --against: number of bootstrap samples.")] = 1000,
     from_: From = None,
     encoding: Encoding = None,
 ) -> None:
-    """Score trees against gold trees, as disco-dop does."""
+    """Score trees against gold trees, to disco-dop's digit."""
     names = [name.strip() for name in by.split(",") if name.strip()]
     unknown = [name for name in names if name not in (*TABLES, *LISTS)]
     if unknown:
         raise typer.BadParameter(f"there is no table {unknown[0]!r}; there are {', '.join([*TABLES, *LISTS])}")
     if [gold, predicted, against].count(STANDARD_STREAM) > (gold != STANDARD_STREAM or not against):
         raise typer.BadParameter("standard input can be read only once")
+    chosen = to or cast(ReportFormat, format_for(output, REPORT_SUFFIXES, "table"))
     settings = Params.load(params)
     disc_only = disc_only or settings.disc_only
     analysis = Analysis(
@@ -58,42 +69,40 @@ def evaluate(
         disc_only=disc_only,
         rules=HeadRules.load(heads) if heads else None,
     )
-    with Bar() as bar:
+    with ProgressBar() as bar:
 
-        def scored(path: str, observe: Analysis | None) -> Score:
+        def score(path: str, observe: Analysis | None) -> Score:
             try:
-                score = score_of(
-                    bar(read_trees(gold, from_, encoding, None), path),
-                    read_trees(path, from_, encoding, None),
+                result = score_of(
+                    bar(read_trees(expand([gold]), from_, encoding), path),
+                    read_trees(expand([path]), from_, encoding),
                     settings,
                     missing_as_empty=missing_as_empty,
                     observe=observe,
                 )
             except EvaluationError as error:
                 raise EvaluationError(f"{path} against {gold}: {error}") from None
-            return score.unlabelled if unlabelled else score
+            return result.unlabelled if unlabelled else result
 
-        first = scored(predicted, analysis if names or report or heads else None)
-        second = scored(against, None) if against else None
+        first = score(predicted, analysis if names or heads or chosen == "html" else None)
+        second = score(against, None) if against else None
     differences = {}
     if second is not None:
         for name, gaps in (("all", False), ("discontinuous", True)):
             differences[name] = bootstrap(first, second, samples=samples, discontinuous=gaps)
     columns = _columns(first, second, cutoff or settings.cutoff_len, disc_only)
-    if report:
-        with writable(report) as stream:
-            stream.write(html(f"{predicted} against {gold}", columns, analysis, differences).encode())
-    if as_json:
-        chosen = first.discontinuous if disc_only else first
-        print(
-            json.dumps(_object(chosen, second, disc_only, analysis, names, differences), indent=2, ensure_ascii=False)
-        )
-        return
-    _print(columns, analysis, names, differences)
+    if chosen == "html":
+        write_text(html(f"{predicted} against {gold}", columns, analysis, differences), output)
+    elif chosen == "json":
+        best = first.discontinuous if disc_only else first
+        write_json(_object(best, second, disc_only, analysis, names, differences), output)
+    else:
+        write_rich(*_tables(columns, analysis, names, differences), output=output)
+    report_written("scores", output)
 
 
 def _columns(first: Score, second: Score | None, cutoff: int, disc_only: bool) -> dict[str, Score]:
-    """What to show side by side: all and discontinuous brackets, long and short sentences, two systems."""
+    """Return what stands side by side: all and discontinuous brackets, long and short sentences, two systems."""
     columns: dict[str, Score] = {}
     for system, score in (("", first), ("other: ", second)):
         if score is None:
@@ -138,10 +147,10 @@ def _plain(value: float) -> float | None:
     return None if value != value else value
 
 
-def _print(
+def _tables(
     columns: dict[str, Score], analysis: Analysis, names: list[str], differences: dict[str, BootstrapResult]
-) -> None:
-    console = out()
+) -> Iterator[Table | str]:
+    """Yield what is shown on a terminal, from top to bottom."""
     table = Table("", box=None, pad_edge=False)
     for name in columns:
         table.add_column(name, justify="right")
@@ -149,21 +158,21 @@ def _print(
     for key, title in ROWS.items():
         if any(column[key] is not None for column in metrics):
             table.add_row(title, *(_cell(column[key]) for column in metrics), style="bold" if key == "f1" else None)
-    console.print(table)
+    yield table
     if analysis.rules is not None:
         uas, las = (number(_plain(value), 2) for value in (analysis.arcs.uas, analysis.arcs.las))
-        console.print(f"\naugmented dependencies: UAS {uas}, LAS {las}")
+        yield f"\naugmented dependencies: UAS {uas}, LAS {las}"
     tables = analysis.tables if names else {}
     for name in names:
-        console.print(f"\n{TABLES.get(name) or LISTS[name]}")
+        yield f"\n{TABLES.get(name) or LISTS[name]}"
         if name == "confusions":
-            console.print(_confusions(analysis))
+            yield _confusions(analysis)
         elif name == "worst":
-            console.print(_worst(analysis))
+            yield _worst(analysis)
         else:
-            console.print(_counts(tables[name]))
+            yield _counts(tables[name])
     for name, d in differences.items():
-        console.print(
+        yield (
             f"\nF1, {name}: {d.first:.2f} → {d.second:.2f}, {d.difference:+.2f} "
             f"(95 % between {d.low:+.2f} and {d.high:+.2f}), p = {d.p:.3f}"
         )

@@ -1,63 +1,74 @@
 """models and push."""
 
-import json
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.markdown import Markdown
 from rich.table import Table
 
-from discotree.cli.common import err, number, out
+from discotree.cli.common import err, number, out, write_json, write_rich, write_text
+from discotree.cli.options import completing, format_for
 from discotree.errors import ModelError, requires_extra
+from discotree.files import STANDARD_STREAM
 from discotree.models.card import CARD, README, Card
 from discotree.models.card_page import without_metadata
 from discotree.models.description import describe
-from discotree.models.finding import bundled, find
+from discotree.models.finding import bundled, find, names
 from discotree.parsing.load import load
 
-RIGHT = ("sentences", "F1", "disc. F1")
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what would tell a terminal to do something
+RIGHT_ALIGNED = ("sentences", "F1", "disc. F1")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # terminal control codes in a card that comes from elsewhere
 
 
 def models(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Show the card of this model: a name, a folder, or hub:ORG/NAME.")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=completing(names()),
+            help="Show the card of this model: a name, a folder, or hub:ORG/NAME.",
+        ),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON.")] = False,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", show_default=False, help="File to write: .txt, .md or .json."),
+    ] = STANDARD_STREAM,
+    to: Annotated[Literal["text", "json"] | None, typer.Option(help="A table or a card as text, or JSON.")] = None,
 ) -> None:
-    """List the models that come with discotree, or show the card of one.
+    """List the bundled models, or show the card of one model.
 
-    Figures are those on the test part, in percent. Sentences are those of training.
+    F1 is measured on the test split, in percent; sentences are those of training.
     """
+    as_json = (to or format_for(output, {".txt": "text", ".md": "text", ".json": "json"}, "text")) == "json"
     if name and as_json:
-        print(_card(name).to_json(), end="")
+        write_text(_card(name).to_json(), output)
         return
     if name:
-        _show(name)
+        _show(name, output)
         return
     cards = bundled()
     if as_json:
-        print(json.dumps([asdict(card) for card in cards.values()], indent=2, ensure_ascii=False))
+        write_json([asdict(card) for card in cards.values()], output)
     elif cards:
-        out().print(_table(cards))
+        write_rich(_table(cards), output=output)
     else:
         err.print("no models come with this discotree")
 
 
 def push(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A name, a folder, or hub:ORG/NAME.")],
-    repository: Annotated[str, typer.Argument(metavar="ORG/NAME", help="Where on the hub; made if it is not there.")],
-    card: Annotated[str, typer.Option(metavar="FILE", help="What is to be said of it, as models --json has it.")] = "",
-    private: Annotated[bool, typer.Option("--private", help="Nobody else may see it.")] = False,
-    revision: Annotated[str, typer.Option(help="A branch; made if it is not there.")] = "",
-    message: Annotated[str, typer.Option(help="What the commit is called.")] = "",
+    repository: Annotated[str, typer.Argument(metavar="ORG/NAME", help="Repository on the hub; created if needed.")],
+    card: Annotated[str, typer.Option(metavar="FILE", help="Card of the model, as written by models --to json.")] = "",
+    private: Annotated[bool, typer.Option("--private", help="Make the repository private.")] = False,
+    revision: Annotated[str, typer.Option(help="Branch to push to; created if needed.")] = "",
+    message: Annotated[str, typer.Option(help="Commit message.")] = "",
 ) -> None:
-    """Put a model on the Hugging Face hub, with a card.
+    """Push a model and its card to the Hugging Face hub.
 
-    You need a token that may write: log in with hf auth login, or set HF_TOKEN.
+    You need a token with write access: log in with hf auth login, or set HF_TOKEN.
     """
     known = Card.read(Path(card)) if card else None
     parser = load(model, "cpu")
@@ -73,23 +84,23 @@ def _card(name: str) -> Card:
     return describe(folder, read_config(folder))
 
 
-def _show(name: str) -> None:
+def _show(name: str, output: str) -> None:
     path = find(name) / README
     try:
         text = without_metadata(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError):
         raise ModelError(f"{path}: this model has no card") from None
     console = out()
-    if console.is_terminal:
+    if console.is_terminal and output == STANDARD_STREAM:
         console.print(Markdown(CONTROL.sub("", text)))
     else:
-        print(text, end="")
+        write_text(text, output)
 
 
 def _table(cards: dict[str, Card]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("name", "language", "treebanks", "licence", *RIGHT):
-        table.add_column(column, justify="right" if column in RIGHT else "left")
+    for column in ("name", "language", "treebanks", "licence", *RIGHT_ALIGNED):
+        table.add_column(column, justify="right" if column in RIGHT_ALIGNED else "left")
     for name, card in cards.items():
         test = card.scores.test
         table.add_row(

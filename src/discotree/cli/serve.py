@@ -5,26 +5,29 @@ from typing import Annotated
 import typer
 
 from discotree.cli.common import err
+from discotree.cli.options import Device, completing
 from discotree.errors import requires_extra
+from discotree.models.finding import names
 
-DESCRIPTION = (
-    "Models that clients may choose: names, folders or hub:ORG/NAME; may be repeated. All bundled ones if none."
-)
+DESCRIPTION = "Model to offer: a name, a folder or hub:ORG/NAME; may be repeated. All bundled models if not given."
 
 
 def serve(
-    models: Annotated[list[str] | None, typer.Option("--model", metavar="MODEL", help=DESCRIPTION)] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on; others than this machine's are public.")] = (
+    models: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", metavar="MODEL", autocompletion=completing(names()), help=DESCRIPTION),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; only loopback addresses are private.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …; a GPU if there is one.")] = "",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    device: Device = "",
     batching: Annotated[
-        bool, typer.Option("--batching/--no-batching", help="Parse together what comes at the same time.")
+        bool, typer.Option("--batching/--no-batching", help="Batch requests that arrive at the same time.")
     ] = True,
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long a client waits for an answer, at most.")] = 60.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Longest time a client waits for an answer.")] = 60.0,
 ) -> None:
-    """Serve the web page and the HTTP API, on this machine only unless told otherwise."""
+    """Serve the web page and the HTTP API, by default for this machine only."""
     with requires_extra("web"):
         from discotree.integrations.web.limits import Limits
         from discotree.integrations.web.server import allowed_hosts, listen, load_app, run
@@ -33,7 +36,7 @@ def serve(
     app = load_app(models or [], device, hosts, batching, Limits(timeout_seconds=seconds))
     name = f"[{host}]" if ":" in host else host
     if hosts is None:
-        err.print(f"discotree: whoever reaches {host} may use this server, without a password", style="yellow")
+        err.print(f"discotree: anyone who reaches {host} can use this server, without a password", style="yellow")
 
     def ready() -> None:
         print(f"http://{name}:{bound.getsockname()[1]}", flush=True)

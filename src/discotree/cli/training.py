@@ -11,11 +11,11 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from discotree.cli.common import err, number, out
+from discotree.cli.common import INTERRUPTED, err, number, out
+from discotree.cli.options import completing, one_of
 from discotree.config import PRESETS, SCENARIOS, Training, load_recipe, recipe_names
 from discotree.errors import requires_extra
 
-INTERRUPTED = 130  # exit code, as shells have it
 FIGURES = {  # of results.json, by the heads of the columns
     "F1": ("all", "f1"),
     "disc. F1": ("discontinuous", "f1"),
@@ -24,26 +24,25 @@ FIGURES = {  # of results.json, by the heads of the columns
 }
 
 
-def known_scenario(name: str) -> str:
-    if name and name not in SCENARIOS:
-        raise typer.BadParameter(f"there is no scenario {name!r}; there are {', '.join(SCENARIOS)}")
-    return name
-
-
-def known_preset(name: str) -> str:
-    if name and name not in PRESETS:
-        raise typer.BadParameter(f"there is no preset {name!r}; there are {', '.join(PRESETS)}")
-    return name
-
-
-Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help=f"A file, or one of {', '.join(recipe_names())}.")]
+Recipe = Annotated[
+    str,
+    typer.Argument(
+        metavar="RECIPE",
+        autocompletion=completing(recipe_names()),
+        help=f"A file, or one of {', '.join(recipe_names())}.",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Change a setting: --set training.epochs=20."),
 ]
 Preset = Annotated[
     str,
-    typer.Option(callback=known_preset, help=f"What to start from, whatever the recipe says: {', '.join(PRESETS)}."),
+    typer.Option(
+        callback=one_of("preset", PRESETS),
+        autocompletion=completing(PRESETS),
+        help=f"Start from these settings instead of the recipe's: {', '.join(PRESETS)}.",
+    ),
 ]
 
 
@@ -52,21 +51,29 @@ def train(
     settings: Settings = None,
     preset: Preset = "",
     scenario: Annotated[
-        str, typer.Option(callback=known_scenario, help=f"What the network may look at: {', '.join(SCENARIOS)}.")
+        str,
+        typer.Option(
+            callback=one_of("scenario", SCENARIOS),
+            autocompletion=completing(SCENARIOS),
+            help=f"What the network sees beside the words: {', '.join(SCENARIOS)}.",
+        ),
     ] = "",
-    folder: Annotated[
-        str, typer.Option("--out", metavar="DIR", help="Where model and results go; runs/RECIPE if not named.")
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Folder for the model and its results; runs/RECIPE if not given."
+        ),
     ] = "",
-    seeds: Annotated[int, typer.Option(min=0, help="Train so many models, each with a seed of its own.")] = 0,
-    compare: Annotated[bool, typer.Option("--compare", help="Score every way of decoding.")] = False,
-    tensorboard: Annotated[bool, typer.Option(help="Write scalars to DIR/tensorboard.")] = True,
+    seeds: Annotated[int, typer.Option(min=0, help="Train this many models, each with a seed of its own.")] = 0,
+    compare: Annotated[bool, typer.Option("--compare", help="Score every decoding method.")] = False,
+    tensorboard: Annotated[bool, typer.Option(help="Write scalars to FOLDER/tensorboard.")] = True,
 ) -> None:
     """Train a model from a recipe.
 
-    A run that was interrupted goes on where it was when the same command is given again.
+    The same command resumes an interrupted run.
     """
     chosen = load_recipe(recipe, settings or (), scenario, preset)
-    target = Path(folder or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
+    target = Path(output or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
     with requires_extra("parser"):
         from discotree.models import RESULTS
         from discotree.training.run import MODEL, train_seeds
@@ -95,18 +102,18 @@ def train(
 
 def tag(
     recipe: Recipe,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where the tags go.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write the tags to.")],
     settings: Settings = None,
     preset: Preset = "",
-    folds: Annotated[int, typer.Option(min=2, help="Into how many parts the training trees are cut.")] = 10,
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds for jackknifing.")] = 10,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="For every model; else at least 10, more where there are few sentences.")
+        int | None, typer.Option(min=1, help="Epochs per model; by default 10, more for few sentences.")
     ] = None,
 ) -> None:
     """Predict the tags of a recipe's sentences, for training with --scenario predicted-pos.
 
-    Training sentences are tagged by jackknifing: each tenth by a model that has learned from the other nine. Dev and
-    test are tagged by a model that has learned from all training sentences.
+    Training sentences are jackknifed: each fold is tagged by a model trained on the others. Dev and test are tagged by
+    a model trained on all training sentences.
     """
     chosen = load_recipe(recipe, settings or (), "", preset)
     with requires_extra("parser"):

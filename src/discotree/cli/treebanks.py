@@ -1,76 +1,96 @@
 """convert and stats."""
 
-import json
-from typing import Annotated
+from typing import Annotated, Literal, cast
 
 import typer
 from rich.table import Table
 
 from discotree.cli.common import (
-    Bar,
-    Encoding,
-    From,
-    Skip,
-    err,
-    known_encoding,
-    known_format,
+    ProgressBar,
     number,
-    out,
     read_trees,
-    say_skipped,
+    report_skipped,
+    report_written,
+    write_json,
+    write_rich,
+    write_text,
 )
+from discotree.cli.options import Encoding, From, Skip, completing, expand, format_for, known_encoding, one_of
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
 from discotree.evaluation.statistics import Statistics
-from discotree.files import STANDARD_STREAM, writable
-from discotree.treebanks import write
+from discotree.files import STANDARD_STREAM
+from discotree.treebanks import FORMATS, write
 from discotree.treebanks.source import stop
 from discotree.treebanks.splits import read_ids, selected
 from discotree.trees.transforms import Functions, Punctuation, Root, Unaries, label_root, transform
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="IN", help="A file, a folder, an archive, or - for standard input.")],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, or - for standard output.")],
-    from_: From = None,
-    to: Annotated[
-        str | None, typer.Option(callback=known_format, help="Format of the output, if not clear from its name.")
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="Files, folders, archives, patterns, or - for standard input. Without -o, the second is the output.",
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File to write; standard output if not given."),
     ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FORMAT",
+            callback=one_of("format", FORMATS),
+            autocompletion=completing(FORMATS),
+            help="Format of the output, if its name does not tell.",
+        ),
+    ] = None,
+    from_: From = None,
     encoding: Encoding = None,
     output_encoding: Annotated[str, typer.Option(callback=known_encoding, help="Encoding of the output.")] = "utf-8",
     punctuation: Annotated[
-        Punctuation, typer.Option(help="Re-attach it low, remove it, or hang it on the root.")
+        Punctuation, typer.Option(help="Re-attach punctuation low, remove it, or attach it to the root.")
     ] = "keep",
     functions: Annotated[
-        Functions, typer.Option(help="Strip them, join them to labels (NP-SBJ), or split them off.")
+        Functions, typer.Option(help="Strip functions, join them to labels (NP-SBJ), or split them off.")
     ] = "keep",
-    unaries: Annotated[Unaries, typer.Option(help="Collapse chains into one label (S+VP), or restore them.")] = "keep",
+    unaries: Annotated[
+        Unaries, typer.Option(help="Collapse unary chains into one label (S+VP), or restore them.")
+    ] = "keep",
     root: Annotated[Root, typer.Option(help="Add a virtual root, or strip it where it has one child.")] = "keep",
-    root_label: Annotated[str | None, typer.Option(help="Call the virtual root something else, such as VROOT.")] = None,
+    root_label: Annotated[str | None, typer.Option(help="Rename the virtual root, for example to VROOT.")] = None,
     heads: Annotated[
         str | None, typer.Option(help="Head rules for conllu: a name (negra, alpino, ptb, icepahc) or a file.")
     ] = None,
     marked_heads: Annotated[
         bool,
-        typer.Option("--marked-heads", help="Children that the treebank marks as heads (HD) win before the rules."),
+        typer.Option("--marked-heads", help="Prefer children that the treebank marks as heads (HD) to the rules."),
     ] = False,
     ids: Annotated[
-        str | None, typer.Option(help="Only the sentences in this file: ids, or a table with columns id and split.")
+        str | None,
+        typer.Option(metavar="FILE", help="Keep only these sentences: a list of ids, or a table with id and split."),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="With --ids: only this part of the table, such as train.")] = None,
+    split: Annotated[str | None, typer.Option(help="With --ids: keep only this split of the table.")] = None,
     skip_broken: Skip = False,
 ) -> None:
-    """Convert a treebank from one format to another.
+    """Convert treebanks from one format to another.
 
-    The output appears when it is complete; an error leaves nothing behind.
+    The output file appears when it is complete; an error leaves nothing behind. Several inputs become one output.
     """
+    if output is None and len(paths) == 2:
+        paths, output = paths[:1], paths[1]
+    elif output is None and len(paths) > 2:
+        raise typer.BadParameter("several inputs need -o FILE")
+    output = output or STANDARD_STREAM
     if split and not ids:
         raise typer.BadParameter("--split needs a table: --ids FILE")
-    if to is None and target == STANDARD_STREAM:
+    if to is None and output == STANDARD_STREAM:
         raise typer.BadParameter("standard output has no name to tell the format from: --to FORMAT")
     rules = HeadRules.load(heads, marked_first=marked_heads) if heads else None
     errors: list[TreebankError] = []
-    trees = read_trees(source, from_, encoding, errors if skip_broken else None)
+    trees = read_trees(expand(paths), from_, encoding, errors if skip_broken else None, with_stems=True)
     if ids:
         trees = selected(trees, read_ids(ids, split), ids)
     trees = (
@@ -78,46 +98,59 @@ def convert(
     )
     if root_label:
         trees = (label_root(tree, root_label) for tree in trees)
-    with Bar() as bar:
+    with ProgressBar() as bar:
         count = write(
             bar(trees, "trees"),
-            target,
+            output,
             to,
             encoding=output_encoding,
             heads=rules,
             on_error=errors.append if skip_broken else stop,
         )
-    say_skipped(errors)
-    if target != STANDARD_STREAM:
-        err.print(f"{count:,} trees written to {target}", style="dim", soft_wrap=True)
+    report_skipped(errors)
+    report_written(f"{count:,} trees", output)
+
+
+StatisticsFormat = Literal["table", "json", "svg"]
+STATISTICS_SUFFIXES = {".txt": "table", ".json": "json", ".svg": "svg"}
 
 
 def stats(
-    treebanks: Annotated[list[str], typer.Argument(metavar="TREEBANK…", help="Files, folders, archives, or -.")],
+    treebanks: Annotated[
+        list[str], typer.Argument(metavar="TREEBANK", help="Files, folders, archives, patterns, or -.")
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", show_default=False, help="File to write: .txt, .json or .svg (a plot)."
+        ),
+    ] = STANDARD_STREAM,
+    to: Annotated[
+        StatisticsFormat | None, typer.Option(help="A table, all numbers as JSON, or a plot of gaps and lengths.")
+    ] = None,
     from_: From = None,
     encoding: Encoding = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
-    plot: Annotated[str | None, typer.Option(metavar="FILE.svg", help="Draw gap degrees and lengths.")] = None,
     skip_broken: Skip = False,
 ) -> None:
-    """Say what treebanks are made of: sizes, labels, unaries and discontinuity."""
+    """Count what treebanks are made of: sizes, labels, unaries and discontinuity."""
+    chosen = to or cast(StatisticsFormat, format_for(output, STATISTICS_SUFFIXES, "table"))
     results: dict[str, Statistics] = {}
     errors: list[TreebankError] = []
-    with Bar() as bar:
-        for treebank in treebanks:
-            trees = read_trees(treebank, from_, encoding, errors if skip_broken else None)
-            results[treebank] = Statistics.of(bar(trees, treebank))
+    paths = expand(treebanks)
+    with ProgressBar() as bar:
+        for path in paths:
+            trees = read_trees([path], from_, encoding, errors if skip_broken else None)
+            results[path] = Statistics.of(bar(trees, path))
     total = sum(results.values(), Statistics())
     if len(results) > 1:
         results["total"] = total
-    if plot:
-        with writable(plot) as stream:
-            stream.write(total.plot(treebanks[0] if len(treebanks) == 1 else "total").encode())
-    if as_json:
-        print(json.dumps({name: result.summary() for name, result in results.items()}, indent=2, ensure_ascii=False))
+    if chosen == "svg":
+        write_text(total.plot(paths[0] if len(paths) == 1 else "total"), output)
+    elif chosen == "json":
+        write_json({name: result.summary() for name, result in results.items()}, output)
     else:
-        out().print(_table(results))
-    say_skipped(errors)
+        write_rich(_table(results), output=output)
+    report_skipped(errors)
 
 
 COLUMNS = ("trees", "tokens", "length\nmean / max", "% disc. trees\nraw / no punct.", "% disc.\nconstituents",

@@ -33,7 +33,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-class Counts(NamedTuple):
+class SentenceCounts(NamedTuple):
     """Sentences: those of the input that are done with, and what became of them."""
 
     done: int = 0
@@ -44,10 +44,10 @@ class Counts(NamedTuple):
 class Sink(Protocol):
     """Where sentences go. ``counts`` are those of everything that is there already."""
 
-    counts: Counts
+    counts: SentenceCounts
     is_file: bool
 
-    def write(self, text: str, counts: Counts) -> None:
+    def write(self, text: str, counts: SentenceCounts) -> None:
         """Put down some sentences."""
 
     def finish(self, end: str) -> None:
@@ -57,7 +57,7 @@ class Sink(Protocol):
         """Not all is written: leave what is there in order, and say how to go on."""
 
 
-class Stream:
+class StreamSink:
     """Standard output, a pipe or a device."""
 
     is_file = False
@@ -65,9 +65,9 @@ class Stream:
     def __init__(self, stream: BinaryIO, begin: str) -> None:
         self.stream = stream
         self.begin = begin
-        self.counts = Counts()
+        self.counts = SentenceCounts()
 
-    def write(self, text: str, counts: Counts) -> None:
+    def write(self, text: str, counts: SentenceCounts) -> None:
         self.stream.write((self.begin + text).encode())
         self.stream.flush()
         self.begin = ""
@@ -85,7 +85,7 @@ class Stream:
         return f"{self.counts.written:,} sentences were written"
 
 
-class File:
+class ResumableFile:
     """A file that appears when it is complete."""
 
     is_file = True
@@ -97,7 +97,7 @@ class File:
         self.begin = begin
         self.pack = next((pack for suffix, pack in PACKERS.items() if path.lower().endswith(suffix)), bytes)
         self.length = 0
-        self.counts = Counts()
+        self.counts = SentenceCounts()
         with ExitStack() as undo:
             try:
                 self.notes = undo.enter_context(_locked(self.path.with_name(self.path.name + PROGRESS), path))
@@ -126,7 +126,7 @@ class File:
             if begun is None:
                 begun = note
             elif note[-1] <= size:
-                self.counts, self.length, end = Counts(*note[:-1]), note[-1], place
+                self.counts, self.length, end = SentenceCounts(*note[:-1]), note[-1], place
         self.notes.truncate(end)
         return begun if end else None
 
@@ -140,7 +140,7 @@ class File:
             if begun.get(name) != value:
                 raise DiscotreeError(f"{self.part} was begun with another {name} ({begun.get(name)}): remove it")
 
-    def write(self, text: str, counts: Counts) -> None:
+    def write(self, text: str, counts: SentenceCounts) -> None:
         if text:
             self._put(text)
             self.length = self.stream.tell()

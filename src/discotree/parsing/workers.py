@@ -1,27 +1,28 @@
-"""The work of `discotree parse` on some sentences, in this process or in several.
+"""The work of `discotree parse` on windows of sentences, in this process or in several.
 
-A window of sentences becomes a text for each, or the reason why there is none. Windows are worked on side by side and
-come back in their order.
+A window becomes a text for each sentence, or the reason why there is none. Windows that are worked on side by side come
+back in their order.
 """
 
 import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from discotree.config import Method
 from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, first_line
 from discotree.parsing.garbage_collection import uncollected
-from discotree.parsing.inputs import Line, Sentence
 from discotree.parsing.load import load
-from discotree.parsing.outputs import CONLLU, DRAW, JSON, Output, drawings, json_lines, treebank
+from discotree.parsing.outputs import DRAW, JSON, OutputFormat, drawings, json_lines, treebank
+from discotree.parsing.resilient import Failure, ParseOptions, k_best_each
+from discotree.parsing.text_input import InputItem, InputLine, InputSentence
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -29,24 +30,24 @@ if TYPE_CHECKING:
 
     from discotree.parsing.parser import Parser
 
-AHEAD = 2  # windows that wait for every process
+WINDOWS_PER_PROCESS = 2  # read ahead, so that no process waits
 
-Window = list[Sentence | Line | TreebankError]
+Window = list[InputItem]
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedSentence:
     """Why there is nothing to write for a sentence, with its address."""
 
     reason: str
 
 
-Outcomes = list[str | Failure]
+Texts = list[str | FailedSentence]
 
 
 @dataclass(frozen=True)
-class Job:
-    """All that has to be known to work on a window."""
+class ParseJob:
+    """All that a process needs to know to work on a window."""
 
     model: str  # its folder
     device: str
@@ -54,101 +55,89 @@ class Job:
     k: int
     output: str
     color: bool = False
-    width: int | None = None  # of the terminal
+    width: int | None = None  # columns of the terminal
 
-    def form(self, parser: "Parser") -> Output:
-        """How trees are written."""
+    def format(self, parser: "Parser") -> OutputFormat:
+        """Return how trees are written."""
         if self.output == DRAW:
             return drawings(self.k > 0, self.color, self.width)
         if self.output == JSON:
             return json_lines()
-        return treebank(self.output, parser.head_rules if self.output == CONLLU else None)
+        return treebank(self.output, parser.head_rules)
 
 
-class Worker:
-    """A parser with a way of writing its trees."""
+class ParseWorker:
+    """A parser, and the format that its trees are written in."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ParseJob) -> None:
         self.job = job
         self.parser = load(job.model, job.device)
-        self.form = job.form(self.parser)
+        self.format = job.format(self.parser)
         decoding = self.parser.config.decoding
         self.decoding = replace(decoding, method=job.decode) if job.decode else decoding
 
-    def __call__(self, window: Window, number: int) -> Outcomes:
-        """What to write for every sentence; ``number``: the place in the file of the first one."""
-        with_places = self.job.output == JSON  # nothing else tells where the words stood
+    def __call__(self, window: Window, number: int) -> Texts:
+        """Return the text of every sentence; ``number`` is the number of the first one in the file."""
+        texts: Texts = []
         with uncollected():
-            whole = [item.sentence(with_places) if isinstance(item, Line) else item for item in window]
-            return self.outcomes(whole, number)
+            with_offsets = self.job.output == JSON  # no other format holds them
+            for sentence, trees in self.parse(window, with_offsets):
+                if isinstance(trees, FailedSentence) or isinstance(sentence, TreebankError):
+                    texts.append(cast(FailedSentence, trees))
+                    continue
+                try:
+                    text = self.format.sentence(sentence, trees, number)
+                    text.encode()  # fail here for this sentence, not later for all of the window
+                except SENTENCE_ERRORS as error:
+                    texts.append(_failed(sentence, error))
+                else:
+                    texts.append(text)
+                    number += 1
+        return texts
 
-    def outcomes(self, window: Sequence[Sentence | TreebankError], number: int) -> Outcomes:
-        outcomes: Outcomes = []
-        parsed = iter(self.parsed([item for item in window if isinstance(item, Sentence)]))
-        for item in window:
-            try:
-                if isinstance(item, TreebankError):
-                    raise item
-                text = self.text(item, next(parsed), number)
-                number += 1
-                outcomes.append(text)
-            except SENTENCE_ERRORS as error:
-                reason = first_line(error)
-                outcomes.append(Failure(f"{item.where}: {reason}" if isinstance(item, Sentence) else reason))
-        return outcomes
+    def parse(
+        self, window: Window, with_offsets: bool = False
+    ) -> Iterator[tuple[InputSentence | TreebankError, list[Tree] | FailedSentence]]:
+        """Yield the trees of every sentence of a window, or why there are none."""
+        items = [item.tokenise(with_offsets) if isinstance(item, InputLine) else item for item in window]
+        sentences = [item for item in items if isinstance(item, InputSentence)]
+        options = ParseOptions(self.decoding, self.job.k, [sentence.id for sentence in sentences])
+        outcomes = k_best_each(self.parser, [sentence.tokens for sentence in sentences], options)
+        for item in items:
+            if isinstance(item, TreebankError):
+                yield item, FailedSentence(first_line(item))
+                continue
+            outcome = next(outcomes)
+            yield item, _failed(item, outcome.error) if isinstance(outcome, Failure) else outcome
 
-    def parsed(self, sentences: Sequence[Sentence]) -> list[list[Tree] | Exception]:
-        """The trees of every sentence, or why there are none: if some cannot be parsed, the others still can."""
-        try:
-            return [*self.analyse(sentences)]
-        except SENTENCE_ERRORS as error:
-            if len(sentences) == 1:
-                return [error]
-            return [self.parsed([sentence])[0] for sentence in sentences]
 
-    def analyse(self, sentences: Sequence[Sentence]) -> list[list[Tree]]:
-        """The trees of each sentence, with the id of the sentence."""
-        if self.job.k:
-            return [
-                [replace(tree, id=f"{one.id}.{rank}") for rank, tree in enumerate(best, 1)]
-                for one in sentences
-                for best in [self.parser.k_best(one.tokens, self.job.k)]
-            ]
-        tokens = [one.tokens for one in sentences]
-        trees = self.parser.parse_tokens(tokens, self.decoding, [one.id for one in sentences])
-        return [[tree] for tree in trees]
-
-    def text(self, sentence: Sentence, outcome: list[Tree] | Exception, number: int) -> str:
-        if isinstance(outcome, Exception):
-            raise outcome
-        text = self.form.sentence(sentence, outcome, number)
-        text.encode()  # or what cannot be encoded would take the others with it
-        return text
+def _failed(sentence: InputSentence, error: Exception) -> FailedSentence:
+    return FailedSentence(f"{sentence.where}: {first_line(error)}")
 
 
 def side_by_side(
-    job: Job, workers: int, windows: Iterable[tuple[Window, int]], begin: Callable[[], None]
-) -> Generator[tuple[Window, int, Outcomes], None, None]:
-    """Work on windows, each with the number of its first sentence, in so many processes.
+    job: ParseJob, workers: int, windows: Iterable[tuple[Window, int]], begin: Callable[[], None]
+) -> Generator[tuple[Window, int, Texts], None, None]:
+    """Work on windows, each with the number of its first sentence, in several processes.
 
     Each process calls ``begin`` first.
     """
-    waiting: deque[tuple[Window, int, Future[Outcomes]]] = deque()
+    waiting: deque[tuple[Window, int, Future[Texts]]] = deque()
     threads = max(1, (os.cpu_count() or 1) // workers)
     context = get_context("spawn")
     listening, alive = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, _begin, (job, threads, listening, begin))
+    pool = ProcessPoolExecutor(workers, context, _start, (job, threads, listening, begin))
     try:
         for window, number in windows:
             with _uninterrupted_children():
                 task = pool.submit(_work, window, number)
             waiting.append((window, number, task))
-            while len(waiting) > AHEAD * workers or (waiting and waiting[0][2].done()):
-                yield _outcome(*waiting.popleft())
+            while len(waiting) > WINDOWS_PER_PROCESS * workers or (waiting and waiting[0][2].done()):
+                yield _result(*waiting.popleft())
         while waiting:
-            yield _outcome(*waiting.popleft())
+            yield _result(*waiting.popleft())
     except BaseException:
-        alive.close()  # nobody wants what they are still doing
+        alive.close()  # stop what the processes are still doing
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -156,7 +145,7 @@ def side_by_side(
 
 @contextmanager
 def _uninterrupted_children() -> Iterator[None]:
-    """Processes that are started inside leave Ctrl-C to the one that starts them."""
+    """Start processes that leave Ctrl-C to this one."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -164,18 +153,18 @@ def _uninterrupted_children() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _outcome(window: Window, number: int, future: "Future[Outcomes]") -> tuple[Window, int, Outcomes]:
+def _result(window: Window, number: int, future: "Future[Texts]") -> tuple[Window, int, Texts]:
     try:
         return window, number, future.result()
     except BrokenProcessPool:
-        raise DiscotreeError("a worker process has died: too many for the memory, or no device for all?") from None
+        raise DiscotreeError("a worker process has died: too many for the memory or the device?") from None
 
 
-_worker: Worker | DiscotreeError
+_worker: ParseWorker | DiscotreeError
 
 
-def _begin(job: Job, threads: int, listening: "Connection", begin: Callable[[], None]) -> None:
-    """What a new process does first. It ends when the one that started it closes the other end, or ends itself."""
+def _start(job: ParseJob, threads: int, listening: "Connection", begin: Callable[[], None]) -> None:
+    """Set up a new process, which ends when the one that started it closes its end of the pipe or dies."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(listening,), daemon=True).start()
@@ -184,9 +173,9 @@ def _begin(job: Job, threads: int, listening: "Connection", begin: Callable[[], 
         import torch
 
         torch.set_num_threads(threads)
-        _worker = Worker(job)
+        _worker = ParseWorker(job)
     except SENTENCE_ERRORS as error:
-        _worker = DiscotreeError(f"a worker process cannot begin: {error}")
+        _worker = DiscotreeError(f"a worker process cannot start: {error}")
 
 
 def _end_with(listening: "Connection") -> None:
@@ -195,7 +184,7 @@ def _end_with(listening: "Connection") -> None:
     os._exit(1)
 
 
-def _work(window: Window, number: int) -> Outcomes:
+def _work(window: Window, number: int) -> Texts:
     if isinstance(_worker, DiscotreeError):
         raise _worker
     return _worker(window, number)

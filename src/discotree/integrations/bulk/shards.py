@@ -24,7 +24,8 @@ from discotree.integrations.bulk.storage import UNFINISHED, addressed, appearing
 if sys.platform != "win32":
     import fcntl
 
-Format = Literal["parquet", "jsonl"]
+Format = Literal["parquet", "json"]
+SUFFIXES = {"parquet": "parquet", "json": "jsonl"}
 JOB, DONE, LOCK, BEGUN = "_job.json", "_SUCCESS", "_lock", "_begun"
 GROUP = 10_000  # rows that are written at a time
 
@@ -38,14 +39,14 @@ class Output:
     documents: bool
 
     def name(self, shard: Shard) -> str:
-        return f"part-{shard.number:07}.{self.format}"
+        return f"part-{shard.number:07}.{SUFFIXES[self.format]}"
 
     def write(self, shard: Shard, records: Iterable[Record]) -> None:
         """The shard appears when all records are written."""
         filesystem, folder = storage(self.address)
         source = iter(records)
         with appearing(filesystem, f"{folder}/{self.name(shard)}") as stream:
-            if self.format == "jsonl":
+            if self.format == "json":
                 for record in source:
                     stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
                 return

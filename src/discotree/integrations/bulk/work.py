@@ -61,7 +61,7 @@ class Worker:
         self.most_words = BATCHES * self.parser.batch_words
         self.language = self.parser.config.language
         if task.input != "tokens" and not self.language:
-            raise ModelError("this model has no language to cut text by: --input tokens")
+            raise ModelError("this model has no language to tokenise text by: --from tokens")
         if self.parser.has_tags:
             raise ModelError("this model looks at tags, which the rows do not have")
 

@@ -1,0 +1,102 @@
+"""Options that several commands share, spelled the same everywhere.
+
+``-o/--output`` names a file, ``--to`` the format to write, ``--from`` the format to read, ``-m/--model`` a model.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from glob import glob, has_magic
+from os import path
+from typing import Annotated
+
+import typer
+
+from discotree.errors import DiscotreeError
+from discotree.files import STANDARD_STREAM, base_name, is_encoding
+from discotree.models import finding
+from discotree.treebanks import FORMATS
+
+FORMAT_NAMES = ", ".join(FORMATS)
+
+
+def one_of(what: str, names: Iterable[str]) -> Callable[[str | None], str | None]:
+    """Return a callback that refuses any value but these."""
+    known = tuple(names)
+
+    def check(name: str | None) -> str | None:
+        if name and name not in known:
+            raise typer.BadParameter(f"there is no {what} {name!r}; there are {', '.join(known)}")
+        return name
+
+    return check
+
+
+def completing(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return a function that completes these names in a shell."""
+    known = tuple(names)
+    return lambda incomplete: [name for name in known if name.startswith(incomplete)]
+
+
+def known_encoding(name: str | None) -> str | None:
+    if name is not None and not is_encoding(name):
+        raise typer.BadParameter(f"there is no encoding {name!r}")
+    return name
+
+
+def _complete_model(incomplete: str) -> list[str]:
+    return [name for name in finding.names() if name.startswith(incomplete)]
+
+
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="FORMAT",
+        callback=one_of("format", FORMATS),
+        autocompletion=completing(FORMATS),
+        help=f"Format of the input, if its name and content do not tell: {FORMAT_NAMES}.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(callback=known_encoding, help="Encoding of the input, if not UTF-8 (export: or Latin-1)."),
+]
+Skip = Annotated[bool, typer.Option("--skip-broken", help="Skip broken trees and report them.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        "-m",
+        envvar="DISCOTREE_MODEL",
+        autocompletion=_complete_model,
+        help="A name (see discotree models), a folder, or hub:ORG/NAME.",
+    ),
+]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …; a GPU if there is one.")]
+
+
+def expand(arguments: Sequence[str], or_text: bool = False) -> list[str]:
+    """Expand the patterns among some paths, for shells that do not, and for patterns in quotes.
+
+    A pattern that no file matches is an error, unless it may be a text.
+    """
+    paths: list[str] = []
+    for argument in arguments:
+        if argument == STANDARD_STREAM or path.exists(argument) or not has_magic(argument):
+            paths.append(argument)
+            continue
+        found = sorted(glob(argument, recursive=True))
+        if not found and not or_text:
+            raise DiscotreeError(f"{argument}: no file matches this pattern")
+        paths += found or [argument]
+    return paths
+
+
+def format_for(output: str | None, suffixes: dict[str, str], default: str) -> str:
+    """Return the format that an output's suffix asks for; refuse a suffix that asks for none of them."""
+    if output is None or output == STANDARD_STREAM or (path.exists(output) and not path.isfile(output)):
+        return default
+    name = base_name(output).lower()
+    for suffix, format in suffixes.items():
+        if name.endswith(suffix):
+            return format
+    raise typer.BadParameter(f"{output}: which format is this? Expected {', '.join(suffixes)}, or --to FORMAT")

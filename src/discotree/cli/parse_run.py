@@ -1,0 +1,166 @@
+"""One pass of `discotree parse` over its sentences, window by window, into a sink or as trees.
+
+The size of a window follows from the number of sentences before it: one at first, so that you see something at once,
+then more and more. A run that resumes after any window therefore does exactly what an undisturbed one does: the numbers
+that a network computes depend a little on what is computed together.
+"""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from itertools import islice
+
+from discotree.cli.common import ProgressBar, err, show_warnings
+from discotree.errors import DiscotreeError, TreebankError
+from discotree.parsing.resumable import SentenceCounts, Sink
+from discotree.parsing.standard_input import OutputFailedError
+from discotree.parsing.text_input import Sentences
+from discotree.parsing.workers import FailedSentence, ParseWorker, Texts, Window, side_by_side
+from discotree.trees.tree import Tree
+
+MAX_REPORTED = 20  # failed sentences reported one by one
+MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
+
+
+class FailureReport:
+    """Reports failed sentences on standard error: the first ones one by one, the others in a count."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def add(self, reason: str) -> None:
+        self.count += 1
+        if self.count <= MAX_REPORTED:
+            if len(reason) > MAX_REASON_CHARACTERS:
+                half = MAX_REASON_CHARACTERS // 2
+                reason = f"{reason[:half]} … {reason[-half:]}"
+            err.print(f"discotree: {reason}", style="red", markup=False, soft_wrap=True)
+        if self.count == MAX_REPORTED:
+            err.print("discotree: further errors are only counted", style="red")
+
+
+def windows_of(sentences: Sentences, size: Callable[[int], int], done: int = 0) -> Iterator[Window]:
+    """Gather sentences into windows; ``size`` says how large one is after so many sentences."""
+    window: Window = []
+    for sentence in sentences:
+        window.append(sentence)
+        if len(window) >= size(done):
+            yield window
+            done += len(window)
+            window = []
+    if window:
+        yield window
+
+
+class ParseRun:
+    """Parses sentences and writes them to a sink."""
+
+    def __init__(self, sink: Sink, worker: ParseWorker, processes: int, max_window: int) -> None:
+        self.sink = sink
+        self.worker = worker
+        self.processes = processes
+        self.max_window = max_window
+        self.window: Window = []
+        self.failures = FailureReport()
+        self.unparsable = 0  # sentences that were readable, but could not be parsed
+        self.bar = ProgressBar()
+
+    def __call__(self, sentences: Sentences, bar: ProgressBar) -> None:
+        self.bar = bar
+        try:
+            with bar:
+                rest = islice(sentences, self.sink.counts.done, None)
+                if self.processes > 1:
+                    self.run_side_by_side(rest)
+                else:
+                    self.run_here(rest)
+            with uninterrupted():
+                self.sink.finish(self.worker.format.footer)
+        except BrokenPipeError:
+            raise
+        except (KeyboardInterrupt, DiscotreeError, OSError) as error:
+            with uninterrupted():
+                outcome = self.sink.stop(self.worker.format.footer)
+            reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped"
+            err.print(f"discotree: {reason}; {outcome}", style="red", markup=False, soft_wrap=True)
+            raise
+
+    def run_here(self, sentences: Sentences) -> None:
+        """Work on windows in this process."""
+        try:
+            for sentence in sentences:
+                self.window.append(sentence)
+                if len(self.window) >= self.size(self.sink.counts.done):
+                    self.flush()
+            self.flush()
+        except OutputFailedError as problem:
+            raise problem.error from None
+
+    def run_side_by_side(self, sentences: Sentences) -> None:
+        """Work on windows in several processes."""
+        numbered = self.numbered_windows(sentences)
+        with closing(side_by_side(self.worker.job, self.processes, numbered, show_warnings)) as results:
+            for window, number, texts in results:
+                is_right = number == self.sink.counts.written + 1  # unless a sentence before it failed
+                self.write(window, texts if is_right else self.work(window))
+
+    def size(self, done: int) -> int:
+        """Return the size of the window that follows so many sentences."""
+        return min(max(done, 1), self.max_window)
+
+    def numbered_windows(self, sentences: Sentences) -> Iterator[tuple[Window, int]]:
+        """Yield all windows, each with the number that its first sentence has if those before it can be parsed."""
+        done, written, _ = self.sink.counts
+        for window in windows_of(sentences, self.size, done):
+            yield window, written + 1 - self.unparsable
+            written += sum(not isinstance(item, TreebankError) for item in window)
+
+    def flush(self) -> None:
+        """Parse and write the sentences that have been read."""
+        if self.window:
+            self.write(self.window, self.work(self.window))
+            self.window = []
+
+    def work(self, window: Window) -> Texts:
+        return self.worker(window, self.sink.counts.written + 1)
+
+    def write(self, window: Window, texts: Texts) -> None:
+        """Write the texts of a window and report what failed."""
+        done, written, failed = self.sink.counts
+        whole = [text for text in texts if isinstance(text, str)]
+        for item, text in zip(window, texts, strict=True):
+            if isinstance(text, FailedSentence):
+                self.failures.add(text.reason)
+                self.unparsable += not isinstance(item, TreebankError)
+        counts = SentenceCounts(done + len(texts), written + len(whole), failed + len(texts) - len(whole))
+        with uninterrupted():
+            self.sink.write("".join(whole), counts)
+        self.bar.advance(len(texts))
+
+
+def parse_trees(
+    worker: ParseWorker, sentences: Sentences, max_window: int, failures: FailureReport, bar: ProgressBar
+) -> Iterator[Tree]:
+    """Yield the trees of sentences as they are parsed."""
+    done = 0
+    for window in windows_of(sentences, lambda done: min(max(done, 1), max_window)):
+        for _, outcome in worker.parse(window):
+            if isinstance(outcome, FailedSentence):
+                failures.add(outcome.reason)
+            else:
+                yield from outcome
+        done += len(window)
+        bar.advance(len(window))
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the block is done; where it is ignored, as in the background, it still is."""
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting and before is not signal.SIG_IGN:
+        raise KeyboardInterrupt
