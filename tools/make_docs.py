@@ -146,11 +146,15 @@ def command_line() -> Iterator[str]:
         yield f"## {name}\n"
         yield f"`{context.get_usage().removeprefix('Usage: ')}`\n"
         yield f"{inspect.cleandoc(command.help)}\n"
+        examples = [paragraph for paragraph in command.epilog.split("\n\n") if "discotree " in paragraph]
+        yield "<!-- not run: examples with files of your own -->\n```sh"
+        yield from examples
+        yield "```\n"
         yield "| | |\n|---|---|"
         for parameter in command.get_params(context):
             if "--help" not in parameter.opts:
                 names, said = parameter.get_help_record(context)
-                yield f"| {code(names.replace(' <str>', ''))} | {escape(said, quote=False).replace('|', '&#124;')} |"
+                yield f"| {code(re.sub(r' <(list\[)?str\]?>', '', names))} | {escape(said, quote=False).replace('|', '&#124;')} |"
         yield ""
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from discotree.cli.common import INTERRUPTED, err
-from discotree.cli.options import Model
+from discotree.cli.options import Model, expand
 from discotree.errors import DiscotreeError, requires_extra
 from discotree.models.finding import find, fingerprint, names
 from discotree.models.hub import HUB
@@ -61,6 +61,7 @@ def bulk(
         from discotree.integrations.bulk.shards import Output
         from discotree.integrations.bulk.storage import absolute
         from discotree.integrations.bulk.work import Task, Worker
+    inputs = expand(inputs)
     column = column or ("tokens" if from_ == "tokens" else "text")
     folder = Output(absolute(output), to, documents=from_ == "text")
     name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # workers are elsewhere

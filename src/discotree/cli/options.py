@@ -81,7 +81,7 @@ def expand(arguments: Sequence[str], or_text: bool = False) -> list[str]:
     """
     paths: list[str] = []
     for argument in arguments:
-        if argument == STANDARD_STREAM or path.exists(argument) or not has_magic(argument):
+        if argument == STANDARD_STREAM or path.exists(argument) or "://" in argument or not has_magic(argument):
             paths.append(argument)
             continue
         found = sorted(glob(argument, recursive=True))
