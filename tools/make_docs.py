@@ -154,7 +154,8 @@ def command_line() -> Iterator[str]:
         for parameter in command.get_params(context):
             if "--help" not in parameter.opts:
                 names, said = parameter.get_help_record(context)
-                yield f"| {code(re.sub(r' <(list\[)?str\]?>', '', names))} | {escape(said, quote=False).replace('|', '&#124;')} |"
+                names = names.replace(" <str>", "").replace(" <list[str]>", "")
+                yield f"| {code(names)} | {escape(said, quote=False).replace('|', '&#124;')} |"
         yield ""
 
 
