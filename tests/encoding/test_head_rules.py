@@ -228,3 +228,25 @@ def test_a_model_from_elsewhere_cannot_have_devices_or_huge_files_read_as_rules(
             HeadRules.load(path)
     with pytest.raises(HeadRuleError, match="neither one of"):
         HeadRules.load("no\0name")
+
+
+# Rules by name
+
+
+def test_rules_are_given_as_they_are_by_name_or_not_at_all(tmp_path):
+    negra = HeadRules.load("negra")
+    (tmp_path / "mine.headrules").write_text("X left A\n")
+    assert HeadRules.of(negra) is negra
+    assert HeadRules.of("negra").rules == negra.rules
+    assert HeadRules.of(tmp_path / "mine.headrules").rules == HeadRules.load(tmp_path / "mine.headrules").rules
+    assert (HeadRules.of(None).rules, HeadRules.of(None).marked_first) == ({}, True)
+    assert HeadRules.load(negra) is negra
+    assert HeadRules.load(negra, marked_first=True).marked_first
+    assert not negra.marked_first
+    with pytest.raises(TypeError, match="expected HeadRules, their name or None, got int: 5"):
+        HeadRules.of(5)
+
+
+def test_rules_of_one_name_do_not_share_what_one_of_them_changes():
+    HeadRules.load("negra").rules.clear()
+    assert HeadRules.load("negra").rules

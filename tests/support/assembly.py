@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from discotree.encoding.dependencies import DUMMY_ROOT, Dependencies, spines, to_tree
+from discotree.encoding.dependencies import Dependencies, spines, to_tree
+from discotree.encoding.spines import DUMMY_ROOT
 from discotree.network.assemble import Decisions
 from discotree.network.vocab import Vocab
 from discotree.trees.tree import NONE, Token, Tree

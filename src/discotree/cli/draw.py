@@ -54,7 +54,7 @@ def draw(
     """Draw trees: in the terminal, as SVG, PNG, PDF, LaTeX (TikZ), or all on one HTML page."""
     chosen = to or cast(PictureFormat, format_for(output, PICTURE_SUFFIXES, "text"))
     _check(chosen, against, arcs, heads, ascii)
-    rules = HeadRules.load(heads) if heads else HeadRules({}, marked_first=True)
+    rules = HeadRules.of(heads)
     style = style_for(chosen, functions, theme, ascii, rules if arcs else None)
     errors: list[TreebankError] = []
     skipped = errors if skip_broken else None

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from discotree.drawing.letters import clean, ems
 from discotree.drawing.markup import SIZES, Picture, Theme, attribute, escape, path, text_at
-from discotree.encoding.dependencies import DUMMY_ROOT, Dependencies
+from discotree.encoding.dependencies import Dependencies
+from discotree.encoding.spines import DUMMY_ROOT
 from discotree.trees.tree import NONE
 
 LEVEL = 22  # from one height to the next

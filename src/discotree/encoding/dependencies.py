@@ -21,16 +21,15 @@ Beyond the paper, so that ``to_tree(to_dependencies(t)) == t``:
 * Labels on arcs from the dummy root are ignored; several such arcs meet at the root.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
 from discotree.encoding.head_rules import HeadRules
+from discotree.encoding.spines import DUMMY_ROOT, heads_first, spine_phrases
 from discotree.errors import EncodingError
 from discotree.trees.labels import JOINER, LEVEL, escape, split_chain, split_level
 from discotree.trees.tree import NONE, ROOT, Node, Token, Tree
 
-DUMMY_ROOT = -1
 ROOT_LABEL = "ROOT"  # the label of the arc from the dummy root
 
 
@@ -62,8 +61,16 @@ class Dependencies:
                 raise EncodingError(f"token {position} has the head {head}, outside -1..{n - 1}")
 
 
-def to_dependencies(tree: Tree, rules: HeadRules, unaries: Literal["keep", "drop"] = "keep") -> Dependencies:
-    """Encode a tree. ``unaries="drop"`` leaves nodes with one child out, as the paper does."""
+def to_dependencies(
+    tree: Tree, rules: HeadRules | str | None, unaries: Literal["keep", "drop"] = "keep"
+) -> Dependencies:
+    """Encode a tree. ``unaries="drop"`` leaves nodes with one child out, as the paper does.
+
+    ``rules`` are head rules or their name; None follows the treebank's own marks.
+    """
+    if not isinstance(tree, Tree):
+        raise TypeError(f"expected a Tree, got {type(tree).__name__}: {tree!r:.50}")
+    rules = HeadRules.of(rules)
     tokens, root = tree.tokens, tree.root
     n = len(tokens)
     keep = unaries == "keep"
@@ -138,13 +145,11 @@ def to_tree(dependencies: Dependencies) -> Tree:
     """Decode any arcs that form a tree; a cycle is an EncodingError."""
     tokens, root = dependencies.tokens, dependencies.root
     n = len(tokens)
-    below = _dependents(dependencies)
-    order = list(below[DUMMY_ROOT])
-    for position in order:  # grows while we walk it: heads come before their dependents
-        order.extend(below[position])
+    dependents, order = heads_first(dependencies.heads)
     if len(order) < n:
         lost = min(set(range(n)).difference(order))
         raise EncodingError(f"token {lost} is part of a cycle or hangs on one")
+    levels = [split_level(label, root) for label in dependencies.labels]
     finished: list[list[Node | int]] = [[]] * n  # mostly one part; several where a root label dissolved
     roles: list[str] = []
     unaries = dependencies.unaries
@@ -153,40 +158,32 @@ def to_tree(dependencies: Dependencies) -> Tree:
         parts: list[Node | int] = [position]
         if unaries and unaries[position]:
             parts = _grow(parts, split_chain(unaries[position], root), roles)
-        dependents = below[position]
-        if dependents:
-            for labels, group in _levels(dependents, dependencies.labels, root):
+        if dependents[position]:
+            for labels, group in spine_phrases(dependents[position], levels):
                 for dependent in group:
                     parts += finished[dependent]
                 parts = _grow(parts, labels, roles)
         finished[position] = parts
-    top = [part for position in below[DUMMY_ROOT] for part in finished[position]]
+    top = [part for position in dependents[DUMMY_ROOT] for part in finished[position]]
     return Tree(tokens, Node(root, top, roles.pop() if roles else NONE), dependencies.id)
 
 
 def spines(dependencies: Dependencies) -> list[list[str]]:
-    """For every word, the labels of the nodes that it heads, lowest first, as ``to_tree`` will make them.
+    """Return for every word the labels of the nodes that it heads, lowest first, as ``to_tree`` makes them.
 
     The root belongs to the first word that hangs on the dummy root.
     """
     root = dependencies.root
-    below = _dependents(dependencies)
+    dependents, _ = heads_first(dependencies.heads)
+    levels = [split_level(label, root) for label in dependencies.labels]
     result: list[list[str]] = [[] for _ in dependencies.tokens]
     for position, spine in enumerate(result):
         if dependencies.unaries and dependencies.unaries[position]:
             spine.extend(reversed(split_chain(dependencies.unaries[position], root)))
-        for labels, _ in _levels(below[position], dependencies.labels, root):
+        for labels, _ in spine_phrases(dependents[position], levels):
             spine.extend(reversed(labels))
-    result[below[DUMMY_ROOT][0]].append(root)
+    result[dependents[DUMMY_ROOT][0]].append(root)
     return result
-
-
-def _dependents(dependencies: Dependencies) -> list[list[int]]:
-    """The dependents of every word; the last list, [-1], is that of the dummy root."""
-    below: list[list[int]] = [[] for _ in range(len(dependencies.tokens) + 1)]
-    for position, head in enumerate(dependencies.heads):
-        below[head].append(position)
-    return below
 
 
 def _grow(parts: list[Node | int], labels: tuple[str, ...], roles: list[str]) -> list[Node | int]:
@@ -194,23 +191,3 @@ def _grow(parts: list[Node | int], labels: tuple[str, ...], roles: list[str]) ->
     for label in reversed(labels):
         parts = [Node(label, parts, roles.pop() if roles else NONE)]
     return parts
-
-
-def _levels(dependents: list[int], labels: tuple[str, ...], root: str) -> list[tuple[tuple[str, ...], list[int]]]:
-    """The phrases of one spine, lowest first: their chain of labels and the dependents that join there."""
-    if len(dependents) == 1:
-        chain, _ = split_level(labels[dependents[0]], root)
-        return [(chain, dependents)]
-    groups: dict[int, list[int]] = {}
-    for dependent in dependents:
-        groups.setdefault(split_level(labels[dependent], root)[1], []).append(dependent)
-    levels = []
-    for level in sorted(groups):
-        group = groups[level]
-        label = labels[group[0]]
-        if any(labels[dependent] != label for dependent in group):
-            names = Counter(split_level(labels[dependent], root)[0] for dependent in group)
-            levels.append((names.most_common(1)[0][0], group))  # ties: the first seen, the leftmost
-        else:
-            levels.append((split_level(label, root)[0], group))
-    return levels

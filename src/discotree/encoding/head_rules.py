@@ -23,6 +23,7 @@ that is. Where all children are punctuation, it is the first of them. So every n
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
@@ -42,17 +43,19 @@ DIRECTIONS = {
     "RIGHTDIS": "rightdis",
     "FUNCTION": "function",
 }
-MAX_BYTES = 1 << 20  # of a rule file: its name may come with a model from elsewhere
+MAX_BYTES = 1 << 20  # size of a rule file, which a model from elsewhere may name
 CACHE_SIZE = 200_000  # distinct nodes remembered; a treebank has a few thousand
 
 
 class Rule(NamedTuple):
+    """A line of a rule file."""
+
     direction: str
     labels: tuple[str, ...]
 
 
 class Child(NamedTuple):
-    """What a rule may look at."""
+    """The properties of a child that rules look at."""
 
     label: str
     function: str
@@ -60,10 +63,10 @@ class Child(NamedTuple):
 
 
 class HeadRules:
-    """Rules for all parents. Equal nodes are decided once and remembered."""
+    """Rules for all parents. Nodes with the same label and children are decided once and remembered."""
 
     def __init__(self, rules: dict[str, list[Rule]], *, marked_first: bool = False) -> None:
-        """With ``marked_first`` a child that the treebank marks as head (HD, hd) wins before any rule."""
+        """With ``marked_first``, a child that the treebank marks as head (HD, hd) wins before any rule."""
         self.rules = rules
         self.marked_first = marked_first
         self._uses_functions = marked_first or any(
@@ -72,11 +75,12 @@ class HeadRules:
         self._cache: dict[tuple[str, tuple[str, ...]], int] = {}
 
     @classmethod
-    def load(cls, name: str | Path, *, marked_first: bool = False) -> "HeadRules":
-        """Rules that come with discotree (see ``names``), or a file of your own."""
-        bundled = resources.files(__package__) / "rules" / f"{name}.headrules"
+    def load(cls, name: "str | Path | HeadRules", *, marked_first: bool = False) -> "HeadRules":
+        """Return rules that come with discotree (see ``names``), or those of a file of your own."""
+        if isinstance(name, HeadRules):
+            return cls(name.rules, marked_first=True) if marked_first and not name.marked_first else name
         if str(name) in cls.names():
-            return cls(parse(bundled.read_text("utf-8"), str(name)), marked_first=marked_first)
+            return cls(dict(_bundled(str(name))), marked_first=marked_first)
         try:
             if Path(name).exists() and not (Path(name).is_file() and Path(name).stat().st_size <= MAX_BYTES):
                 raise OSError("no plain file, or too large for rules")
@@ -86,15 +90,31 @@ class HeadRules:
             raise HeadRuleError(f"{name}: neither one of {known} nor a readable file ({error})") from None
         return cls(parse(text, str(name)), marked_first=marked_first)
 
+    @classmethod
+    def marked(cls) -> "HeadRules":
+        """Return rules that follow the treebank's own marks: a child with the function HD is the head."""
+        return cls({}, marked_first=True)
+
+    @classmethod
+    def of(cls, heads: "HeadRules | str | Path | None") -> "HeadRules":
+        """Return head rules as they are, those of a name, or for None those that follow the treebank's marks."""
+        if isinstance(heads, HeadRules):
+            return heads
+        if heads is None:
+            return cls.marked()
+        if not isinstance(heads, (str, Path)):
+            raise TypeError(f"expected HeadRules, their name or None, got {type(heads).__name__}: {heads!r:.50}")
+        return cls.load(heads)
+
     @staticmethod
     def names() -> list[str]:
-        """The rule sets that come with discotree."""
+        """Return the names of the rules that come with discotree."""
         folder = resources.files(__package__) / "rules"
         suffix = ".headrules"
         return sorted(file.name.removesuffix(suffix) for file in folder.iterdir() if file.name.endswith(suffix))
 
     def head_child(self, node: Node, tokens: Sequence[Token]) -> int:
-        """The index of the head among ``node.children``."""
+        """Return the index of the head among ``node.children``."""
         children = node.children
         if len(children) == 1:
             return 0
@@ -131,6 +151,11 @@ class HeadRules:
         return next((i for i in order if not children[i].is_punctuation), order[0])
 
 
+@lru_cache
+def _bundled(name: str) -> dict[str, list[Rule]]:
+    return parse((resources.files(__package__) / "rules" / f"{name}.headrules").read_text("utf-8"), name)
+
+
 def _child(child: Node | int, tokens: Sequence[Token]) -> Child:
     if isinstance(child, int):
         token = tokens[child]
@@ -142,7 +167,7 @@ def _apply(rule: Rule, children: list[Child]) -> int | None:
     order = list(range(len(children)))
     if rule.direction.startswith("right"):
         order.reverse()
-    if rule.direction == "function":  # which punctuation may share with words
+    if rule.direction == "function":  # punctuation may have the same function as words
         order.sort(key=lambda index: children[index].is_punctuation)
     if rule.direction in ("leftdis", "rightdis"):
         for index in order:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from discotree.encoding.dependencies import DUMMY_ROOT
+from discotree.encoding.spines import DUMMY_ROOT
 from discotree.network.decode import Candidate, Decoded
 from discotree.network.scores import Scores
 from discotree.network.vocab import Vocab

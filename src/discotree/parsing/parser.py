@@ -98,7 +98,7 @@ class Parser:
         try:
             return HeadRules.load(data.heads, marked_first=data.marked_heads)
         except HeadRuleError:
-            return HeadRules({}, marked_first=True)
+            return HeadRules.marked()
 
     def __call__(self, sentence: Sentence) -> Tree:
         """Return the tree of one sentence."""

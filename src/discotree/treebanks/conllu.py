@@ -10,8 +10,9 @@ decoded, so that a treebank from elsewhere is read as it stands: its relations t
 import re
 from collections.abc import Iterator
 
-from discotree.encoding.dependencies import DUMMY_ROOT, Dependencies, to_dependencies, to_tree
+from discotree.encoding.dependencies import Dependencies, to_dependencies, to_tree
 from discotree.encoding.head_rules import HeadRules
+from discotree.encoding.spines import DUMMY_ROOT
 from discotree.errors import EncodingError, TreebankError, TreeError
 from discotree.treebanks.limits import check
 from discotree.treebanks.source import RunningNumber, Source
@@ -117,7 +118,7 @@ def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> D
 class ConlluWriter(Writer):
     def __init__(self, options: WriterOptions = PLAIN) -> None:
         super().__init__(options)
-        self.heads = options.heads or HeadRules({}, marked_first=True)
+        self.heads = HeadRules.of(options.heads)
 
     def tree(self, tree: Tree, number: int) -> str:
         check(tree, "conllu", "word", tree.words, NOTHING)

@@ -125,13 +125,13 @@ class Table(Generic[Row]):
 
 def constituents(trees: Iterable[Tree], heads: HeadRules | str | None = None) -> Table[ConstituentRow]:
     """One row for every constituent, the root included; ``heads`` are head rules or their name."""
-    rules = HeadRules.load(heads) if isinstance(heads, str) else heads
+    rules = None if heads is None else HeadRules.of(heads)
     return Table(ConstituentRow, trees, lambda tree: _constituents(tree, rules))
 
 
 def tokens(trees: Iterable[Tree], heads: HeadRules | str | None = None) -> Table[TokenRow]:
     """One row for every token; ``heads`` are head rules or their name."""
-    rules = HeadRules.load(heads) if isinstance(heads, str) else heads
+    rules = None if heads is None else HeadRules.of(heads)
     return Table(TokenRow, trees, lambda tree: _tokens(tree, rules))
 
 

@@ -42,7 +42,7 @@ def write(
     if is_archive(path):
         raise TreebankError("archives can be read but not written", path)
     check_encoding(encoding)
-    options = WriterOptions(HeadRules.load(heads) if isinstance(heads, str) else heads, encoding)
+    options = WriterOptions(HeadRules.of(heads), encoding)
     count = 0
     current = ""
     trees = iter(trees)

@@ -183,16 +183,13 @@ class Tree:
         return replace(tree, confidence=parts.confidence, confidences=parts.confidences)
 
     def dependencies(self, heads: "HeadRules | str | None" = None) -> "Dependencies":
-        """The tree as augmented dependencies.
+        """Return the tree as augmented dependencies.
 
         ``heads`` are head rules or their name; without any, children that are marked as heads (HD) are heads.
         """
         from discotree.encoding.dependencies import to_dependencies
-        from discotree.encoding.head_rules import HeadRules
 
-        if heads is None:
-            heads = HeadRules({}, marked_first=True)
-        return to_dependencies(self, HeadRules.load(heads) if isinstance(heads, str) else heads)
+        return to_dependencies(self, heads)
 
     def draw(
         self, *, ascii: bool = False, color: bool = False, width: int | None = None, functions: bool = False

@@ -36,7 +36,7 @@ from discotree.trees.tree import Tree
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
-MARKED_HEADS = HeadRules({}, marked_first=True)
+MARKED_HEADS = HeadRules.marked()
 
 
 class Endpoints:
