@@ -395,6 +395,25 @@ def test_one_bad_doc_does_not_cost_the_others(tmp_path: Path) -> None:
     assert "no sentence boundaries" in message
 
 
+def test_a_sentence_that_fails_costs_only_its_own_doc(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = pipeline(folder)
+    parser = nlp.get_pipe("discotree").parser
+    parse_tokens = parser.parse_tokens
+
+    def picky(sentences: Any, *rest: Any) -> Any:
+        if any(token.form == "bad" for sentence in sentences for token in sentence):
+            raise RuntimeError("out of memory")
+        return parse_tokens(sentences, *rest)
+
+    monkeypatch.setattr(parser, "parse_tokens", picky)
+    failed = []
+    nlp.set_error_handler(lambda _, __, docs, error: failed.append(([doc.text for doc in docs], str(error))))
+    docs = list(nlp.pipe(["Er kam.", "Er kam. Sie bad .", "Sie ging."]))
+    assert [doc.text for doc in docs] == ["Er kam.", "Sie ging."]
+    assert all(len(doc._.trees) == 1 for doc in docs)
+    assert failed == [(["Er kam. Sie bad ."], "out of memory")]
+
+
 def test_threads_may_share_a_pipeline(small: Language) -> None:
     expected = [brackets_of(small(text)) for text in texts()]
     with ThreadPoolExecutor(8) as pool:

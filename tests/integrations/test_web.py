@@ -29,11 +29,12 @@ from support.strategies import trees_with_edges
 
 import discotree as dt
 from discotree.cli import main
+from discotree.config import Decoding
 from discotree.drawing import draw_arcs, draw_comparison, draw_svg
 from discotree.errors import TreebankError
 from discotree.integrations.web import Limits, create_app
 from discotree.integrations.web import app as app_module
-from discotree.integrations.web.batching import Batcher, ParseOptions
+from discotree.integrations.web.batching import Batcher
 from discotree.integrations.web.limits import RequestRefused
 from discotree.integrations.web.schemas import (
     OUTPUTS,
@@ -48,6 +49,7 @@ from discotree.integrations.web.server import allowed_hosts, listen, load_app
 from discotree.integrations.web.thread_pool import THREADS, BoundedPool
 from discotree.integrations.web.uploads import MeteredFile, read_leniently, read_one, read_strictly
 from discotree.models import finding as bundled
+from discotree.parsing.resilient import ParseOptions
 from discotree.treebanks import TEXT_FORMATS
 from discotree.trees.tree import Token, Tree
 
@@ -351,7 +353,7 @@ def test_a_short_request_does_not_wait_for_a_long_one(together: Submit, watched:
 
 
 def test_only_requests_of_one_manner_go_together_and_nobody_starves(together: Submit, watched: Watched) -> None:
-    greedy, several = ParseOptions("greedy"), ParseOptions(None, 2)
+    greedy, several = ParseOptions(Decoding("greedy")), ParseOptions(None, 2)
     requests = [tokens(*["a"] * 900), tokens("b"), tokens("c"), [[Token("d"), Token("e")]]]
     answers = together(*requests, options=[DEFAULT, greedy, DEFAULT, several])
     assert len(answers[3].result(20)[0]) == 2
@@ -370,7 +372,7 @@ def test_who_fails_fails_alone(together: Submit, watched: Watched) -> None:
 
 def test_who_gives_up_is_not_parsed_any_more(together: Submit, watched: Watched) -> None:
     watched.go.clear()
-    first, second = together(tokens("a"), tokens("b"), options=[DEFAULT, ParseOptions("greedy")])
+    first, second = together(tokens("a"), tokens("b"), options=[DEFAULT, ParseOptions(Decoding("greedy"))])
     assert watched.began.wait(20)
     assert second.cancel()
     assert first.cancel()  # too late for the parser, but nobody looks at the answer
@@ -431,7 +433,21 @@ def test_a_parser_that_fails_is_our_mistake(parsers: dict[str, dt.Parser], watch
     with serving(app) as client:
         assert problem(post(client, "parse", tokens=["bad"]), 500) == "internal server error"
         assert len(answer(client, "parse", tokens=["good"])["trees"]) == 1
-    assert watched.batches == [["bad"], ["good"]]
+    assert watched.batches == [["bad"], ["."], ["good"]]  # in between, the parser is checked
+
+
+def test_a_parser_that_does_not_work_any_more_does_not_end_the_server(
+    parsers: dict[str, dt.Parser], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(*_: Any) -> None:
+        raise RuntimeError("CUDA error: device lost")
+
+    app = create_app({"xx": parsers["xx"]})
+    with serving(app) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(parsers["xx"], "parse_tokens", lost)
+            assert problem(post(client, "parse", tokens=["a"]), 500) == "internal server error"
+        assert len(answer(client, "parse", tokens=["a"])["trees"]) == 1
 
 
 def test_a_pool_refuses_work_when_its_queue_is_full() -> None:

@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,7 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
-from discotree.config import Decoding
-from discotree.errors import ConfigError, ModelError
+from discotree.errors import ConfigError, InputError, ModelError
 from discotree.integrations.spacy.doc_input import model_tokens, sentences_of, spacy_tokens
 from discotree.integrations.spacy.extensions import STORED, leaf, logger
 from discotree.integrations.spacy.model_files import pack_folder, unpack_folder
@@ -22,13 +22,16 @@ from discotree.integrations.spacy.storage import to_line
 from discotree.models.card import CARD, README
 from discotree.models.finding import find
 from discotree.parsing.load import load
-from discotree.trees.tree import NONE
+from discotree.parsing.resilient import Failure, ParseOptions, parse_each
+from discotree.trees.tree import NONE, Token, Tree
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
 FACTORY = "discotree"
 READ_AHEAD_BATCHES = 5
+
+SentenceInput = tuple[Span, list[Token], list[tuple[int, int]]]  # with the offsets of the tokens
 
 
 @Language.factory(
@@ -104,18 +107,20 @@ class DiscotreePipe(Pipe):
             return self._parser or self._load_by_name()
 
     def __call__(self, doc: Doc) -> Doc:
-        self._parse([doc])
+        (error,) = self._parse([doc])
+        if error:
+            raise error
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Parse Docs together, in groups that fill a few batches of the network."""
+        """Parse Docs together, in groups that fill a few batches; the error handler gets the Docs that fail."""
+        handle_error = self.get_error_handler()
         for docs in self._groups(stream, batch_size):
-            try:
-                self._parse(docs)
-            except Exception:  # parse one by one, so that the error handler gets only the Doc that fails
-                yield from super().pipe(docs)
-            else:
-                yield from docs
+            for doc, error in zip(docs, self._parse(docs), strict=True):
+                if error:
+                    handle_error(self.name, self, [doc], error)
+                else:
+                    yield doc
 
     def _groups(self, stream: Iterable[Doc], max_docs: int) -> Iterator[list[Doc]]:
         group: list[Doc] = []
@@ -129,25 +134,49 @@ class DiscotreePipe(Pipe):
         if group:
             yield group
 
-    def _parse(self, docs: list[Doc]) -> None:
+    def _parse(self, docs: list[Doc]) -> list[Exception | None]:
+        """Parse Docs, and return the error of each one that fails."""
         parser = self.parser
-        decoding: Decoding = parser.config.decoding
+        decoding = parser.config.decoding
         if self.settings.decode:
             decoding = replace(decoding, method=self.settings.decode)  # type: ignore[arg-type]
-        language = parser.config.language
+        inputs = [self._input(doc) for doc in docs]
+        sentences = (tokens for found in inputs if isinstance(found, list) for _, tokens, _ in found)
+        outcomes = parse_each(parser, sentences, ParseOptions(decoding))
+        return [found if isinstance(found, Exception) else self._store(found, outcomes) for found in inputs]
+
+    def _input(self, doc: Doc) -> list[SentenceInput] | Exception:
+        """Return the sentences to parse, or the reason why the Doc cannot be parsed."""
+        language, has_tags = self.parser.config.language, self.parser.has_tags
         rows = []
-        for sent in (sent for doc in docs for sent in sentences_of(doc, language)):
-            if self.settings.tokens == MODEL_TOKENS:
-                tokens, offsets = model_tokens(sent, language)
+        try:
+            for sent in sentences_of(doc, language):
+                if self.settings.tokens == MODEL_TOKENS:
+                    tokens, offsets = model_tokens(sent, language)
+                else:
+                    tokens, offsets = spacy_tokens(sent, has_tags)
+                if tokens:
+                    rows.append((sent, tokens, offsets))
+        except InputError as error:
+            return error
+        return rows
+
+    def _store(self, rows: list[SentenceInput], outcomes: Iterator[Tree | Failure]) -> Exception | None:
+        """Store the trees of a Doc's sentences, or return the first error and store none."""
+        trees = []
+        failures = []
+        for outcome in islice(outcomes, len(rows)):
+            if isinstance(outcome, Failure):
+                failures.append(outcome)
             else:
-                tokens, offsets = spacy_tokens(sent, parser.has_tags)
-            if tokens:
-                rows.append((sent, tokens, offsets))
-        trees = parser.parse([tokens for _, tokens, _ in rows], decoding)
+                trees.append(outcome)
+        if failures:
+            return failures[0].error
         for (sent, _, offsets), tree in zip(rows, trees, strict=True):
-            sent._.set(STORED, to_line(replace(tree, id=""), offsets))  # ids would number the sentences of a batch
+            sent._.set(STORED, to_line(tree, offsets))
             if self.settings.set_tags:
                 _set_tags(sent)
+        return None
 
     # Most models have a name that works everywhere; only with ``include_model`` does one travel with the pipeline.
 

@@ -4,15 +4,16 @@ A batch takes one sentence of each waiting request in turn, up to a number of wo
 all of a long one, and a request that is alone never waits for company.
 """
 
+import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from discotree.config import Method
 from discotree.integrations.web.limits import RequestRefused
+from discotree.parsing.resilient import Failure, ParseOptions, k_best_each
 from discotree.trees.tree import Token, Tree
 
 if TYPE_CHECKING:
@@ -23,17 +24,15 @@ CPU_BATCH_WORDS = 512  # larger batches gain little on a CPU and make everybody 
 TokenSequence = Sequence[Token]
 TreeLists = list[list[Tree]]  # per sentence: its tree, or its k best trees
 
-
-class ParseOptions(NamedTuple):
-    """Decoding options of a request. Only requests with equal options share a batch."""
-
-    decode: Method | None = None  # None: the method of the model's configuration
-    k: int = 0  # 0: only the tree that decoding finds
+logger = logging.getLogger("discotree")
 
 
 @dataclass(eq=False)
 class QueuedRequest:
-    """Sentences to parse, and the future of their trees. A client that stops waiting cancels the future."""
+    """Sentences to parse, and the future of their trees. Only requests with equal options share a batch.
+
+    A client that stops waiting cancels the future.
+    """
 
     sentences: Sequence[TokenSequence]
     options: ParseOptions
@@ -119,27 +118,20 @@ class Batcher:
     def _parse(self, batch: Batch) -> None:
         sentences = [request.sentences[index] for request, index in batch]
         try:
-            trees = self._trees(sentences, batch[0][0].options)
-        except Exception as error:  # the thread must survive, and other requests still get their trees
-            if len({id(request) for request, _ in batch}) == 1:
-                _fail(batch[0][0], error)
-            else:
-                for item in batch:
-                    self._parse([item])
+            outcomes = list(k_best_each(self.parser, sentences, batch[0][0].options))
+        except Exception as error:  # the parser does not work; the thread must survive all the same
+            logger.error("a batch cannot be parsed: %r", error, exc_info=error)
+            for request, _ in batch:
+                _fail(request, RequestRefused(500, "internal server error"))
             return
-        for (request, index), found in zip(batch, trees, strict=True):
-            request.trees[index] = found
+        for (request, index), outcome in zip(batch, outcomes, strict=True):
+            if isinstance(outcome, Failure):
+                _fail(request, outcome.error)
+                continue
+            request.trees[index] = outcome
             if len(request.trees) == len(request.sentences):
                 with suppress(InvalidStateError):  # cancelled in the meantime
                     request.result.set_result([request.trees[k] for k in range(len(request.sentences))])
-
-    def _trees(self, sentences: Sequence[TokenSequence], options: ParseOptions) -> TreeLists:
-        if options.k:
-            return [self.parser.k_best(sentence, options.k) for sentence in sentences]
-        decoding = self.parser.config.decoding
-        if options.decode:
-            decoding = replace(decoding, method=options.decode)
-        return [[tree] for tree in self.parser.parse_tokens(sentences, decoding)]
 
 
 def _fail(request: QueuedRequest, error: Exception) -> None:

@@ -12,7 +12,7 @@ from discotree.encoding.head_rules import HeadRules
 from discotree.errors import ConfigError
 from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import evaluate, paired
-from discotree.integrations.web.batching import Batcher, ParseOptions, TreeLists
+from discotree.integrations.web.batching import Batcher, TreeLists
 from discotree.integrations.web.limits import Limits, RequestRefused, count_positions, why_too_large
 from discotree.integrations.web.parse_input import InputSentence, sentences_of
 from discotree.integrations.web.rendering import media_type, render_drawing, render_trees
@@ -30,6 +30,7 @@ from discotree.integrations.web.schemas import (
 from discotree.integrations.web.thread_pool import BoundedPool, with_timeout
 from discotree.integrations.web.uploads import matches, read_leniently, read_one, read_strictly
 from discotree.models.card import Card
+from discotree.parsing.resilient import ParseOptions
 from discotree.treebanks.json_lines import json_line
 from discotree.trees.tree import Tree
 
@@ -93,8 +94,9 @@ class Endpoints:
         if request.k and request.decode not in (None, "exact"):
             raise RequestRefused(422, "k-best parsing decodes exactly: leave out decode")
         sentences = await self.texts.run(sentences_of, request, self.parsers[model], self.limits)
+        decoding = replace(self.parsers[model].config.decoding, method=request.decode) if request.decode else None
         queued = self.batchers[model].submit(
-            [sentence.tokens for sentence in sentences], ParseOptions(request.decode, request.k)
+            [sentence.tokens for sentence in sentences], ParseOptions(decoding, request.k)
         )
         trees = await with_timeout(asyncio.wrap_future(queued), self.limits)
         content = await self.texts.run(self._parse_content, request, model, sentences, trees)
