@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := train,web,hub,spacy,nltk,transformers,tables,ray
 
-.PHONY: demo test check docs clean
+.PHONY: demo test test-lowest coverage check docs clean
 
 GOLD := src/discotree/treebanks/samples/dutch.discbracket
 
@@ -18,6 +18,23 @@ demo: $(READY)
 
 test: check
 	$(BIN)/pytest --numprocesses auto
+
+# The tests with the lowest versions that pyproject.toml allows. What old versions warn of is not our error.
+LOWEST := .venv-lowest
+test-lowest:
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip tomli
+	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/lowest.txt
+	PIP_CONSTRAINT=$(LOWEST)/lowest.txt $(LOWEST)/bin/python -m pip install --quiet --editable ".[$(EXTRAS)]" --group dev
+	$(LOWEST)/bin/pytest --numprocesses auto --override-ini filterwarnings=default --deselect tests/test_docs.py
+
+# Lines and branches that the default run reaches; slower than make test.
+COVERED := 85
+coverage: $(READY)
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --fail-under=$(COVERED)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -35,4 +52,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist site
+	rm -rf $(VENV) $(LOWEST) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis dist site
