@@ -16,12 +16,11 @@ from typing import Any
 import typer
 
 import discotree as dt
-from discotree import config
+from discotree import Tree, config
 from discotree.cli import app
 from discotree.drawing import draw_arcs, draw_comparison, draw_svg
 from discotree.drawing.markup import SIZES, Picture, box_around, text_at
 from discotree.network.batch import Corpus
-from discotree.treebanks.discbracket import parse_discbracket
 from discotree.validation import DESCRIPTION
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -57,7 +56,7 @@ def pictures() -> dict[str, str]:
     return {
         "figure1": draw_svg(figure1),
         "figure1-arcs": draw_arcs(figure1.dependencies("negra")),
-        "figure1-comparison": draw_comparison(figure1, parse_discbracket(ODD)),
+        "figure1-comparison": draw_comparison(figure1, Tree.parse(ODD)),
         "tree": draw_svg(gold),
         "arcs": draw_arcs(dependencies),
         "comparison": draw_comparison(gold, other),

@@ -11,7 +11,6 @@ from discotree.evaluation.analysis import NOTHING, Analysis
 from discotree.evaluation.params import PROPER
 from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.score import total
-from discotree.treebanks.discbracket import parse_discbracket
 
 
 def analysed(**options: bool) -> Analysis:
@@ -49,7 +48,7 @@ def test_every_table_sums_to_the_score() -> None:
 def test_gap_degrees_ignore_deleted_words() -> None:
     line = "(ROOT (S (NP (NN 0=a) (NN 2=b) (NN 4=c)) ($, 1=,) (VV 3=d)))"
     analysis = Analysis()
-    evaluate([parse_discbracket(line)], [parse_discbracket(line)], observe=analysis)
+    evaluate([Tree.parse(line)], [Tree.parse(line)], observe=analysis)
     assert {key: c.gold for key, c in analysis.tables["gap"].items()} == {"0": 1, "1": 1}
 
 

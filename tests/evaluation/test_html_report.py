@@ -8,7 +8,7 @@ from discotree.evaluation.analysis import Analysis
 from discotree.evaluation.html_report import html
 from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.significance import bootstrap
-from discotree.treebanks.discbracket import parse_discbracket
+from discotree.trees.tree import Tree
 
 
 class Checker(HTMLParser):
@@ -65,8 +65,8 @@ def test_it_says_what_the_score_says() -> None:
 
 
 def test_words_cannot_break_out_of_the_page() -> None:
-    gold = parse_discbracket("(ROOT (<b> (NN 0=<script>alert#LRB#1#RRB#</script>) (NN 1=b)))", "<i>")
-    predicted = parse_discbracket("(ROOT (X (NN 0=<script>alert#LRB#1#RRB#</script>) (NN 1=b)))", "<i>")
+    gold = Tree.parse("(ROOT (<b> (NN 0=<script>alert#LRB#1#RRB#</script>) (NN 1=b)))", "<i>")
+    predicted = Tree.parse("(ROOT (X (NN 0=<script>alert#LRB#1#RRB#</script>) (NN 1=b)))", "<i>")
     analysis = Analysis()
     score = evaluate([gold], [predicted], observe=analysis)
     page = html("<u>", {"all": score}, analysis)

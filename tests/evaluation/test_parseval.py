@@ -18,7 +18,6 @@ from discotree.errors import EvaluationError
 from discotree.evaluation.params import ALL, PROPER, Params
 from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.score import Score
-from discotree.treebanks.discbracket import parse_discbracket
 from discotree.treebanks.source import RunningNumber
 
 NAN = math.nan
@@ -62,7 +61,7 @@ VECTORS = [
 
 
 def scored(gold: str, predicted: str, params: Params = PROPER) -> Score:
-    return evaluate(map(parse_discbracket, gold.split("\n")), map(parse_discbracket, predicted.split("\n")), params)
+    return evaluate(map(Tree.parse, gold.split("\n")), map(Tree.parse, predicted.split("\n")), params)
 
 
 def shown(value: float) -> str:
@@ -245,7 +244,7 @@ def test_other_order_is_matched_by_id_where_ids_are_numbers() -> None:
 
 def test_without_ids_the_order_counts() -> None:
     gold = [tree("s5", "a"), tree("s6", "b")]
-    nameless = [parse_discbracket("(ROOT (S (NN 0=a)))", RunningNumber(1)), parse_discbracket("(ROOT (S (NN 0=b)))")]
+    nameless = [Tree.parse("(ROOT (S (NN 0=a)))", RunningNumber(1)), Tree.parse("(ROOT (S (NN 0=b)))")]
     assert evaluate(gold, nameless).f1 == 100
     assert evaluate(nameless, gold).f1 == 100
 
@@ -286,7 +285,7 @@ def test_a_missing_parse_can_count_as_empty() -> None:
 
 
 def test_a_prediction_may_leave_out_what_is_deleted() -> None:
-    gold = parse_discbracket("(ROOT (S (NP (NN 0=a) ($, 1=,) (NN 2=b)) (VV 3=c)) ($. 4=.))", "1")
-    assert evaluate([gold], [parse_discbracket("(ROOT (S (NP (NN 0=a) (NN 1=b)) (VV 2=c)))", "1")]).f1 == 100
+    gold = Tree.parse("(ROOT (S (NP (NN 0=a) ($, 1=,) (NN 2=b)) (VV 3=c)) ($. 4=.))", "1")
+    assert evaluate([gold], [Tree.parse("(ROOT (S (NP (NN 0=a) (NN 1=b)) (VV 2=c)))", "1")]).f1 == 100
     with pytest.raises(EvaluationError):
-        evaluate([gold], [parse_discbracket("(ROOT (S (NP (NN 0=a)) (VV 1=c)))", "1")])
+        evaluate([gold], [Tree.parse("(ROOT (S (NP (NN 0=a)) (VV 1=c)))", "1")])

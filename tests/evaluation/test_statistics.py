@@ -5,14 +5,12 @@ import random
 from support.strategies import random_tree
 
 from discotree.evaluation.statistics import Statistics
-from discotree.treebanks.discbracket import parse_discbracket
+from discotree.trees.tree import Tree
 
 
 def test_the_counts_of_a_known_tree() -> None:
     """The NP has a gap of one word, the PP one of only a comma, which does not count."""
-    tree = parse_discbracket(
-        "(ROOT (S (NP (NN 0=a) (NN 2=b)) (VV 1=c) (PP (NN 3=d) (NN 5=e)) ($, 4=,) (VP (VP (VV 6=f)))))"
-    )
+    tree = Tree.parse("(ROOT (S (NP (NN 0=a) (NN 2=b)) (VV 1=c) (PP (NN 3=d) (NN 5=e)) ($, 4=,) (VP (VP (VV 6=f)))))")
     summary = Statistics.of([tree]).summary()
     assert (summary["trees"], summary["tokens"], summary["max_length"]) == (1, 7, 7)
     assert (summary["constituents"], summary["labels"], summary["tags"]) == (5, 4, 3)
@@ -23,7 +21,7 @@ def test_the_counts_of_a_known_tree() -> None:
 
 
 def test_a_gap_of_punctuation_counts_only_as_it_stands() -> None:
-    found = Statistics.of([parse_discbracket("(ROOT (S (NP (NN 0=a) (NN 2=b)) ($, 1=,)))")])
+    found = Statistics.of([Tree.parse("(ROOT (S (NP (NN 0=a) (NN 2=b)) ($, 1=,)))")])
     assert (found.discontinuous, found.discontinuous_without_punctuation) == (1, 0)
 
 

@@ -36,7 +36,7 @@ from discotree.integrations.bulk.shards import Output
 from discotree.integrations.bulk.storage import storage
 from discotree.integrations.bulk.work import MAX_DEATHS, Outcome, Task, Worker
 from discotree.models.finding import fingerprint
-from discotree.treebanks.discbracket import parse_discbracket
+from discotree.trees.tree import Tree
 
 SENTENCES = [" ".join(tree.words) for tree in TREES]
 
@@ -234,7 +234,7 @@ def assert_errors(done: Done, expected: list[str]) -> None:
         assert len(record["error"] or "") <= 250
         assert (record["tree"] is None) == bool(error) == bool(record["error"])
         if not error:
-            assert parse_discbracket(record["tree"]).words == tuple(record["tokens"])
+            assert Tree.parse(record["tree"]).words == tuple(record["tokens"])
 
 
 def test_lines_of_all_kinds(bulk: Run, tmp_path: Path) -> None:

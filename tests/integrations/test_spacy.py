@@ -32,7 +32,6 @@ from discotree.drawing.markup import DARK, LIGHT
 from discotree.errors import MissingExtraError
 from discotree.integrations.spacy import DiscotreePipe, DocConstituent, component, extensions, pictures, render
 from discotree.integrations.spacy.storage import from_line, to_line
-from discotree.treebanks.discbracket import format_discbracket, parse_discbracket
 
 TEXT = "Ik heb het hem niet kunnen zeggen. Daar weet ik niets van!"
 VOCAB = spacy.blank("xx").vocab
@@ -80,7 +79,7 @@ def doc_of(tree: Tree, spaces: bool = False) -> Doc:
 
 
 def brackets_of(doc: Doc) -> list[str]:
-    return [format_discbracket(tree) for tree in doc._.trees]
+    return [str(tree) for tree in doc._.trees]
 
 
 # What is found
@@ -94,7 +93,7 @@ def test_a_pipeline_gives_the_trees_of_the_parser(dutch: Language, doc: Doc) -> 
     sent = next(doc.sents)
     assert sent._.tree == doc._.trees[0]
     assert sent._.tree.confidence == pytest.approx(parser(sentences[0]).confidence, rel=1e-4)
-    assert sent._.parse_string == format_discbracket(sent._.tree)
+    assert sent._.parse_string == str(sent._.tree)
 
 
 def test_discontinuous_constituents_are_lists_of_spans(doc: Doc) -> None:
@@ -108,7 +107,7 @@ def test_discontinuous_constituents_are_lists_of_spans(doc: Doc) -> None:
     assert 0 < first.confidence < 1
     assert first.parent.text == "het hem niet kunnen zeggen"
     assert [child.text for child in first.parent.children] == ["het hem niet … zeggen", "kunnen"]
-    assert format_discbracket(second.tree) == "(pp (vnw 0=Daar) (vz 1=van))"
+    assert str(second.tree) == "(pp (vnw 0=Daar) (vz 1=van))"
 
 
 def test_spans_know_their_constituents(doc: Doc) -> None:
@@ -139,7 +138,7 @@ def test_tokens_know_their_place_in_the_tree(doc: Doc) -> None:
     assert (word._.leaf.form, word._.leaf.tag, word._.leaf.function) == ("zeggen", "ww", "hd")
     assert word._.parent.text == "het hem niet … zeggen"
     assert (word._.labels, word._.constituents, word._.parse_string) == ((), [], "(ww 0=zeggen)")
-    alone = doc_of(parse_discbracket("(ROOT (S (NP (PN (NN 0=Kinder))) (VVFIN 1=spielen)))"))[0]
+    alone = doc_of(Tree.parse("(ROOT (S (NP (PN (NN 0=Kinder))) (VVFIN 1=spielen)))"))[0]
     assert alone._.labels == ("NP", "PN")
     assert [constituent.label for constituent in alone._.constituents] == ["NP", "PN"]
     assert alone._.parent.label == "S"
@@ -261,7 +260,7 @@ def test_the_models_own_tokens_are_aligned_with_spacys(tmp_path: Path) -> None:
 
 
 def test_tokens_may_be_merged_afterwards() -> None:
-    doc = doc_of(parse_discbracket("(ROOT (VP (NP (A 0=a) (B 1=b)) (D 3=d)) (C 2=c))"))
+    doc = doc_of(Tree.parse("(ROOT (VP (NP (A 0=a) (B 1=b)) (D 3=d)) (C 2=c))"))
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[1:3])
     vp, np = doc._.constituents[1:]
@@ -274,14 +273,14 @@ def test_tokens_may_be_merged_afterwards() -> None:
 
 
 def test_a_token_that_is_several_words_is_one_child() -> None:
-    doc = doc_of(parse_discbracket("(ROOT (A 0=a) (B 1=b) (NP (C 2=c) (D 4=d)) (E 3=e) (F 5=f))"))
+    doc = doc_of(Tree.parse("(ROOT (A 0=a) (B 1=b) (NP (C 2=c) (D 4=d)) (E 3=e) (F 5=f))"))
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[1:4])
     assert [child.text.strip() for child in doc._.constituents[0].children] == ["a", "b c e", "b c e d", "f"]
 
 
 def test_tokens_merged_across_a_boundary_are_other_sentences() -> None:
-    trees = [parse_discbracket("(ROOT (A 0=a) (B 1=b))")] * 2
+    trees = [Tree.parse("(ROOT (A 0=a) (B 1=b))")] * 2
     doc = Doc.from_docs([doc_of(tree) for tree in trees])
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[1:3])
@@ -530,7 +529,7 @@ TOKENS = [{"form": "a", "start": 0, "end": 1}, {"form": "b", "start": 2, "end": 
 )
 def test_a_damaged_stored_tree_is_an_error(change: Any) -> None:
     """Docs come from files, and files from anywhere."""
-    doc = doc_of(parse_discbracket("(ROOT (NP (A 0=a) (B 1=b)))"))
+    doc = doc_of(Tree.parse("(ROOT (NP (A 0=a) (B 1=b)))"))
     (sent,) = doc.sents
     if isinstance(change, dict):
         change = json.dumps(json.loads(sent._.discotree) | change)
@@ -642,7 +641,7 @@ def test_names_of_other_packages_are_left_to_them(caplog: pytest.LogCaptureFixtu
     def theirs(_: Span) -> str:
         return "theirs"
 
-    doc = doc_of(parse_discbracket("(ROOT (A 0=a))"))
+    doc = doc_of(Tree.parse("(ROOT (A 0=a))"))
     Span.set_extension("labels", getter=theirs, force=True)
     try:
         extensions.register()

@@ -13,7 +13,6 @@ import pytest
 from support.treebanks import TREEBANKS, folder
 
 from discotree import HeadRules, read, to_dependencies, to_tree, write
-from discotree.treebanks.discbracket import format_discbracket
 
 pytestmark = pytest.mark.data
 
@@ -50,7 +49,7 @@ def test_trees_agree_with_an_independent_converter_to_the_character(treebank):
     path = folder("DISCOTREE_ORACLE") / "conversion" / f"{about.name}.tsv"
     wanted = dict(line.split("\t") for line in path.read_text("utf-8").splitlines())
     assert wanted
-    assert {tree.id: format_discbracket(tree) for tree in trees if tree.id in wanted} == wanted
+    assert {tree.id: str(tree) for tree in trees if tree.id in wanted} == wanted
 
 
 def test_every_tree_comes_back_from_its_encoding(treebank):

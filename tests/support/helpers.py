@@ -9,17 +9,16 @@ import pytest
 
 from discotree import FORMATS, Node, Token, Tree, TreebankError, read
 from discotree.treebanks import TEXT_FORMATS
-from discotree.treebanks.discbracket import format_discbracket, parse_discbracket
 from discotree.treebanks.source import ErrorHandler, Source, stop
 
 
 def tree_of(brackets: str, id: str = "") -> Tree:
     """The tree of a discbracket line."""
-    return parse_discbracket(brackets, id)
+    return Tree.parse(brackets, id)
 
 
 def brackets_of(trees: Iterable[Tree]) -> list[str]:
-    return [format_discbracket(tree) for tree in trees]
+    return [str(tree) for tree in trees]
 
 
 def written(trees: Iterable[Tree], format: str) -> Any:

@@ -3,15 +3,14 @@
 import random
 
 from discotree import Node, Token, Tree
-from discotree.treebanks.discbracket import parse_discbracket
 
 GOLD = [
-    parse_discbracket("(ROOT (S (NP (NN 0=a) (NN 2=b)) (VP (VV 1=c) (VV 3=d))))", "1"),
-    parse_discbracket("(ROOT (S (NP (NN 0=a) (NN 1=b)) (VV 2=c)))", "2"),
+    Tree.parse("(ROOT (S (NP (NN 0=a) (NN 2=b)) (VP (VV 1=c) (VV 3=d))))", "1"),
+    Tree.parse("(ROOT (S (NP (NN 0=a) (NN 1=b)) (VV 2=c)))", "2"),
 ]
 PREDICTED = [
-    parse_discbracket("(ROOT (S (PP (NN 0=a) (NN 2=b)) (VP (VV 1=c) (VV 3=d))))", "1"),
-    parse_discbracket("(ROOT (S (NN 0=a) (NP (NN 1=b) (VV 2=c))))", "2"),
+    Tree.parse("(ROOT (S (PP (NN 0=a) (NN 2=b)) (VP (VV 1=c) (VV 3=d))))", "1"),
+    Tree.parse("(ROOT (S (NN 0=a) (NP (NN 1=b) (VV 2=c))))", "2"),
 ]
 
 

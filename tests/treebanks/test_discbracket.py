@@ -4,16 +4,15 @@ import pytest
 from support.helpers import assert_broken, brackets_of, parsed, through, tree_of, written
 
 from discotree import Node, Token, Tree, TreebankError, TreeError, read
-from discotree.treebanks.discbracket import format_discbracket, parse_discbracket
 
 FIGURE_1 = "(ROOT (S (NP (PPER 0=Es) (NP (PIS 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)) ($. 4=.))"
 
 
 def test_a_line_is_written_as_it_was_read():
-    tree = parse_discbracket(FIGURE_1)
+    tree = Tree.parse(FIGURE_1)
     assert tree.words == ("Es", "kam", "nichts", "Interessantes", ".")
     assert tree.tokens[4] == Token(".", "$.")
-    assert format_discbracket(tree) == FIGURE_1
+    assert str(tree) == FIGURE_1
 
 
 def test_a_file(data):
@@ -27,19 +26,19 @@ def test_a_file(data):
 
 def test_brackets_in_words_are_escaped_and_in_tags_become_square():
     tree = Tree((Token("(", "$("), Token("a)b", "N(x)")), Node("NP(y)", [0, 1]))
-    assert format_discbracket(tree) == "(NP[y] ($[ 0=#LRB#) (N[x] 1=a#RRB#b))"
-    assert parse_discbracket(format_discbracket(tree)).tokens == (Token("(", "$("), Token("a)b", "N[x]"))
+    assert str(tree) == "(NP[y] ($[ 0=#LRB#) (N[x] 1=a#RRB#b))"
+    assert Tree.parse(str(tree)).tokens == (Token("(", "$("), Token("a)b", "N[x]"))
 
 
 def test_children_may_stand_in_any_order_with_any_spaces():
-    assert parse_discbracket("(ROOT (V 1=hat)   (NP (N 2=Haus) (D 0=das) ) )") == tree_of(
+    assert Tree.parse("(ROOT (V 1=hat)   (NP (N 2=Haus) (D 0=das) ) )") == tree_of(
         "(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))"
     )
 
 
 def test_the_root_keeps_its_label():
     for label in ("ROOT", "VROOT", "S", "TOP"):
-        assert parse_discbracket(f"({label} (N 0=a))").root.label == label
+        assert Tree.parse(f"({label} (N 0=a))").root.label == label
 
 
 def test_words_with_equals_signs_and_odd_spaces():
@@ -109,7 +108,7 @@ def test_an_id_with_a_space_is_kept_or_refused():
 )
 def test_a_broken_line_is_refused_with_its_number_and_can_be_skipped(tmp_path, line, message):
     with pytest.raises(TreeError, match=message):
-        parse_discbracket(line)
+        Tree.parse(line)
     content = f"(ROOT (N 0=a))\n\n{line}◀\n(ROOT (N 0=c))\n"
     assert_broken(tmp_path / "broken.dbr", content, message, ["1", "3"])
 

@@ -29,7 +29,6 @@ from discotree.integrations.web.schemas import Upload
 from discotree.integrations.web.uploads import upload_format
 from discotree.treebanks import parquet
 from discotree.treebanks.columns import schema, to_batch
-from discotree.treebanks.discbracket import format_discbracket
 
 TABLES = {"parquet": "a.parquet", "arrow": "a.arrow"}
 HAND_WRITTEN = ("figure1.export", "tiger4.export", "negra3.export", "tiger.xml", "alpino_many.xml", "small.dbr")
@@ -270,22 +269,22 @@ def test_offsets_in_the_middle_and_lists_of_all_kinds(tmp_path):
 def test_a_column_of_brackets_is_read(tmp_path, data):
     trees = list(read(data / "figure1.export"))
     table = [
-        {"id": k, "tokens": list(tree.words), "tree": format_discbracket(tree), "confidence": 0.5, "error": None}
+        {"id": k, "tokens": list(tree.words), "tree": str(tree), "confidence": 0.5, "error": None}
         for k, tree in enumerate(trees, 10)
     ]
     found = list(read(file_of(table, tmp_path / "a.parquet")))
-    assert [(tree.id, format_discbracket(tree), tree.confidence) for tree in found] == [
+    assert [(tree.id, str(tree), tree.confidence) for tree in found] == [
         (str(row["id"]), row["tree"], 0.5) for row in table
     ]
     frame = pl.DataFrame({"tree": [row["tree"] for row in table]})
     frame.write_ipc(tmp_path / "a.arrow")
-    assert [format_discbracket(tree) for tree in read(tmp_path / "a.arrow")] == [row["tree"] for row in table]
+    assert [str(tree) for tree in read(tmp_path / "a.arrow")] == [row["tree"] for row in table]
 
 
 def test_functions_beside_brackets_are_those_of_words_and_nodes(tmp_path, data):
     (tree,) = read(data / "figure1.export")
     functions = [token.function for token in tree.tokens] + [node.function for node in tree.nodes()]
-    row = {"id": "1", "tree": format_discbracket(tree), "functions": functions}
+    row = {"id": "1", "tree": str(tree), "functions": functions}
     (found,) = read(file_of([row], tmp_path / "a.parquet"))
     assert found.root == tree.root
     assert [token.function for token in found.tokens] == [token.function for token in tree.tokens]

@@ -8,7 +8,6 @@ from support.helpers import brackets_of, tree_of
 from support.strategies import HOLDS, random_tree, trees, trees_with_edges
 
 from discotree import Node, SecondaryEdge, Token, Tree
-from discotree.treebanks.discbracket import format_discbracket, parse_discbracket
 from discotree.trees.punctuation import (
     TAGS,
     is_punctuation,
@@ -184,7 +183,7 @@ def with_marks(tree: Tree, every: int) -> Tree:
 
 
 def moved(line: str) -> str:
-    return format_discbracket(move_punctuation(parse_discbracket(line)))
+    return str(move_punctuation(Tree.parse(line)))
 
 
 def test_a_comma_on_the_root_goes_to_the_phrase_around_it() -> None:
@@ -252,6 +251,6 @@ def test_removal_renumbers_and_takes_empty_phrases_and_their_edges_along() -> No
         tokens, Node("ROOT", [comma, Node("S", [1, 2])]), "x", (SecondaryEdge("MO", 1, 4), SecondaryEdge("SB", 2, 5))
     )
     bare = remove_punctuation(tree)
-    assert format_discbracket(bare) == "(ROOT (S (NN 0=a) (NN 1=b)))"
+    assert str(bare) == "(ROOT (S (NN 0=a) (NN 1=b)))"
     assert bare.secondary == (SecondaryEdge("SB", 1, 3),)
     assert bare.id == "x"

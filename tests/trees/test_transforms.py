@@ -5,7 +5,6 @@ from hypothesis import given
 from support.strategies import trees_with_edges
 
 from discotree import Node, Tree
-from discotree.treebanks.discbracket import parse_discbracket
 from discotree.trees.transforms import (
     add_root,
     collapse_unaries,
@@ -28,7 +27,7 @@ def test_unaries_collapse_and_come_back(tree: Tree) -> None:
 
 
 def test_a_collapsed_chain_reads_from_top_to_bottom() -> None:
-    tree = parse_discbracket("(ROOT (S (VP (A+B (NN 0=a) (NN 1=b)))))")
+    tree = Tree.parse("(ROOT (S (VP (A+B (NN 0=a) (NN 1=b)))))")
     assert repr(collapse_unaries(tree).root) == r"(ROOT (S+VP+A\+B 0 1))"
 
 
@@ -42,7 +41,7 @@ def test_functions_join_and_split(tree: Tree) -> None:
 
 
 def test_labels_that_begin_with_a_dash_are_not_split() -> None:
-    tree = parse_discbracket("(ROOT (-- (NN 0=a)) (NP- (NN 1=b)))")
+    tree = Tree.parse("(ROOT (-- (NN 0=a)) (NP- (NN 1=b)))")
     assert split_functions(tree) == tree
 
 
@@ -57,12 +56,12 @@ def test_a_root_is_added_and_stripped(tree: Tree) -> None:
 
 
 def test_a_root_with_several_children_stays() -> None:
-    tree = parse_discbracket("(ROOT (S (NN 0=a)) ($. 1=.))")
+    tree = Tree.parse("(ROOT (S (NN 0=a)) ($. 1=.))")
     assert strip_root(tree) == tree
 
 
 def test_transform_rejects_what_it_does_not_know() -> None:
-    tree = parse_discbracket("(ROOT (NN 0=a))")
+    tree = Tree.parse("(ROOT (NN 0=a))")
     assert transform(tree) == tree
     with pytest.raises(KeyError):
         transform(tree, punctuation="eat")  # type: ignore[arg-type]

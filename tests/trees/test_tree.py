@@ -27,14 +27,11 @@ AB = (Token("a"), Token("b"))
         (lambda: Node("NP", []), "'NP' has no children"),
         (lambda: Node("", [0]), "has no label"),
         (lambda: Node("NP", [-1]), "-1 is not a token position"),
-        (lambda: Node("NP", ["a"]), "must be a Node or an int, not 'a'"),
-        (lambda: Node("NP", [True]), "must be a Node or an int, not True"),
         (lambda: Node("NP", [0, 0]), "'NP' covers token 0 twice"),
         (lambda: Node("S", [2, Node("NP", [1, 2])]), "'S' covers token 2 twice"),
         (lambda: Tree(AB, Node(ROOT, [1])), "does not cover token 0 .'a'"),
         (lambda: Tree(AB, Node(ROOT, [0, 1, 3])), "covers token 3, but there are 2"),
         (lambda: Tree((), Node(ROOT, [0])), "covers token 0, but there are 0"),
-        (lambda: Tree(AB, "(ROOT 0 1)"), "root must be a Node"),
         (lambda: Tree(AB, Node(ROOT, [0, 1]), secondary=(SecondaryEdge("SB", 0, 3),)), "leads outside the tree"),
         (lambda: Tree(AB, Node(ROOT, [0, 1]), secondary=(SecondaryEdge("SB", 0, 1),)), "leads outside the tree"),
         (lambda: Tree(AB, Node(ROOT, [0, 1]), secondary=(SecondaryEdge("SB", -1, 2),)), "leads outside the tree"),
@@ -42,6 +39,25 @@ AB = (Token("a"), Token("b"))
 )
 def test_illegal_trees_refuse_to_exist_and_say_why(make, message):
     with pytest.raises(TreeError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Node("NP", ["a"]), "'NP': expected a Node or an int as a child, got 'a'"),
+        (lambda: Node("NP", [True]), "'NP': expected a Node or an int as a child, got True"),
+        (lambda: Tree("abc", Node(ROOT, [0, 1, 2])), "expected a sequence of Tokens, got 'abc'"),
+        (lambda: Tree(5, Node(ROOT, [0])), "expected a sequence of Tokens, got 5"),
+        (lambda: Tree(("a", "b"), Node(ROOT, [0, 1])), "expected a sequence of Tokens, got 'a' among them"),
+        (lambda: Tree((*AB, None), Node(ROOT, [0, 1, 2])), "expected a sequence of Tokens, got None among them"),
+        (lambda: Tree(AB, "(ROOT 0 1)"), r"expected a Node as the root, got '\(ROOT 0 1\)'"),
+        (lambda: Tree.parse(5), "expected a line of brackets, got 5"),
+        (lambda: to_dependencies("(ROOT 0)", None), "expected a Tree, got str"),
+    ],
+)
+def test_a_wrong_type_is_refused_with_what_was_expected(make, message):
+    with pytest.raises(TypeError, match=message):
         make()
 
 
@@ -118,7 +134,7 @@ def test_yields_blocks_gaps_and_degrees_are_what_their_names_say(positions):
     ends = [p + 1 for p in ordered if p + 1 not in positions]
     assert node.positions == tuple(ordered)
     assert node.first == ordered[0]
-    assert node.blocks == tuple(zip(starts, ends, strict=True))
+    assert node.spans == tuple(zip(starts, ends, strict=True))
     assert node.gaps == tuple(zip(ends[:-1], starts[1:], strict=True))
     assert node.block_degree == len(starts)
     assert node.gap_degree == len(starts) - 1
@@ -160,6 +176,62 @@ def test_words_length_and_repr():
     assert tree.words == ("das", "hat", "Haus")
     assert len(tree) == 3
     assert repr(tree.root) == "(ROOT (NP 0 2) 1)"
+    assert repr(tree) == "Tree.parse('(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))', id='')"
+    assert eval(repr(tree), {"Tree": Tree}) == tree
+
+
+# Brackets
+
+
+@given(trees(HOLDS["discbracket"]))
+def test_the_brackets_of_a_tree_are_read_again(tree):
+    assert Tree.parse(str(tree), tree.id) == tree
+    assert Tree.parse(f" {tree}\n", tree.id) == tree
+
+
+# Looking around in a tree
+
+FIGURE = tree_of("(ROOT (S (NP (PPER 0=Es) (NP (PIS 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)) ($. 4=.))")
+
+
+def test_nodes_are_found_by_label_function_and_gaps():
+    outer, inner = FIGURE.find("NP")
+    assert (outer.positions, inner.positions) == ((0, 2, 3), (2, 3))
+    assert FIGURE.find("NP", discontinuous=True) == [outer]
+    assert FIGURE.find("NP", discontinuous=False) == [inner]
+    assert FIGURE.find(discontinuous=True) == [outer]
+    assert FIGURE.find() == list(FIGURE.nodes())
+    assert FIGURE.find("VP") == []
+    subject = Tree(AB, Node(ROOT, [Node("NP", [0], "SB"), Node("NP", [1], "OA")])).find(function="SB")
+    assert [node.positions for node in subject] == [(0,)]
+
+
+def test_a_node_has_a_text_with_its_gaps():
+    assert [FIGURE.text(node) for node in FIGURE.find("NP")] == ["Es … nichts Interessantes", "nichts Interessantes"]
+    assert FIGURE.text() == "Es kam nichts Interessantes ."
+    assert FIGURE.text(1) == "kam"
+    assert FIGURE.text(FIGURE.find("NP")[0], gap=" ") == "Es nichts Interessantes"
+
+
+@given(trees(HOLDS["conllu"]))
+def test_every_child_knows_its_parent(tree):
+    assert tree.parent(tree.root) is None
+    for node in tree.nodes():
+        for child in node.children:
+            assert tree.parent(child) is node
+
+
+@pytest.mark.parametrize("stranger", [5, -1, Node("NP", [0, 2]), Node("NP", [7]), Node("X", [0, 1, 2, 3, 4])])
+def test_what_is_not_in_the_tree_has_no_parent_there(stranger):
+    with pytest.raises(TreeError, match="is not in the tree"):
+        FIGURE.parent(stranger)
+
+
+@pytest.mark.parametrize("shape", DEEP)
+def test_parents_are_found_in_deep_trees(shape):
+    tree = DEEP[shape](2000)
+    deepest = list(tree.nodes())[-1]
+    assert deepest in tree.parent(deepest).children
 
 
 # Parent pointers
@@ -258,8 +330,10 @@ def test_a_deep_tree_is_as_good_as_any_other(shape, depth):
     assert tree == twin
     assert tree.root != Node("OTHER", tree.root.children)
     assert hash(tree) == hash(twin)
-    assert repr(tree.root).count("(") == depth + 1
-    assert len(repr(tree)) > depth
+    assert repr(tree.root).endswith(" …")
+    assert max(len(repr(tree.root)), len(repr(tree))) < 1100
+    assert str(tree).count("(") == depth + 1 + len(tree)
+    assert Tree.parse(str(tree), tree.id) == tree
     assert pickle.loads(pickle.dumps(tree)) == tree
     assert copy.deepcopy(tree) == tree
     assert sum(1 for _ in tree.nodes()) == depth + 1

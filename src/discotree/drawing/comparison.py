@@ -18,7 +18,6 @@ from discotree.drawing.svg import Side, caption, top_of
 from discotree.drawing.text import draw_text
 from discotree.evaluation.params import PROPER, Params
 from discotree.evaluation.parseval import Bracket, Labels, compare
-from discotree.treebanks.discbracket import format_discbracket
 from discotree.trees.tree import Tree
 
 MISSING, SPURIOUS, CHANGED = "missing", "spurious", "changed"
@@ -116,7 +115,7 @@ def draw_comparison(
     elements += ['<g class="predicted">', *lower.constituents(marks[1][n:]), "</g>", *tags]
     height = lower.words_at + top_of(below)
     width = max(width, math.ceil(SIZES.tag * ems(LEGEND)) + 2 * SIZES.margin)
-    description = f"gold: {format_discbracket(gold)} predicted: {format_discbracket(predicted)}"
+    description = f"gold: {gold!s} predicted: {predicted!s}"
     return Picture(caption(gold), description, width, height, elements).svg(theme, style)
 
 

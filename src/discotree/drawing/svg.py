@@ -16,7 +16,6 @@ from discotree.drawing.layout import PITCH
 from discotree.drawing.letters import clean, ems
 from discotree.drawing.markup import HUES, SIZES, Picture, Theme, attribute, box_around, escape, path, text_at
 from discotree.drawing.sheet import Sheet, spread
-from discotree.treebanks.discbracket import format_discbracket
 from discotree.trees.tree import NONE, Node, Tree
 
 HOLE = 5  # on either side of a stem that passes through a bar
@@ -44,7 +43,7 @@ def draw_svg(
     marks = hues(tree) if highlight else [""] * len(sheet.grid.bars)
     elements = [*side.constituents(marks), *side.words(), *side.secondary_edges()]
     height = side.words_at + (SIZES.below if sheet.has_tags else 0) + SIZES.margin + 4
-    return Picture(caption(tree), format_discbracket(tree), width, height, elements).svg(theme, style)
+    return Picture(caption(tree), str(tree), width, height, elements).svg(theme, style)
 
 
 def caption(tree: Tree) -> str:

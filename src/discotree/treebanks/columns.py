@@ -22,7 +22,6 @@ from typing import Any
 
 from discotree.errors import TreeError
 from discotree.treebanks.arrays import Arrays, arrow
-from discotree.treebanks.discbracket import parse_discbracket
 from discotree.treebanks.limits import refusal
 from discotree.treebanks.source import RunningNumber
 from discotree.trees.tree import NONE, Node, SecondaryEdge, Token, Tree
@@ -195,7 +194,7 @@ def _parsed(
     if text is None:
         return TreeError(reason or "there is no tree")
     try:
-        tree = parse_discbracket(text, id)
+        tree = Tree.parse(text, id)
         if functions is not None:
             tree = _with_functions(tree, functions)
     except TreeError as error:

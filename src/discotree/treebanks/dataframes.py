@@ -13,12 +13,11 @@ from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import DiscotreeError, TreeError
 from discotree.treebanks.arrays import arrow
-from discotree.trees.tree import Node, Tree
+from discotree.trees.tree import GAP, Node, Tree
 
 __all__ = ["ConstituentRow", "Table", "TokenRow", "constituents", "tokens"]
 
 BATCH = 10_000  # rows
-GAP = " … "
 
 
 class ConstituentRow(NamedTuple):
@@ -142,7 +141,7 @@ def _constituents(tree: Tree, rules: HeadRules | None) -> Iterator[ConstituentRo
     heads = _heads(tree, nodes, rules) if rules else [None] * len(nodes)
     sure = tree.confidences if len(tree.confidences) == len(nodes) else [None] * len(nodes)
     for number, node in enumerate(nodes):
-        parent, head, positions, blocks = parents[number], heads[number], node.positions, node.blocks
+        parent, head, positions, spans = parents[number], heads[number], node.positions, node.spans
         yield ConstituentRow(
             tree.id,
             number,
@@ -154,10 +153,10 @@ def _constituents(tree: Tree, rules: HeadRules | None) -> Iterator[ConstituentRo
             positions[0],
             positions[-1] + 1,
             len(positions),
-            len(blocks) > 1,
-            len(blocks) - 1,
+            len(spans) > 1,
+            len(spans) - 1,
             positions,
-            GAP.join([" ".join(words[start:end]) for start, end in blocks]),
+            GAP.join([" ".join(words[start:end]) for start, end in spans]),
             head,
             None if head is None else words[head],
             sure[number],

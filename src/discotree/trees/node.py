@@ -17,6 +17,9 @@ NONE = "--"
 """What the field writes for "nothing here": no lemma, no function."""
 
 
+MAX_REPR = 1000  # characters
+
+
 class Token(NamedTuple):
     """A word with what the treebank says about it."""
 
@@ -76,7 +79,7 @@ class Node:
                 first = child.first
                 bits = child.mask
             else:
-                raise TreeError(f"node {label!r}: a child must be a Node or an int, not {child!r}")
+                raise TypeError(f"node {label!r}: expected a Node or an int as a child, got {child!r:.50}")
             if mask & bits:
                 raise TreeError(f"node {label!r} covers token {lowest_bit(mask & bits)} twice")
             mask |= bits
@@ -109,28 +112,27 @@ class Node:
     @property
     def positions(self) -> tuple[int, ...]:
         """The yield: the positions of all tokens below, ascending."""
-        return tuple(position for start, end in self.blocks for position in range(start, end))
+        return tuple(position for start, end in self.spans for position in range(start, end))
 
     @property
-    def blocks(self) -> tuple[tuple[int, int], ...]:
-        """The maximal unbroken stretches of the yield, as (start, end) with the end excluded."""
-        blocks = []
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """The blocks of the yield, its maximal unbroken stretches, as (start, end) with the end excluded."""
+        spans = []
         mask, start = self.mask, 0
         while mask:
             skipped = lowest_bit(mask)
             start += skipped
             mask >>= skipped
             length = lowest_bit(~mask)
-            blocks.append((start, start + length))
+            spans.append((start, start + length))
             start += length
             mask >>= length
-        return tuple(blocks)
+        return tuple(spans)
 
     @property
     def gaps(self) -> tuple[tuple[int, int], ...]:
-        """What lies between the blocks, as (start, end) with the end excluded."""
-        blocks = self.blocks
-        return tuple((left[1], right[0]) for left, right in pairwise(blocks))
+        """The stretches between the spans, as (start, end) with the end excluded."""
+        return tuple((left[1], right[0]) for left, right in pairwise(self.spans))
 
     @property
     def block_degree(self) -> int:
@@ -175,7 +177,7 @@ class Node:
         return hash((self.label, self.function, self.mask, len(self.children)))
 
     def __repr__(self) -> str:
-        """The node as brackets over positions: (NP 0 (NP 2 3))."""
+        """The node as brackets over positions, (NP 0 (NP 2 3)); a large one is cut short."""
         pieces: list[str] = []
         stack: list[Node | int | str] = [self]
         while stack:
@@ -186,7 +188,7 @@ class Node:
                 stack.extend(reversed(item.children))
             else:
                 pieces.append(item if isinstance(item, str) else f" {item}")
-        return "".join(pieces)[1:]
+        return shortened("".join(pieces)[1:])
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Pickle as a flat list, children before parents: deep trees would exhaust pickle's recursion."""
@@ -204,7 +206,13 @@ _set_mask = Node.__dict__["mask"].__set__
 _set_first = Node.__dict__["first"].__set__
 
 
+def shortened(text: str) -> str:
+    """Return a text for a repr, cut where it gets too long to read."""
+    return text if len(text) <= MAX_REPR else f"{text[:MAX_REPR]} …"
+
+
 def lowest_bit(mask: int) -> int:
+    """Return the index of the lowest bit that is set; of a node's mask, its first position."""
     return (mask & -mask).bit_length() - 1
 
 

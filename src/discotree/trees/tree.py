@@ -5,21 +5,27 @@ Drawing and encoding a tree are the business of the floors above; ``draw`` and `
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import eq, is_
 from typing import TYPE_CHECKING, Any
 
 from discotree.errors import TreeError
-from discotree.trees.node import NONE, Constituent, Node, SecondaryEdge, Token, lowest_bit
-from discotree.trees.record import Offsets, from_record, rounded, to_record
+from discotree.trees.brackets import format_brackets, parse_brackets
+from discotree.trees.node import NONE, Constituent, Node, SecondaryEdge, Token, lowest_bit, shortened
+from discotree.trees.record import Offsets, from_record, rounded, shown, to_record
 
 if TYPE_CHECKING:
     from discotree.encoding.dependencies import Dependencies
     from discotree.encoding.head_rules import HeadRules
 
-__all__ = ["NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree", "rounded"]
+__all__ = ["GAP", "NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree", "rounded"]
 
 ROOT = "ROOT"
 """The label that every reader gives to the virtual root on top of a sentence."""
 
+GAP = " … "
+"""Stands between the spans of a discontinuous constituent."""
+
+_ONLY_TOKENS = frozenset({Token})
 ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})  # what treebanks and parsers call it
 
 
@@ -39,21 +45,35 @@ class Tree:
     confidences: tuple[float, ...] = field(default=(), compare=False)  # and of each node, in the order of nodes()
 
     def __post_init__(self) -> None:
-        if self.tokens.__class__ is not tuple:
-            object.__setattr__(self, "tokens", tuple(self.tokens))
+        tokens = self.tokens
+        if tokens.__class__ is not tuple:
+            if isinstance(tokens, str) or not isinstance(tokens, Iterable):
+                raise TypeError(f"expected a sequence of Tokens, got {shown(tokens)}")
+            tokens = tuple(tokens)
+            object.__setattr__(self, "tokens", tokens)
         if self.root.__class__ is not Node:
-            raise TreeError(f"the root must be a Node, not {self.root!r}")
-        wanted = (1 << len(self.tokens)) - 1
-        if self.root.mask != wanted:
-            if beyond := self.root.mask & ~wanted:
-                raise TreeError(f"the root covers token {lowest_bit(beyond)}, but there are {len(self.tokens)}")
-            missing = lowest_bit(wanted & ~self.root.mask)
-            raise TreeError(f"the root does not cover token {missing} ({self.tokens[missing].form!r})")
+            raise TypeError(f"expected a Node as the root, got {shown(self.root)}")
+        if not _ONLY_TOKENS.issuperset(map(type, tokens)):
+            wrong = next(token for token in tokens if token.__class__ is not Token)
+            raise TypeError(f"expected a sequence of Tokens, got {shown(wrong)} among them")
+        expected = (1 << len(tokens)) - 1
+        if self.root.mask != expected:
+            if beyond := self.root.mask & ~expected:
+                raise TreeError(f"the root covers token {lowest_bit(beyond)}, but there are {len(tokens)}")
+            missing = lowest_bit(expected & ~self.root.mask)
+            raise TreeError(f"the root does not cover token {missing} ({tokens[missing].form!r})")
         if self.secondary:
             end = len(self.tokens) + sum(1 for _ in self.root.nodes())
             for edge in self.secondary:
                 if not (0 <= edge.child < end and len(self.tokens) <= edge.parent < end):
                     raise TreeError(f"{edge} leads outside the tree")
+
+    @classmethod
+    def parse(cls, text: str, id: str = "") -> "Tree":
+        """Return the tree of a line of brackets, ``(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))``; inverts ``str``."""
+        if not isinstance(text, str):
+            raise TypeError(f"expected a line of brackets, got {shown(text)}")
+        return cls(*parse_brackets(text.strip()), id)
 
     @classmethod
     def from_parents(
@@ -144,6 +164,43 @@ class Tree:
         """Whether any node has a gap."""
         return any(node.is_discontinuous for node in self.nodes())
 
+    def find(
+        self, label: str | None = None, *, function: str | None = None, discontinuous: bool | None = None
+    ) -> list[Node]:
+        """Return the nodes with this label, this function, and with or without gaps, in the order of ``nodes()``."""
+        return [
+            node
+            for node in self.nodes()
+            if (label is None or node.label == label)
+            and (function is None or node.function == function)
+            and (discontinuous is None or node.is_discontinuous == discontinuous)
+        ]
+
+    def text(self, node: Node | int | None = None, gap: str = GAP) -> str:
+        """Return the words of a node, a token or the whole sentence, with ``gap`` where some are left out."""
+        if isinstance(node, int):
+            return self.tokens[node].form
+        spans = (self.root if node is None else node).spans
+        return gap.join([" ".join([token.form for token in self.tokens[start:end]]) for start, end in spans])
+
+    def parent(self, child: Node | int) -> Node | None:
+        """Return the node right above a node or a token, None for the root; what is not in the tree is a TreeError."""
+        if child is self.root:
+            return None
+        mask = child.mask if isinstance(child, Node) else 1 << child if 0 <= child < len(self) else 0
+        candidates = []  # the nodes that cover the child, from the top
+        node: Node | None = self.root
+        while mask and node is not None and not mask & ~node.mask:
+            candidates.append(node)
+            node = next((c for c in node.children if isinstance(c, Node) and not mask & ~c.mask), None)
+        for same in (is_, eq):  # comparing whole nodes is slow in a long unary chain
+            for candidate in reversed(candidates):
+                if any(same(c, child) for c in candidate.children):
+                    return candidate
+        if candidates and child == self.root:
+            return None
+        raise TreeError(f"{shown(child)} is not in the tree")
+
     def constituents(self) -> list[Constituent]:
         """All nodes as plain rows, in the order of ``nodes()``; without confidences that were meant for other nodes."""
         nodes = list(self.nodes())
@@ -207,6 +264,13 @@ class Tree:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def __str__(self) -> str:
+        """The tree as one line of brackets; ``Tree.parse`` reads it."""
+        return format_brackets(self.tokens, self.root)
+
+    def __repr__(self) -> str:
+        return f"Tree.parse({shortened(str(self))!r}, id={shortened(self.id)!r})"
 
 
 def _readdress(

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from spacy.tokens import Span, Token
 
 from discotree.integrations.spacy.storage import StoredParse
-from discotree.treebanks.dataframes import GAP
-from discotree.trees.tree import Node, Tree
+from discotree.trees.tree import GAP, Node, Tree
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,7 +44,7 @@ class DocConstituent:
     def spans(self) -> list[Span]:
         """Its continuous blocks from left to right; whitespace tokens do not interrupt a block."""
         blocks: list[tuple[int, int]] = []
-        for start, end in self._node.blocks:
+        for start, end in self._node.spans:
             first, last = self._token_at(self.parse.starts[start]), self._token_at(self.parse.ends[end - 1] - 1)
             if blocks and first <= blocks[-1][1] + 1:  # retokenising has closed the gap
                 first = blocks.pop()[0]

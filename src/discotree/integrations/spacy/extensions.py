@@ -13,7 +13,6 @@ from spacy.tokens import Doc, Span, Token
 from discotree.errors import DiscotreeError
 from discotree.integrations.spacy.constituents import DocConstituent
 from discotree.integrations.spacy.storage import StoredParse, from_line
-from discotree.treebanks.discbracket import format_discbracket
 from discotree.trees.node import Token as Leaf
 from discotree.trees.tree import ROOT, Node, Tree
 
@@ -51,11 +50,11 @@ def tree(item: Span | Token) -> Tree | None:
 def parse_string(item: Span | Token) -> str:
     """Return the discbracket of a constituent, or of a token and its tag; an empty string for any other span."""
     if found := tree(item):
-        return format_discbracket(found)
+        return str(found)
     word = leaf(item) if isinstance(item, Token) else None
     if word is None:
         return ""
-    return format_discbracket(Tree((word,), Node(ROOT, [0]))).removeprefix(f"({ROOT} ").removesuffix(")")
+    return str(Tree((word,), Node(ROOT, [0]))).removeprefix(f"({ROOT} ").removesuffix(")")
 
 
 def parent(item: Span | Token) -> DocConstituent | None:
