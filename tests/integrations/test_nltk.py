@@ -1,4 +1,4 @@
-"""NLTK's trees and ours: there and back without a loss that is not announced, and NLTK's own tools work on them."""
+"""Trees survive the way to NLTK and back, NLTK's tools work on them, and treebanks can be read as corpora."""
 
 import gzip
 import os
@@ -17,7 +17,7 @@ from nltk.tree.prettyprinter import TreePrettyPrinter
 from support.helpers import DEEP, tree_of
 from support.strategies import HOLDS, trees
 
-from discotree import Token, TreebankError, TreeError, read, write
+from discotree import ConfigError, Token, TreebankError, TreeError, read, write
 from discotree.integrations.nltk import TreebankReader, from_nltk, to_nltk
 from discotree.trees.transforms import strip_functions
 
@@ -41,12 +41,12 @@ def treebank():
 
 
 def bare(tree):
-    """What NLTK has room for: words, tags and labels."""
+    """Return what NLTK can hold of a tree: words, tags and labels."""
     tokens = tuple(Token(token.form, token.tag) for token in tree.tokens)
     return replace(strip_functions(tree), tokens=tokens, id="")
 
 
-# There
+# Tree → nltk.Tree
 
 
 def test_leaves_are_positions_and_tags_are_nodes():
@@ -61,16 +61,16 @@ def test_a_continuous_tree_can_have_words_as_leaves():
     tree = to_nltk(SMOOTH, "words")
     assert tree.leaves() == list(SMOOTH.words)
     assert tree.pos()[:2] == [("die", "D"), ("alte", "A")]
-    with pytest.raises(TreeError, match="sentence x/1: a discontinuous tree cannot have words as leaves"):
+    with pytest.raises(TreeError, match="sentence x/1: a discontinuous tree needs positions as leaves"):
         to_nltk(GAPPED, "words")
 
 
 def test_leaves_of_another_kind_are_refused(folder):
-    """A misspelt kind must not give the words in the order of the leaves."""
+    """A misspelt value must not give the words in the order of the leaves."""
     for wrong in ("word", "", None):
-        with pytest.raises(TreeError, match=f"leaves are positions or words, not {wrong!r}"):
+        with pytest.raises(ConfigError, match=f"leaves: expected positions or words, got {wrong!r}"):
             to_nltk(GAPPED, wrong)
-        with pytest.raises(TreeError, match=f"leaves are positions or words, not {wrong!r}"):
+        with pytest.raises(ConfigError, match=f"leaves: expected positions or words, got {wrong!r}"):
             TreebankReader(folder, leaves=wrong)
 
 
@@ -111,7 +111,7 @@ def test_nltk_works_on_continuous_trees():
     assert from_nltk(ParentedTree.convert(tree), id="x/2") == SMOOTH
 
 
-# And back
+# nltk.Tree → Tree
 
 
 def test_hand_written_trees_come_back(treebank):
@@ -161,7 +161,7 @@ def test_one_object_in_two_places_is_two_phrases():
     assert from_nltk(nltk.Tree("S", [phrase, phrase])) == tree_of("(S (NP (N 0=a)) (NP (N 1=a)))")
 
 
-# What is no tree of ours
+# NLTK trees that are no Trees
 
 
 def circle():
@@ -175,25 +175,23 @@ def leaves(*them):
 
 
 WRONG = {
-    "missing": (leaves(0, 2), ("a", "b", "c"), r"no leaf is the position 1 \('b'\)"),
-    "missing at the end": (leaves(0, 1), ("a", "b", "c"), r"no leaf is the position 2 \('c'\)"),
-    "twice": (leaves(0, 1, 1), ("a", "b"), r"the leaf 1 \('b'\) is there twice"),
+    "missing": (leaves(0, 2), ("a", "b", "c"), r"position 1 \('b'\) is no leaf"),
+    "missing at the end": (leaves(0, 1), ("a", "b", "c"), r"position 2 \('c'\) is no leaf"),
+    "twice": (leaves(0, 1, 1), ("a", "b"), r"the leaf 1 \('b'\) occurs twice"),
     "beyond": (leaves(0, 2), ("a", "b"), "the leaf 2 is outside the sentence, which has 2 words"),
     "far beyond": (leaves(0, 10**15), ("a", "b"), "the leaf 1000000000000000 is outside"),
     "below zero": (leaves(-1, 0), ("a", "b"), "the leaf -1 is outside"),
-    "mixed": (leaves(0, "b"), ("a", "b"), "the leaf 'b' is a word: with a sentence"),
-    "mixed without a sentence": (leaves("a", 1), None, "the leaf 1 is a position, another one is a word"),
+    "mixed": (leaves(0, "b"), ("a", "b"), "the leaf 'b' is a word: when you give a sentence"),
+    "mixed without a sentence": (leaves("a", 1), None, "the leaf 1 is a position, but another leaf is a word"),
     "positions without a sentence": (leaves(0, 1), None, "the leaf 0 is a position: give the sentence"),
-    "words beside a sentence": (leaves("a", "b"), ("a", "b"), "the leaf 'a' is a word: with a sentence"),
-    "neither": (leaves(None), ("a",), "a leaf has to be a word or a position, not None"),
-    "a truth": (leaves(True, 0), ("a", "b"), "a leaf has to be a word or a position, not True"),
-    "a pair": (leaves(("a", "N")), None, r"a leaf has to be a word or a position, not \('a', 'N'\)"),
-    "a sentence that is a string": (leaves(0, 1), "ab", "a sentence is a list of words, not a string: 'ab'"),
+    "words beside a sentence": (leaves("a", "b"), ("a", "b"), "the leaf 'a' is a word: when you give a sentence"),
+    "neither": (leaves(None), ("a",), "expected a word or a position as leaf, got None"),
+    "a truth": (leaves(True, 0), ("a", "b"), "expected a word or a position as leaf, got True"),
+    "a pair": (leaves(("a", "N")), None, r"expected a word or a position as leaf, got \('a', 'N'\)"),
     "no leaves": (nltk.Tree("S", []), None, "'S' has no children"),
     "an empty phrase": (nltk.Tree("S", ["a", nltk.Tree("NP", [])]), None, "'NP' has no children"),
-    "no tree": ("(S a)", None, "expected a tree of NLTK, got '\\(S a\\)'"),
-    "a circle": (circle(), None, "node 'S' is part of itself"),
-    "a label that is no string": (nltk.Tree(5, ["a"]), None, "a label has to be a string, not 5"),
+    "a circle": (circle(), None, "node 'S' contains itself"),
+    "a label that is no string": (nltk.Tree(5, ["a"]), None, "expected a string as label, got 5"),
 }
 
 
@@ -205,12 +203,19 @@ def test_what_makes_no_tree_is_refused(case):
             from_nltk(tree, sentence, tags=tags)
 
 
+def test_arguments_of_a_wrong_type_are_a_type_error():
+    with pytest.raises(TypeError, match=r"expected an nltk\.Tree, got '\(S a\)'"):
+        from_nltk("(S a)")
+    with pytest.raises(TypeError, match="expected the sentence as a list of words, got the string 'ab'"):
+        from_nltk(leaves(0, 1), "ab")
+
+
 # Treebanks as corpora
 
 
 @pytest.fixture
 def folder(tmp_path, data):
-    """Three files in three formats, and something else."""
+    """A folder with three treebanks in three formats, and another file."""
     (tmp_path / "part").mkdir()
     write([SMOOTH], tmp_path / "2.dbr")
     write([GAPPED, SMOOTH], tmp_path / "10.export.gz")
@@ -253,7 +258,7 @@ def test_files_are_chosen_by_name(folder):
     assert TreebankReader(folder, []).fileids() == []
     assert TreebankReader(folder, format="discbracket").fileids() == ["2.dbr", os.path.join("part", "tiger.xml")]
     with pytest.raises(
-        TreebankError, match=r"there is no file 'other' \(a name .* not a pattern\); there are 2.dbr, 10"
+        TreebankError, match=r"there is no file 'other': give a name, not a pattern; there are 2.dbr, 10"
     ):
         TreebankReader(folder).words("other")
 
@@ -266,7 +271,7 @@ def test_a_string_is_a_regular_expression_as_in_nltk(folder):
     assert TreebankReader(folder, "a+(1.dbr").fileids() == ["a+(1.dbr"]
     with pytest.raises(TreebankError, match=r"no file matches '\.\*\\\\\.expo'; there are 10\.export\.gz, a\+"):
         TreebankReader(folder, r".*\.expo")
-    with pytest.raises(TreebankError, match=r"'\*\.export' is no regular expression: nothing to repeat"):
+    with pytest.raises(TreebankError, match=r"'\*\.export' is not a regular expression: nothing to repeat"):
         TreebankReader(folder, "*.export")
 
 
@@ -277,7 +282,7 @@ def test_named_files_have_to_be_there(folder):
 
 
 def test_ids_are_those_of_the_folder_whatever_is_chosen(tmp_path):
-    """Sentences of two files do not get one id; a file that ``read`` does not take has its name in front."""
+    """Ids are unique across files; a file that ``read`` would skip has its name in front."""
     for name in ("a_x.dbr", "b_x.dbr", "other"):
         (tmp_path / name).write_text("(S (A 0=a))\n" * 2)
     assert [tree.id for tree in TreebankReader(tmp_path).trees()] == ["a/1", "a/2", "b/1", "b/2"]
@@ -297,11 +302,11 @@ def test_one_file_or_archive_is_a_corpus(folder):
 
 
 def test_of_one_file_or_archive_nothing_can_be_chosen(folder):
-    """Every name would stand for all of it."""
+    """A name inside would silently stand for the whole file."""
     with zipfile.ZipFile(folder / "a.zip", "w") as archive:
         archive.write(folder / "2.dbr", "2.dbr")
     for names in ("2.dbr", ["2.dbr"], ["a.zip", "a.zip"], ".*", []):
-        with pytest.raises(TreebankError, match=r"a\.zip: it is no folder, so there are no files to choose"):
+        with pytest.raises(TreebankError, match=r"a\.zip: fileids choose files in a folder"):
             TreebankReader(folder / "a.zip", names)
 
 
@@ -327,7 +332,7 @@ def test_a_missing_file_or_an_empty_folder_is_an_error(tmp_path):
     for names in (None, "a.export", ["a.export"]):
         with pytest.raises(TreebankError, match=r"missing: there is no such file or folder"):
             TreebankReader(tmp_path / "missing", names)
-    with pytest.raises(TreebankError, match="holds no treebank file"):
+    with pytest.raises(TreebankError, match="found no file with the suffix of a treebank"):
         TreebankReader(tmp_path)
 
 
