@@ -26,7 +26,8 @@ from discotree.network.decode import decode
 from discotree.network.model import small_heads
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser
-from discotree.training.fit import Trainer, World
+from discotree.training.distributed import World
+from discotree.training.trainer import Trainer
 
 LABELS = [f"{label}#{level}" for label in ("S", "NP", "VP", "PP", "AP", "CNP", "CS") for level in range(1, 11)]
 
@@ -175,7 +176,7 @@ def training(model: Parser, trees: Sequence[Dependencies], words: int, rate: flo
     corpus.learn(trees)
     batches = list(by_length(corpus.lengths, words))
     middle = batches[len(batches) // 2 : len(batches) // 2 + (2 if device.type == "cpu" else 20)]
-    trainer = Trainer(model.network, model.config.training, device, World())
+    trainer = Trainer(model.network, model.config.training, World(device=device))
     model.network.train()
     took = seconds(lambda: [trainer.step(corpus, batch) for batch in middle], device)
     count, length = sum(map(len, middle)), int(corpus.lengths[np.concatenate(middle)].sum())

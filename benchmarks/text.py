@@ -21,7 +21,7 @@ from typing import Any
 
 from discotree.config import load_recipe
 from discotree.text import paragraphs, sentences
-from discotree.training.data import read_parts
+from discotree.training.data import read_splits, resolve
 
 Span = tuple[int, int]
 TREEBANKS = {  # file, recipe
@@ -235,7 +235,7 @@ def chosen(folder: Path, name: str, split: str) -> tuple[list[tuple[str, list[st
     """The sentences of a split, as ids and tokens, and their language."""
     _, recipe = TREEBANKS[name]
     settings = load_recipe(recipe, [f"data.folder={folder}"])
-    trees = read_parts(settings.data)[split].trees
+    trees = read_splits(resolve(settings.data))[split].trees
     return [(tree.id, list(tree.words)) for tree in trees], settings.language
 
 

@@ -20,9 +20,9 @@ from discotree.models.description import metrics_of
 from discotree.models.folder import round_weights, write_model
 from discotree.models.model import Model
 from discotree.parsing.parser import Parser
-from discotree.training import data
-from discotree.training.data import Part
-from discotree.training.run import MODEL, corpus_of, scores_of
+from discotree.training.data import Split, corpus_of, load_splits, resolve
+from discotree.training.results import score_split
+from discotree.training.run import MODEL
 
 BITS = 6
 MODELS = Path(__file__).parent.parent / "src" / "discotree" / "models" / "bundled"
@@ -92,14 +92,14 @@ def rounded(parser: Parser, bits: int) -> Parser:
     return copy
 
 
-def scored(parser: Parser, part: Part) -> Metrics:
-    return metrics_of(scores_of(parser, part, corpus_of(part, parser.forms()), compare=False))
+def scored(parser: Parser, split: Split) -> Metrics:
+    return metrics_of(score_split(parser, split, corpus_of(split, parser.forms(), parser.has_tags)))
 
 
-def row(part: str, bits: int, shipped: int) -> str:
+def row(split: str, bits: int, shipped: int) -> str:
     """What the table of the card calls a copy's figures."""
     size = "half precision, as trained" if bits == config.HALF else f"{bits} bits"
-    return f"{part}, {size}{', **as shipped**' if bits == shipped else ''}"
+    return f"{split}, {size}{', **as shipped**' if bits == shipped else ''}"
 
 
 def main() -> None:
@@ -112,10 +112,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=MODELS, help="folder for the model's folder")
     arguments = parser.parse_args()
     trained = stripped(Parser.from_pretrained(arguments.run / MODEL))
-    parts = data.load(trained.config.data)
+    splits = load_splits(resolve(trained.config.data))
     copies = {bits: rounded(trained, bits) for bits in (config.HALF, arguments.bits, *arguments.also)}
     scores = {
-        bits: SplitMetrics(scored(copy, parts["dev"]), scored(copy, parts["test"]))
+        bits: SplitMetrics(scored(copy, splits["dev"]), scored(copy, splits["test"]))
         for bits, copy in sorted(copies.items())
     }
     print(json.dumps({bits: dataclasses.asdict(found) for bits, found in scores.items()}), flush=True)
@@ -123,13 +123,13 @@ def main() -> None:
         name=arguments.name,
         code=trained.config.language,
         **ABOUT[arguments.name],
-        sentences=len(parts["train"]),
+        sentences=len(splits["train"]),
         scores=scores[arguments.bits],
         commit=arguments.commit,
     )
     rows = {
-        row(part, bits, arguments.bits): getattr(scores[bits], part)
-        for part in ("dev", "test")
+        row(split, bits, arguments.bits): getattr(scores[bits], split)
+        for split in ("dev", "test")
         for bits in sorted(scores, reverse=True)
     }
     made = f"`discotree train {trained.config.name}` and `tools/make_model.py`"

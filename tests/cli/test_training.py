@@ -20,7 +20,8 @@ from discotree.cli import app, training
 from discotree.config import Training
 from discotree.errors import ConfigError, DiscotreeError, TreebankError, requires_extra
 from discotree.parsing.parser import Parser
-from discotree.training.data import read_tags
+from discotree.training.distributed import World
+from discotree.training.predicted_tags import read_tags
 
 QUICK = [*set_all(TINY), "--no-tensorboard"]
 Run = Callable[..., Result]
@@ -119,12 +120,12 @@ def test_train_writes_scalars_for_tensorboard(run: Run, tmp_path: Path) -> None:
 def test_a_missing_tensorboard_is_said_once(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     said = done(run("train", "small.toml", *set_all(TINY), "--set", "training.epochs=3")).said
-    assert said.count("no TensorBoard here: pip install discotree[train]") == 1
+    assert said.count("TensorBoard is missing: pip install 'discotree[train]'") == 1
     assert not (tmp_path / "runs/small/tensorboard").exists()
 
 
 def test_of_several_processes_only_the_first_one_talks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr(World, "join", lambda _: World(rank=1))
     result = done(run("train", "small.toml", *set_all(TINY), "--output", "quiet"))
     assert (result.stdout, result.said) == ("", "")
     assert not Path("quiet/tensorboard").exists()
@@ -140,7 +141,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(run: Run, tmp_path: Path)
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=60)
     *lines, last = [line, *said.splitlines()]
-    assert last == "discotree: interrupted; the same command goes on after the last complete epoch"
+    assert last == "discotree: interrupted; the same command continues after the last complete epoch"
     assert first.returncode == training.INTERRUPTED
     result = done(run(*command))
     before, after = (
@@ -169,7 +170,7 @@ def test_an_interruption_that_loses_everything_says_so(monkeypatch: pytest.Monke
     monkeypatch.setattr(training, "err", Console(file=lines, width=200))
     with pytest.raises(training.typer.Exit), training.Watch(Training(checkpoint_epochs=0), "dev/las", "LAS"):
         raise KeyboardInterrupt
-    assert lines.getvalue() == "discotree: interrupted; nothing was kept (training.checkpoint_epochs)\n"
+    assert lines.getvalue() == "discotree: interrupted; nothing was saved (training.checkpoint_epochs)\n"
 
 
 # What is wrong with the command, and what with the rest
@@ -185,8 +186,23 @@ def test_a_wrong_recipe_or_setting_is_an_error_without_a_traceback(run: Run) -> 
         done(run("train", "nowhere"))
     with pytest.raises(ConfigError, match="unknown key 'colour'"):
         done(run("train", "small.toml", "--set", "training.colour=red"))
-    with pytest.raises(TreebankError, match="where are the predicted tags"):
+    with pytest.raises(ConfigError, match=r"data\.predicted_tags: expected the file"):
         done(run("train", "small.toml", *QUICK, "--scenario", "predicted-pos"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--set", "data.dev=['missing.export']"], "missing.export: there is no such file"),
+        (["--set", "data.vectors='small.toml'"], "small.toml:1: expected a word and its vector"),
+        (["--set", "training.device=toaster"], "training.device: "),
+        (["--output", "small.toml/out"], "Not a directory"),
+    ],
+)
+def test_a_mistake_ends_the_command_with_a_sentence(run: Run, arguments: list[str], complaint: str) -> None:
+    result = run("train", "small.toml", *QUICK, *arguments)
+    assert isinstance(result.exception, DiscotreeError | OSError)  # main prints these without a traceback
+    assert complaint in str(result.exception)
 
 
 BARE = """

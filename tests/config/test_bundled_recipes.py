@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 from support.layouts import LAYOUTS, NEGRA, TIGER, WSJ, negra, put
 from support.tiny import TINY
 
@@ -24,8 +23,9 @@ from discotree.config import (
     recipe_path,
 )
 from discotree.errors import ConfigError, TreebankError
-from discotree.training.data import PARTS, Part, _numbered, checksums, files, load, write_tags
-from discotree.training.run import build, train
+from discotree.training.data import SPLITS, Split, checksums, load_splits, matching, numbered, resolve, words_of
+from discotree.training.predicted_tags import format_tags
+from discotree.training.run import build, train, with_vectors
 
 RANGES = {  # in the small files, in place of the real ones
     "negra": {"train": "1-5", "test": "6-7", "dev": "8-9"},
@@ -38,22 +38,27 @@ def prepared(name: str, data: Path, folder: Path, settings: list[str] | None = N
     """The recipe, with a small treebank where it looks for it."""
     LAYOUTS[name](data, folder)
     config = load_recipe(name, [f"data.folder={folder}", *(settings or [])], **choice)
-    small = {part: tuple(smaller(name, config.data, part)) for part in PARTS}
+    small = {split: tuple(smaller(name, config.data, split)) for split in SPLITS}
     return dataclasses.replace(config, data=dataclasses.replace(config.data, **small, drop_repeats=False))
 
 
-def smaller(name: str, data: Data, part: str) -> Iterator[DataSource]:
-    """The sources of a part, with other ranges in place of the real ones: the last two sentences are dev and test."""
-    for source in getattr(data, part):
+def smaller(name: str, data: Data, split: str) -> Iterator[DataSource]:
+    """The sources of a split, with other ranges in place of the real ones: the last two sentences are dev and test."""
+    for source in getattr(data, split):
         if source.sentences:
-            n = sum(1 for path in files(data, source) for _ in read(path))
+            (found,) = resolve(dataclasses.replace(data, train=(source,))).train
+            n = sum(1 for path in matching(found.file) for _ in read(path))
             usual = {"train": f"1-{n - 2}", "dev": f"{n - 1}", "test": f"{n}"}
-            source = dataclasses.replace(source, sentences=RANGES.get(name, usual)[part])
+            source = dataclasses.replace(source, sentences=RANGES.get(name, usual)[split])
         yield source
 
 
-def ids(part: Part) -> list[str]:
-    return [tree.id for tree in part.trees]
+def loaded(data: Data) -> dict[str, Split]:
+    return load_splits(resolve(data))
+
+
+def ids(split: Split) -> list[str]:
+    return [tree.id for tree in split.trees]
 
 
 def test_every_recipe_is_tested() -> None:
@@ -62,11 +67,11 @@ def test_every_recipe_is_tested() -> None:
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_recipe_reads_its_treebank(name: str, data: Path, tmp_path: Path) -> None:
-    parts = load(prepared(name, data, tmp_path).data)
-    for part in PARTS:
-        assert len(parts[part]) > 0
-        assert len(parts[part].encoded) == len(parts[part])
-    everything = [id for part in PARTS for id in ids(parts[part])]
+    splits = loaded(prepared(name, data, tmp_path).data)
+    for split in SPLITS:
+        assert len(splits[split]) > 0
+        assert len(splits[split].encoded) == len(splits[split])
+    everything = [id for split in SPLITS for id in ids(splits[split])]
     assert len(set(everything)) == len(everything)  # predicted tags are found by id
 
 
@@ -80,18 +85,18 @@ def test_a_recipe_says_where_its_treebank_comes_from_and_how_it_is_used(name: st
 
 
 def test_negra_is_latin_1(data: Path, tmp_path: Path) -> None:
-    parts = load(prepared("negra", data, tmp_path).data)
-    assert ids(parts["train"]) == ["1", "2", "3", "4", "5"]
-    assert (ids(parts["test"]), ids(parts["dev"])) == (["6", "7"], ["8", "9"])
-    assert parts["train"].trees[0].words[:2] == ("Über", "Bücher")
+    splits = loaded(prepared("negra", data, tmp_path).data)
+    assert ids(splits["train"]) == ["1", "2", "3", "4", "5"]
+    assert (ids(splits["test"]), ids(splits["dev"])) == (["6", "7"], ["8", "9"])
+    assert splits["train"].trees[0].words[:2] == ("Über", "Bücher")
 
 
 def test_tiger_and_its_spmrl_files_have_the_ids_of_the_treebank(data: Path, tmp_path: Path) -> None:
-    parts = load(prepared("tiger", data, tmp_path).data)
-    assert [ids(parts[part]) for part in PARTS] == [["s1", "s2"], ["s3", "s4"], ["s5", "s6"]]
-    parts = load(prepared("tiger-spmrl", data, tmp_path).data)
-    assert [ids(parts[part]) for part in PARTS] == [["s1", "s2"], ["s40475", "s40476"], ["s45475", "s45476"]]
-    assert parts["dev"].trees[0].words[1] == "Dafür"
+    splits = loaded(prepared("tiger", data, tmp_path).data)
+    assert [ids(splits[split]) for split in SPLITS] == [["s1", "s2"], ["s3", "s4"], ["s5", "s6"]]
+    splits = loaded(prepared("tiger-spmrl", data, tmp_path).data)
+    assert [ids(splits[split]) for split in SPLITS] == [["s1", "s2"], ["s40475", "s40476"], ["s45475", "s45476"]]
+    assert splits["dev"].trees[0].words[1] == "Dafür"
 
 
 def test_a_node_of_tiger_with_two_parents_that_cannot_be_read_keeps_its_place(data: Path, tmp_path: Path) -> None:
@@ -100,21 +105,21 @@ def test_a_node_of_tiger_with_two_parents_that_cannot_be_read_keeps_its_place(da
     text = path.read_bytes()
     again = b'<edge label="SB" idref="s3_3" />'
     path.write_bytes(text.replace(b'<edge label="SB" idref="s3_4" />', again))
-    parts = load(config.data)
-    assert [ids(parts[part]) for part in PARTS] == [["s1", "s2"], ["s4"], ["s5", "s6"]]
-    assert [parts[part].skipped for part in PARTS] == [0, 1, 0]
+    splits = loaded(config.data)
+    assert [ids(splits[split]) for split in SPLITS] == [["s1", "s2"], ["s4"], ["s5", "s6"]]
+    assert [splits[split].skipped for split in SPLITS] == [0, 1, 0]
 
 
 def test_the_penn_treebank_is_cut_by_sections(data: Path, tmp_path: Path) -> None:
     config = prepared("dptb", data, tmp_path)
-    parts = load(config.data)
-    sections = {part: sorted({id[4:6] for id in ids(parts[part])}) for part in PARTS}
+    splits = loaded(config.data)
+    sections = {split: sorted({id[4:6] for id in ids(splits[split])}) for split in SPLITS}
     assert sections == {"train": [f"{section:02}" for section in range(2, 22)], "dev": ["22"], "test": ["23"]}
-    assert ids(parts["dev"])[:2] == ["wsj_2200/1", "wsj_2200/2"]
-    assert parts["train"].trees[0].is_discontinuous
-    before = checksums(config.data)
+    assert ids(splits["dev"])[:2] == ["wsj_2200/1", "wsj_2200/2"]
+    assert splits["train"].trees[0].is_discontinuous
+    before = checksums(config.data, resolve(config.data))
     put(tmp_path / WSJ.format("02", 3), b"( (S (NP (NN Rain)) (VP (VBD fell))) )")
-    after = checksums(config.data)
+    after = checksums(config.data, resolve(config.data))
     assert [name for name in before if before[name] != after[name]] == ["treebank_3/parsed/mrg/wsj/0[2-9]"]
 
 
@@ -129,9 +134,9 @@ TABLES = {"alpino": "alpino_cdb", "pcc": "pcc", "squoia-de": "squoia_de", "craft
 def test_a_recipe_splits_its_treebank_as_published(name: str) -> None:
     lines = Path(os.environ["DISCOTREE_SPLITS"], f"{TABLES[name]}.tsv").read_text("utf-8").splitlines()[1:]
     table = [line.split("\t") for line in lines]
-    parts = load(load_recipe(name).data)
-    for part in PARTS:
-        assert ids(parts[part]) == [id for _, id, split in table if split == part]
+    splits = loaded(load_recipe(name).data)
+    for split in SPLITS:
+        assert ids(splits[split]) == [id for _, id, own in table if own == split]
 
 
 def test_all_of_negra_is_used_as_the_standard_split_says(tmp_path: Path) -> None:
@@ -139,16 +144,16 @@ def test_all_of_negra_is_used_as_the_standard_split_says(tmp_path: Path) -> None
     words = b"".join(sentence % (number, number) for number in range(1, 20603))
     put(tmp_path / NEGRA, b"#FORMAT 3\n" + words)
     data = load_recipe("negra", [f"data.folder={tmp_path}"]).data
-    parts = load(data)
-    found = {name: (len(part), part.trees[0].id, part.trees[-1].id) for name, part in parts.items()}
+    splits = loaded(data)
+    found = {name: (len(split), split.trees[0].id, split.trees[-1].id) for name, split in splits.items()}
     assert found == {
         "train": (18602, "1", "18602"),
         "test": (1000, "18603", "19602"),
         "dev": (1000, "19603", "20602"),
     }
     put(tmp_path / NEGRA, b"#FORMAT 3\n" + words[: words.index(b"#BOS 10001 ")])
-    with pytest.raises(TreebankError, match=r"sentence 18,602 is asked for, and there are 10,000"):
-        load(data)
+    with pytest.raises(TreebankError, match=r"expected a sentence 18,602, but there are only 10,000"):
+        loaded(data)
 
 
 def test_the_other_split_of_negra_can_be_had(data: Path, tmp_path: Path) -> None:
@@ -162,15 +167,15 @@ def test_the_other_split_of_negra_can_be_had(data: Path, tmp_path: Path) -> None
     ]
     small = [text.replace("18603-19602", "6-7").replace("19603-20602", "8-") for text in given]
     train = 'data.train=[{file="negra/negra-corpus.export", sentences="1-5"}]'
-    parts = load(load_recipe("negra", [f"data.folder={tmp_path}", train, *small]).data)
-    assert (ids(parts["dev"]), ids(parts["test"])) == (["6", "7"], ["8", "9"])
+    splits = loaded(load_recipe("negra", [f"data.folder={tmp_path}", train, *small]).data)
+    assert (ids(splits["dev"]), ids(splits["test"])) == (["6", "7"], ["8", "9"])
 
 
 def test_all_of_tiger_is_used_as_the_shared_task_says() -> None:
     config = load_recipe("tiger").data
     sentences: list = list(range(1, 50473))
-    parts = {part: _numbered(sentences, getattr(config, part)[0]) for part in PARTS}
-    assert {part: (len(found), found[0], found[-1]) for part, found in parts.items()} == {
+    splits = {split: numbered(sentences, getattr(config, split)[0]) for split in SPLITS}
+    assert {split: (len(found), found[0], found[-1]) for split, found in splits.items()} == {
         "train": (40472, 1, 40472),
         "dev": (5000, 40473, 45472),
         "test": (5000, 45473, 50472),
@@ -179,10 +184,10 @@ def test_all_of_tiger_is_used_as_the_shared_task_says() -> None:
 
 def test_a_range_may_be_open_and_must_lead_somewhere() -> None:
     trees: list = list(range(1, 11))
-    assert _numbered(trees, DataSource("x", sentences="1-3, 7,9-")) == [1, 2, 3, 7, 9, 10]
+    assert numbered(trees, DataSource("x", sentences="1-3, 7,9-")) == [1, 2, 3, 7, 9, 10]
     for wrong in ("5-11", "11", "11-"):
-        with pytest.raises(TreebankError, match=r"x: sentence 11 is asked for, and there are 10"):
-            _numbered(trees, DataSource("x", sentences=wrong))
+        with pytest.raises(TreebankError, match=r"x: expected a sentence 11, but there are only 10"):
+            numbered(trees, DataSource("x", sentences=wrong))
 
 
 # The paper's table: two treebanks, four scenarios, and both presets
@@ -192,9 +197,9 @@ def with_tags(config: Config, folder: Path) -> Config:
     """The same with a file of predicted tags, where the scenario wants one."""
     if config.data.tags != "predicted":
         return config
-    gold = load(dataclasses.replace(config.data, tags="none"))
-    rows = [(tree.id, [token.tag for token in tree.tokens]) for part in gold.values() for tree in part.trees]
-    (folder / "tags.tsv").write_text(write_tags(rows), "utf-8")
+    gold = loaded(dataclasses.replace(config.data, tags="none"))
+    rows = [(tree.id, [token.tag for token in tree.tokens]) for split in gold.values() for tree in split.trees]
+    (folder / "tags.tsv").write_text(format_tags(rows), "utf-8")
     return dataclasses.replace(config, data=dataclasses.replace(config.data, predicted_tags="tags.tsv"))
 
 
@@ -207,7 +212,9 @@ def test_every_scenario_builds_a_network(name: str, preset: str, scenario: str, 
     if scenario != "bare":
         config = dataclasses.replace(config, data=dataclasses.replace(config.data, vectors="vectors.txt"))
     config = with_tags(config, tmp_path)
-    settings, parser = build(config, load(config.data), torch.device("cpu"))
+    splits = loaded(config.data)
+    settings, vectors = with_vectors(config, resolve(config.data).vectors, words_of(splits))
+    parser = build(settings, splits, vectors)
     assert (parser.network.encoder.tags is not None) == (scenario in ("gold-pos", "predicted-pos"))
     assert settings.network.word_size == (8 if scenario == "bare" else 3)
     assert settings.data.unaries == ("drop" if preset == "paper" else "keep")

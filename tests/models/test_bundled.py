@@ -9,8 +9,8 @@ import pytest
 import discotree as dt
 from discotree import config
 from discotree.models import finding as bundled
-from discotree.training import data
-from discotree.training.run import parsed_score
+from discotree.training.data import load_splits, resolve
+from discotree.training.results import score_trees
 from discotree.validation import updated
 
 TEXTS = {
@@ -79,8 +79,8 @@ def test_scores_are_those_of_the_card(name):
     if not os.environ.get("DISCOTREE_DATA"):
         pytest.skip("DISCOTREE_DATA does not say where the treebanks are")
     parser = dt.load(name, "cpu")
-    part = data.load(parser.config.data)["test"]
-    score, _ = parsed_score(parser, part, parser.config.decoding)
+    split = load_splits(resolve(parser.config.data))["test"]
+    score, _ = score_trees(parser, split, parser.config.decoding)
     card = bundled.bundled()[name].scores.test
     assert score.f1 == pytest.approx(card.f1, abs=0.1)
     assert score.discontinuous.f1 == pytest.approx(card.discontinuous_f1, abs=1)

@@ -6,16 +6,17 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.networks import CALM, CPU, TINY, TREES, corpus_for, parser_of, part_of
+from support.networks import CALM, TINY, TREES, corpus_for, parser_of, split_of
 from torch import nn
 
 from discotree import Node, Token, Tree
 from discotree.config import Config, Data, Training
-from discotree.errors import ModelError
+from discotree.errors import ConfigError
 from discotree.network.batch import Corpus
 from discotree.network.encoder import BiLSTM, CharacterCNN, drop_features, drop_vectors, embedding
 from discotree.network.vocab import UNKNOWN
-from discotree.training.run import build
+from discotree.training.data import resolve, words_of
+from discotree.training.run import build, with_vectors
 
 ALL = np.arange(len(TREES))
 
@@ -256,7 +257,9 @@ def flat(*words):
 
 def built(data, train, dev):
     settings = Config(network=CALM, data=data, training=Training(seed=3))
-    settings, parser = build(settings, {"train": part_of(train), "dev": part_of(dev)}, CPU)
+    splits = {"train": split_of(train), "dev": split_of(dev)}
+    settings, found = with_vectors(settings, resolve(data).vectors, words_of(splits))
+    parser = build(settings, splits, found)
     table = parser.network.encoder.words.weight
     return settings, parser, {word: table[number].tolist() for word, number in parser.vocab.words.ids.items()}
 
@@ -287,5 +290,5 @@ def test_numbers_share_the_vector_of_the_first_number_like_them(vectors):
 
 
 def test_a_file_without_any_of_the_words_is_refused(vectors):
-    with pytest.raises(ModelError, match="there is no word of the treebank among these vectors"):
+    with pytest.raises(ConfigError, match="no word of the treebank has a vector in this file"):
         built(vectors, [flat("Katze", "Maus")], [])

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.networks import CALM, CPU, HEADS, TINY, TREES, corpus_for, overfitted, parser_of, part_of
+from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, parser_of, split_of
 
 from discotree.config import DEFAULT, Config
 from discotree.errors import ModelError
@@ -14,7 +14,7 @@ from discotree.evaluation.parseval import evaluate
 from discotree.network.batch import HEAD, IGNORED, LABEL, by_length
 from discotree.network.model import SMALL_HEADS, Decoder, Network, small_heads
 from discotree.parsing.parser import Parser
-from discotree.training import data
+from discotree.training.data import load_splits, resolve
 from discotree.training.run import build
 
 ALL = np.arange(len(TREES))
@@ -239,7 +239,7 @@ def test_twenty_sentences_are_learned_by_heart():
     assert scores["all"]["gold"] > 50
     assert scores["discontinuous"]["gold"] >= 10
     parser = Parser.from_pretrained(folder / "run" / "model")
-    gold = data.load(parser.config.data)["dev"].trees
+    gold = load_splits(resolve(parser.config.data))["dev"].trees
     assert max(tree.gap_degree for tree in gold) == 2
     assert len(gold) == 20
     parsed = parser.parse_tokens([[token._replace(tag="--", morph="--", function="--") for token in tree.tokens]
@@ -258,7 +258,7 @@ def test_the_trees_by_heart_have_everything():
 
 
 def test_building_twice_gives_the_same_vocabulary_and_batches():
-    one, other = (build(Config(network=CALM), {"train": part_of(TREES)}, CPU)[1] for _ in range(2))
+    one, other = (build(Config(network=CALM), {"train": split_of(TREES)}) for _ in range(2))
     assert one.vocab.to_json() == other.vocab.to_json()
     batches = [[batch.tolist() for batch in by_length(corpus_for(p).lengths, 30)] for p in (one, other)]
     assert batches[0] == batches[1]

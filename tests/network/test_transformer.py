@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from support.encoders import KINDS, WORDS
-from support.networks import CALM, CPU, TREES, corpus_for, parser_of, part_of, saved_trees
+from support.networks import CALM, TREES, corpus_for, parser_of, saved_trees, split_of
 from torch import nn
 from transformers import AutoModel, AutoTokenizer, T5Config, T5Model
 
@@ -28,9 +28,11 @@ from discotree.network.transformer import TOKENIZER, Pretrained, Transformer
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser
 from discotree.training.checkpoint import FILE
-from discotree.training.fit import Trainer, World, fit
+from discotree.training.distributed import World
+from discotree.training.fit import Run, fit
 from discotree.training.run import train
 from discotree.training.tagger import Tagger
+from discotree.training.trainer import Trainer
 
 ODD = [
     "😀",
@@ -294,7 +296,7 @@ def run_of(folder, figures=(), seed=1, network=None, **settings):
     training = Training(
         **{"epochs": 3, "batch_words": 12, "learning_rate": 0.01, "encoder_learning_rate": 1e-3} | settings
     )
-    return parser.network, corpus_for(parser, TREES[:6]), lambda: {"las": float(next(figures))}, "las", training, CPU
+    return parser.network, corpus_for(parser, TREES[:6]), lambda: {"las": float(next(figures))}, "las", Run(training)
 
 
 def weights_of(network):
@@ -325,10 +327,8 @@ def test_it_learns_a_treebank_by_heart_and_the_saved_model_needs_nothing_else(fo
 
 
 def test_the_transformer_has_learning_rates_of_its_own(folders):
-    network, _, _, _, settings, _ = run_of(
-        folders["bert"], learning_rate=0.01, encoder_learning_rate=0.002, layer_decay=0.5
-    )
-    trainer = Trainer(network, settings, CPU, World())
+    network, *_, run = run_of(folders["bert"], learning_rate=0.01, encoder_learning_rate=0.002, layer_decay=0.5)
+    trainer = Trainer(network, run.settings, run.world)
     trainer.set_learning_rate(0.005)  # half of the way
     rates = {id(weight): group["lr"] for group in trainer.optimizer.param_groups for weight in group["params"]}
     found = {name: rates[id(weight)] for name, weight in network.named_parameters()}
@@ -405,10 +405,10 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(folders, tmp_path, setti
 
     network, *rest = run_of(folders["bert"], figures, **settings)
     with pytest.raises(Interrupted):
-        fit(network, *rest, tmp_path, "same", interrupt)
+        fit(network, *rest[:-1], dataclasses.replace(rest[-1], folder=tmp_path, identity="same", report=interrupt))
     assert (tmp_path / FILE).exists()
     network, *rest = run_of(folders["bert"], figures[2:], seed=2, **settings)
-    again = fit(network, *rest, tmp_path, "same")
+    again = fit(network, *rest[:-1], dataclasses.replace(rest[-1], folder=tmp_path, identity="same"))
     assert not changed(wanted, weights_of(network))
     assert [epoch["loss"] for epoch in again.history] == [epoch["loss"] for epoch in whole.history]
 
@@ -417,23 +417,24 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(folders, tmp_path, setti
 @pytest.mark.parametrize("layers", [0, 1])
 def test_a_gpu_trains_it_in_half_precision(folders, layers):
     network, *rest = run_of(folders["bert"], network=with_transformer(folders["bert"], lstm_layers=layers), average=0.9)
-    losses = [epoch["loss"] for epoch in fit(network.cuda(), *rest[:-1], torch.device("cuda")).history]
+    run = dataclasses.replace(rest[-1], world=World(device=torch.device("cuda")))
+    losses = [epoch["loss"] for epoch in fit(network.cuda(), *rest[:-1], run).history]
     assert losses == sorted(losses, reverse=True)
 
 
 def test_every_tagger_begins_with_the_pretrained_weights(folders):
     """Folds share what was read from the disk, and none may learn from another's sentences."""
-    part = part_of(TREES)
+    split = split_of(TREES)
     network = with_transformer(folders["bert"])
-    vocab = Vocab.build(part.encoded, ["tag"])
+    vocab = Vocab.build(split.encoded, ["tag"])
     pretrained = pretrained_pieces(network)
     before = {name: value.clone() for name, value in pretrained.weights.items()}
     tagger = Tagger(network, vocab, pretrained)
     corpus = Corpus([tree.tokens for tree in TREES], parser_of(network=network).forms())
     corpus.table.vocab = vocab
-    corpus.learn(part.encoded)
+    corpus.learn(split.encoded)
     settings = Training(epochs=1, batch_words=60, encoder_learning_rate=0.1)
-    fit(tagger, corpus, lambda: {"accuracy": 1.0}, "accuracy", settings, CPU)
+    fit(tagger, corpus, lambda: {"accuracy": 1.0}, "accuracy", Run(settings))
     assert not changed(before, pretrained.weights)
     again = Tagger(network, vocab, pretrained).encoder.pieces.model.state_dict()
     assert not changed(before, again)

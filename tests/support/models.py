@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from support.networks import CALM, CPU, TREES, part_of
+from support.networks import CALM, TREES, split_of
 
 from discotree.config import Config, Data, Training
 from discotree.models.folder import write_model
@@ -31,7 +31,7 @@ def saved_model(folder: Path, language: str = "de", tags: Any = "none") -> Path:
     """A model that was never trained. One that looks at tags predicts none."""
     network = CALM if tags == "none" else replace(CALM, tag_weight=0.0)
     settings = Config("small", Data(tags=tags), network, Training(seed=1), language=language)
-    write_model(build(settings, {"train": part_of(TREES, tags)}, CPU)[1].model, folder)
+    write_model(build(settings, {"train": split_of(TREES, tags)}).model, folder)
     return folder
 
 

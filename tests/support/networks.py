@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from support.helpers import tree_of
 
-from discotree import HeadRules, Tree, to_dependencies, write
+from discotree import HeadRules, Token, Tree, to_dependencies, write
 from discotree.config import Config, Data, DataSource, Decoding, NetworkSettings, Training
 from discotree.network.batch import Corpus
 from discotree.parsing.parser import Parser
-from discotree.training.data import Part
-from discotree.training.run import build, corpus_of, train
+from discotree.training.data import Split, corpus_of
+from discotree.training.run import build, train
 from discotree.trees.transforms import split_functions
 
 # German with what makes it hard to parse: gaps, two of them at once, unary phrases over words and over phrases.
@@ -75,10 +75,11 @@ CALM = dataclasses.replace(TINY, unknown=0.0, **NO_DROPOUT)  # what it says depe
 CPU = torch.device("cpu")
 
 
-def part_of(trees: Sequence[Tree], tags: str = "none") -> Part:
-    """Trees as data.load gives them."""
-    given = [[token.tag for token in tree.tokens] for tree in trees] if tags != "none" else []
-    return Part(list(trees), [to_dependencies(tree, RULES) for tree in trees], given)
+def split_of(trees: Sequence[Tree], tags: str = "none") -> Split:
+    """Return trees as load_splits does."""
+    keys = ("form",) if tags == "none" else ("form", "tag")
+    inputs = [[Token(*(getattr(token, key) for key in keys)) for token in tree.tokens] for tree in trees]
+    return Split(list(trees), [to_dependencies(tree, RULES) for tree in trees], inputs)
 
 
 def parser_of(
@@ -86,12 +87,12 @@ def parser_of(
 ) -> Parser:
     """An untrained parser for some trees."""
     settings = Config(network=network, data=Data(tags=tags), training=Training(seed=seed))
-    return build(settings, {"train": part_of(trees, tags)}, CPU)[1]
+    return build(settings, {"train": split_of(trees, tags)})
 
 
 def corpus_for(parser: Parser, trees: Sequence[Tree] = TREES) -> Corpus:
     """What the parser can learn from some trees."""
-    return corpus_of(part_of(trees, parser.config.data.tags), parser.forms())
+    return corpus_of(split_of(trees, parser.config.data.tags), parser.forms(), parser.has_tags)
 
 
 def saved_trees(folder: Path, trees: Sequence[Tree] = TREES, **data: Any) -> Data:

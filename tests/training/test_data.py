@@ -1,17 +1,17 @@
 """The trees that a recipe names: files, splits, ranges, tags, and what changes a checksum."""
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.networks import RULES, TREES
 
-from discotree import HeadRules, TreebankError, to_dependencies, write
+from discotree import HeadRules, Token, TreebankError, to_dependencies, write
 from discotree.config import Data, DataSource
-from discotree.errors import DiscotreeError, HeadRuleError
-from discotree.training.data import PARTS, checksums, files, load, read_tags, resolved, write_tags
+from discotree.errors import ConfigError, DiscotreeError, HeadRuleError
+from discotree.training.data import SPLITS, checksums, load_splits, matching, resolve
+from discotree.training.predicted_tags import format_tags, read_tags
 from discotree.treebanks.splits import read_ids, selected
 from discotree.trees.transforms import transform
 
@@ -32,8 +32,12 @@ def with_sources(data, *sources, **changes):
     return dataclasses.replace(data, train=tuple(sources), **changes)
 
 
-def loaded_ids(data, part="train"):
-    return [tree.id for tree in load(data)[part].trees]
+def loaded(data):
+    return load_splits(resolve(data))
+
+
+def loaded_ids(data, split="train"):
+    return [tree.id for tree in loaded(data)[split].trees]
 
 
 def numbered(*numbers):
@@ -42,7 +46,7 @@ def numbered(*numbers):
 
 def message(data, error=TreebankError):
     with pytest.raises(error) as caught:
-        load(data)
+        loaded(data)
     return str(caught.value)
 
 
@@ -50,54 +54,54 @@ def message(data, error=TreebankError):
 
 
 def test_parts_hold_trees_and_their_encoding(bank):
-    parts = load(bank)
-    assert list(parts) == list(PARTS)
+    splits = loaded(bank)
+    assert list(splits) == list(SPLITS)
     expected = [transform(tree, punctuation="move") for tree in TREES]
-    assert parts["train"].trees == parts["dev"].trees == expected
-    assert parts["train"].encoded == [to_dependencies(tree, RULES) for tree in expected]
-    assert [len(part) for part in parts.values()] == [20, 20, 0]
-    assert parts["train"].tags == []
-    assert parts["train"].skipped == 0
+    assert splits["train"].trees == splits["dev"].trees == expected
+    assert splits["train"].encoded == [to_dependencies(tree, RULES) for tree in expected]
+    assert [len(split) for split in splits.values()] == [20, 20, 0]
+    assert splits["train"].inputs == [list(map(Token, tree.words)) for tree in expected]
+    assert splits["train"].skipped == 0
 
 
 @pytest.mark.parametrize("punctuation", ["keep", "move", "remove", "root"])
 @pytest.mark.parametrize("unaries", ["keep", "drop"])
 def test_trees_are_made_what_the_recipe_says(bank, punctuation, unaries):
-    part = load(dataclasses.replace(bank, punctuation=punctuation, unaries=unaries))["train"]
-    assert part.trees == [transform(tree, punctuation=punctuation) for tree in TREES]
-    assert part.encoded == [to_dependencies(tree, RULES, unaries) for tree in part.trees]
+    split = loaded(dataclasses.replace(bank, punctuation=punctuation, unaries=unaries))["train"]
+    assert split.trees == [transform(tree, punctuation=punctuation) for tree in TREES]
+    assert split.encoded == [to_dependencies(tree, RULES, unaries) for tree in split.trees]
 
 
 def test_head_rules_may_be_ours_or_a_file_of_the_treebank(bank, tmp_path):
     (tmp_path / "mine.headrules").write_text("S left-to-right NP PPER\n")
     mine = HeadRules.load(tmp_path / "mine.headrules")
     moved = [transform(tree, punctuation="move") for tree in TREES]
-    part = load(dataclasses.replace(bank, heads="mine.headrules"))["train"]
-    assert part.encoded == [to_dependencies(tree, mine) for tree in moved]
-    marked = load(dataclasses.replace(bank, marked_heads=True, heads="mine.headrules"))["train"]
+    split = loaded(dataclasses.replace(bank, heads="mine.headrules"))["train"]
+    assert split.encoded == [to_dependencies(tree, mine) for tree in moved]
+    marked = loaded(dataclasses.replace(bank, marked_heads=True, heads="mine.headrules"))["train"]
     rules = HeadRules.load(tmp_path / "mine.headrules", marked_first=True)
-    assert marked.encoded == [to_dependencies(tree, rules) for tree in moved] != part.encoded
+    assert marked.encoded == [to_dependencies(tree, rules) for tree in moved] != split.encoded
     assert "yours.headrules" in message(dataclasses.replace(bank, heads="yours.headrules"), HeadRuleError)
 
 
 def test_a_split_is_what_the_table_says(bank):
-    data = dataclasses.replace(bank, **{name: (DataSource("all.export", name),) for name in PARTS})
-    parts = load(data)
-    assert [tree.id for tree in parts["train"].trees] == numbered(*range(1, 13))
-    assert [tree.id for tree in parts["dev"].trees] == numbered(*range(13, 17))
-    assert [tree.id for tree in parts["test"].trees] == numbered(*range(17, 21))
+    data = dataclasses.replace(bank, **{name: (DataSource("all.export", name),) for name in SPLITS})
+    splits = loaded(data)
+    assert [tree.id for tree in splits["train"].trees] == numbered(*range(1, 13))
+    assert [tree.id for tree in splits["dev"].trees] == numbered(*range(13, 17))
+    assert [tree.id for tree in splits["test"].trees] == numbered(*range(17, 21))
 
 
 def test_a_source_may_have_a_table_of_its_own(bank, tmp_path):
     (tmp_path / "own.tsv").write_text("id\tsplit\ns3\ttrain\ns5\tdev\n")
     data = with_sources(bank, DataSource("all.export", "train", splits="own.tsv"), splits="")
     assert loaded_ids(data) == numbered(3)
-    assert set(checksums(data)) == {"all.export", "own.tsv"}
+    assert set(checksums(data, resolve(data))) == {"all.export", "own.tsv"}
 
 
 def test_splits_that_lead_nowhere_are_named(bank, tmp_path):
     split = with_sources(bank, DataSource("all.export", "train"))
-    assert "needs a table: data.splits" in message(dataclasses.replace(split, splits=""))
+    assert "needs a table of splits: set data.splits" in message(dataclasses.replace(split, splits=""), ConfigError)
     assert "nothing.tsv: cannot be read" in message(dataclasses.replace(split, splits="nothing.tsv"))
     assert "no sentence belongs to the split 'trian'" in message(with_sources(bank, DataSource("all.export", "trian")))
     (tmp_path / "splits.tsv").write_text("id\tsplit\ns1\ttrain\ns99\ttrain\n")
@@ -122,15 +126,14 @@ def test_sentences_are_those_at_their_places(bank, sentences, places):
 
 @pytest.mark.parametrize("sentences", ["x", "1-2-3", "-5", "1,", "1.5", "0", "0-3", "5-3", "²", "1- 3"])
 def test_ranges_that_make_no_sense_are_named(bank, sentences):
-    complaint = message(with_sources(bank, DataSource("all.export", sentences=sentences)))
-    assert complaint.startswith("all.export: ")
-    assert "sentences" in complaint
+    complaint = message(with_sources(bank, DataSource("all.export", sentences=sentences)), ConfigError)
+    assert "all.export: sentences: expected a " in complaint
 
 
 @pytest.mark.parametrize("sentences", ["21", "18-21", "1-3,99-"])
 def test_ranges_that_lead_nowhere_are_named(bank, sentences):
     complaint = message(with_sources(bank, DataSource("all.export", sentences=sentences)))
-    assert "is asked for, and there are 20" in complaint
+    assert "but there are only 20" in complaint
 
 
 def test_a_range_and_a_split_both_count(bank):
@@ -147,13 +150,13 @@ def test_sources_follow_one_another_and_may_be_patterns(bank, tmp_path):
     assert loaded_ids(with_sources(bank, DataSource("parts/**/*.export"))) == numbered(4, 5, 6, 1, 2, 3, 7, 8, 9)
     folder = loaded_ids(with_sources(bank, DataSource("parts")))
     assert len(folder) == 9
-    assert [path.name for path in files(bank, DataSource("parts/[ab].export"))] == ["a.export", "b.export"]
+    assert [path.name for path in matching(str(tmp_path / "parts/[ab].export"))] == ["a.export", "b.export"]
 
 
 def test_the_format_may_be_named(bank, tmp_path):
     write(TREES[:3], tmp_path / "trees.txt", "discbracket")
-    part = load(with_sources(bank, DataSource("trees.txt", format="discbracket")))["train"]
-    assert [tree.words for tree in part.trees] == [tree.words for tree in TREES[:3]]
+    split = loaded(with_sources(bank, DataSource("trees.txt", format="discbracket")))["train"]
+    assert [tree.words for tree in split.trees] == [tree.words for tree in TREES[:3]]
     assert "there is no format 'discobracket'" in message(
         with_sources(bank, DataSource("trees.txt", format="discobracket"))
     )
@@ -163,12 +166,12 @@ def test_broken_trees_stop_unless_they_are_skipped_and_counted(bank, tmp_path):
     whole = (tmp_path / "all.export").read_text("utf-8")
     (tmp_path / "broken.export").write_text(whole.replace("#BOS s3", BROKEN + "#BOS s3", 1), "utf-8")
     assert "broken.export:" in message(with_sources(bank, DataSource("broken.export")))
-    part = load(with_sources(bank, DataSource("broken.export", skip_broken=True)))["train"]
-    assert (len(part), part.skipped) == (20, 1)
+    split = loaded(with_sources(bank, DataSource("broken.export", skip_broken=True)))["train"]
+    assert (len(split), split.skipped) == (20, 1)
     # A broken tree has its place, so ranges mean the same whether it can be read or not.
-    some = load(with_sources(bank, DataSource("broken.export", sentences="2-4", skip_broken=True)))["train"]
+    some = loaded(with_sources(bank, DataSource("broken.export", sentences="2-4", skip_broken=True)))["train"]
     assert ([tree.id for tree in some.trees], some.skipped) == (numbered(2, 3), 1)
-    others = load(with_sources(bank, DataSource("broken.export", sentences="10-", skip_broken=True)))["train"]
+    others = loaded(with_sources(bank, DataSource("broken.export", sentences="10-", skip_broken=True)))["train"]
     assert others.skipped == 0
 
 
@@ -176,8 +179,8 @@ def test_sentences_that_stand_in_dev_or_test_can_be_dropped_from_training(bank):
     data = dataclasses.replace(
         bank, dev=(DataSource("all.export", sentences="1-2"),), test=(DataSource("all.export", sentences="5"),)
     )
-    assert len(load(data)["train"]) == 20
-    dropped = load(dataclasses.replace(data, drop_repeats=True))
+    assert len(loaded(data)["train"]) == 20
+    dropped = loaded(dataclasses.replace(data, drop_repeats=True))
     assert [tree.id for tree in dropped["train"].trees] == numbered(3, 4, *range(6, 21))
     assert len(dropped["train"].encoded) == 17
     assert [len(dropped[name]) for name in ("dev", "test")] == [2, 1]
@@ -191,8 +194,8 @@ def test_sentences_that_stand_in_dev_or_test_can_be_dropped_from_training(bank):
 
 def test_a_recipe_without_trees_is_refused(bank):
     for name in ("train", "dev"):
-        assert "data.train, data.dev" in message(dataclasses.replace(bank, **{name: ()}))
-    assert load(dataclasses.replace(bank, test=()))["test"].trees == []
+        assert "data.train, data.dev" in message(dataclasses.replace(bank, **{name: ()}), ConfigError)
+    assert loaded(dataclasses.replace(bank, test=()))["test"].trees == []
 
 
 # Folders
@@ -207,15 +210,36 @@ def test_the_folder_is_that_of_the_recipe_or_of_the_environment_or_this_one(bank
     assert "data.folder" in complaint
     assert "DISCOTREE_DATA" in complaint
     monkeypatch.setenv("DISCOTREE_DATA", str(tmp_path))
-    assert len(load(homeless)["train"]) == 20
+    assert len(loaded(homeless)["train"]) == 20
     monkeypatch.setenv("DISCOTREE_DATA", "/nowhere")
-    assert len(load(bank)["train"]) == 20  # the recipe's own folder comes first
+    assert len(loaded(bank)["train"]) == 20  # the recipe's own folder comes first
     absolute = DataSource(str(tmp_path / "all.export"))
-    assert len(load(with_sources(homeless, absolute, dev=(absolute,)))["train"]) == 20
+    assert len(loaded(with_sources(homeless, absolute, dev=(absolute,)))["train"]) == 20
     monkeypatch.delenv("DISCOTREE_DATA")
     monkeypatch.chdir(tmp_path)
-    assert resolved(homeless, "all.export") == Path("all.export")
-    assert len(load(homeless)["train"]) == 20
+    assert resolve(homeless).train[0].file == str(tmp_path / "all.export")
+    assert len(loaded(homeless)["train"]) == 20
+
+
+def test_every_path_is_resolved_at_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("beside.tsv", "rules.headrules", "bank/trees.export", "bank/splits.tsv", "bank/v.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    source = DataSource("trees.export", "train", splits="splits.tsv")
+    data = Data("bank", "beside.tsv", (source,), (), (source,), heads="rules.headrules", vectors="v.txt")
+    found = resolve(data)
+    assert found.train == found.test
+    assert found.train[0].file == str(tmp_path / "bank/trees.export")
+    assert found.train[0].splits == str(tmp_path / "bank/splits.tsv")
+    assert (found.splits, found.heads) == (str(tmp_path / "beside.tsv"), str(tmp_path / "rules.headrules"))
+    assert (found.vectors, found.predicted_tags) == (str(tmp_path / "bank/v.txt"), "")
+    assert resolve(found) == found
+    assert resolve(Data(heads="negra")).heads == "negra"
+    monkeypatch.chdir("/")
+    assert resolve(found) == found
+    with pytest.raises(ConfigError, match="has no file"):
+        resolve(Data(train=(DataSource(""),)))
 
 
 # Predicted tags
@@ -224,16 +248,17 @@ def test_the_folder_is_that_of_the_recipe_or_of_the_environment_or_this_one(bank
 @pytest.fixture
 def tagged(bank, tmp_path):
     rows = [(tree.id, [f"{token.tag}?" for token in tree.tokens]) for tree in TREES]
-    (tmp_path / "tags.tsv").write_text(write_tags(rows), "utf-8")
+    (tmp_path / "tags.tsv").write_text(format_tags(rows), "utf-8")
     return dataclasses.replace(bank, tags="predicted", predicted_tags="tags.tsv")
 
 
 def test_tags_are_gold_ones_predicted_ones_or_none(bank, tagged):
-    gold = load(dataclasses.replace(bank, tags="gold"))
-    assert gold["dev"].tags == [[token.tag for token in tree.tokens] for tree in TREES]
-    predicted = load(tagged)
-    assert predicted["dev"].tags == [[f"{token.tag}?" for token in tree.tokens] for tree in TREES]
-    assert load(dataclasses.replace(tagged, tags="none"))["dev"].tags == []
+    gold = loaded(dataclasses.replace(bank, tags="gold"))
+    assert gold["dev"].inputs == [[Token(token.form, token.tag) for token in tree.tokens] for tree in TREES]
+    predicted = loaded(tagged)
+    assert predicted["dev"].inputs == [[Token(token.form, f"{token.tag}?") for token in tree.tokens] for tree in TREES]
+    without = loaded(dataclasses.replace(tagged, tags="none"))
+    assert without["dev"].inputs == [[Token(word) for word in tree.words] for tree in TREES]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +266,7 @@ def test_tags_are_gold_ones_predicted_ones_or_none(bank, tagged):
     [
         (lambda text: text.replace("s7\t", "s77\t"), "no tags for the sentence 's7' of 1 words"),
         (lambda text: text.replace("s7\tNN?", "s7\tNN? NN?"), "2 tags for the sentence 's7' of 1 words"),
-        (lambda text: text + "s1\tNN\n", "tags.tsv:21: the sentence 's1' is there twice"),
+        (lambda text: text + "s1\tNN\n", "tags.tsv:21: the sentence 's1' occurs twice"),
         (lambda text: text.replace("s3\t", "s3 "), "tags.tsv:3: expected an id, a tab and tags"),
         (lambda text: text + "\n", "tags.tsv:21: expected an id, a tab and tags"),
         (lambda _: "", "expected an id, a tab and tags"),
@@ -255,10 +280,10 @@ def test_tags_that_do_not_fit_are_named(tagged, tmp_path, edit, complaint):
 
 def test_a_missing_file_of_tags_says_how_to_make_it(tagged, tmp_path):
     (tmp_path / "tags.tsv").unlink()
-    assert "`discotree tag` makes them" in message(tagged)
+    assert "with `discotree tag`" in message(tagged)
     (tmp_path / "tags.tsv").write_bytes(b"\xff\xff")
-    assert "`discotree tag` makes them" in message(tagged)
-    assert "data.predicted_tags" in message(dataclasses.replace(tagged, predicted_tags=""))
+    assert "with `discotree tag`" in message(tagged)
+    assert "data.predicted_tags" in message(dataclasses.replace(tagged, predicted_tags=""), ConfigError)
 
 
 word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
@@ -270,9 +295,9 @@ def test_tags_come_back_from_their_file_or_are_refused(tmp_path_factory, rows):
     white = any(tag.split() != [tag] for tags in rows.values() for tag in tags)
     if white or any(set("\t\r\n") & set(id) for id in rows):
         with pytest.raises(TreebankError, match="cannot be written"):
-            write_tags(rows.items())
+            format_tags(rows.items())
     elif rows:
-        path.write_text(write_tags(rows.items()), "utf-8", newline="")
+        path.write_text(format_tags(rows.items()), "utf-8", newline="")
         assert read_tags(path) == rows
 
 
@@ -317,21 +342,21 @@ def test_selected_trees_keep_their_order():
 
 
 def test_checksums_name_every_file_that_is_read(bank, tagged, tmp_path):
-    assert set(checksums(bank)) == {"all.export"}
+    assert set(checksums(bank, resolve(bank))) == {"all.export"}
     split = with_sources(bank, DataSource("all.export", "train"))
-    assert set(checksums(split)) == {"all.export", "splits.tsv"}
-    assert set(checksums(tagged)) == {"all.export", "tags.tsv"}
+    assert set(checksums(split, resolve(split))) == {"all.export", "splits.tsv"}
+    assert set(checksums(tagged, resolve(tagged))) == {"all.export", "tags.tsv"}
     (tmp_path / "mine.headrules").write_text("S left-to-right NP\n")
     (tmp_path / "vectors.txt").write_text("1 1\na 0.5\n")
     more = dataclasses.replace(bank, heads="mine.headrules", vectors="vectors.txt")
-    assert set(checksums(more)) == {"all.export", "mine.headrules", "vectors.txt"}
+    assert set(checksums(more, resolve(more))) == {"all.export", "mine.headrules", "vectors.txt"}
 
 
 def test_files_that_are_not_read_need_not_be_there(bank):
     data = dataclasses.replace(bank, splits="nothing.tsv", predicted_tags="nothing.tags")
-    assert checksums(data) == checksums(bank)
+    assert checksums(data, resolve(data)) == checksums(bank, resolve(bank))
     with pytest.raises(DiscotreeError, match=r"nothing.tags: there is no such file"):
-        checksums(dataclasses.replace(data, tags="predicted"))
+        checksums(tagged := dataclasses.replace(data, tags="predicted"), resolve(tagged))
 
 
 def test_checksums_change_with_the_files_and_only_then(bank, tmp_path):
@@ -339,11 +364,11 @@ def test_checksums_change_with_the_files_and_only_then(bank, tmp_path):
     for name in ("a.export", "b.export"):
         write(TREES[:2], tmp_path / "folder" / name)
     data = with_sources(bank, DataSource("folder"), DataSource("folder/*.export"), DataSource("all.export", "train"))
-    before = checksums(data)
-    assert checksums(data) == before
+    before = checksums(data, resolve(data))
+    assert checksums(data, resolve(data)) == before
     assert all(len(value) == 64 for value in before.values())
     (tmp_path / "folder" / "b.export").write_text("other", "utf-8")
-    after = checksums(data)
+    after = checksums(data, resolve(data))
     assert {name for name in before if before[name] != after[name]} == {"folder", "folder/*.export"}
     (tmp_path / "splits.tsv").write_text("id\tsplit\ns1\ttrain\n")
-    assert {name for name in before if after[name] != checksums(data)[name]} == {"splits.tsv"}
+    assert {name for name in before if after[name] != checksums(data, resolve(data))[name]} == {"splits.tsv"}

@@ -7,28 +7,30 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from support.networks import CALM, CPU, HEADS, TINY, TREES, corpus_for, parser_of
+from support.networks import CALM, HEADS, TINY, TREES, corpus_for, parser_of
 
 from discotree.config import Training
 from discotree.errors import ModelError
 from discotree.network.batch import by_length
 from discotree.training.checkpoint import FILE
-from discotree.training.fit import State, Trainer, World, cosine, fit, is_over, seed
+from discotree.training.distributed import World
+from discotree.training.fit import Run, cosine, fit, is_over, seed_epoch
+from discotree.training.trainer import Trainer, TrainingState
 
 FEW = TREES[:6]
 SMALLER = dict.fromkeys(HEADS, 0.0) | {"tag_weight": 0.3, "lstm_layers": 1}
 TINY, CALM = (dataclasses.replace(network, **SMALLER) for network in (TINY, CALM))
 
 
-class Run:
-    """A network in training, with figures on dev that were settled before, and a look at its weights on the way."""
+class Rehearsal:
+    """A network in training, with prescribed metrics on dev, that records its weights on the way."""
 
-    def __init__(self, figures=(), network=TINY, weights_seed=1, **settings):
+    def __init__(self, metrics=(), network=TINY, weights_seed=1, **settings):
         parser = parser_of(FEW, network, seed=weights_seed)
         self.settings = Training(**{"epochs": 3, "batch_words": 12} | settings)
         self.device = torch.device(self.settings.device or "cpu")
         self.network, self.corpus = parser.network.to(self.device), corpus_for(parser, FEW)
-        self.figures = list(figures)
+        self.metrics = list(metrics)
         self.validated, self.after_step, self.epochs, self.steps = [], [], [], []
         self.state = None
 
@@ -38,19 +40,18 @@ class Run:
     def validate(self):
         self.validated.append(self.weights())
         epoch = len(self.validated)
-        return {"las": self.figures[epoch - 1] if self.figures else float(epoch), "uas": 0.0}
+        return {"las": self.metrics[epoch - 1] if self.metrics else float(epoch), "uas": 0.0}
 
-    def report(self, event, figures):
+    def report(self, event, metrics):
         if event == "step":
             self.after_step.append(self.weights())
-            self.steps.append(figures)
+            self.steps.append(metrics)
         else:
-            self.epochs.append(figures)
+            self.epochs.append(metrics)
 
     def go(self, folder=None, identity="same"):
-        self.state = fit(
-            self.network, self.corpus, self.validate, "las", self.settings, self.device, folder, identity, self.report
-        )
+        run = Run(self.settings, World(device=self.device), folder, identity, self.report)
+        self.state = fit(self.network, self.corpus, self.validate, "las", run)
         return self
 
     @property
@@ -66,14 +67,14 @@ def same(one, other):
 
 
 def test_losses_fall():
-    run = Run(network=CALM, epochs=5, learning_rate=0.02).go()
+    run = Rehearsal(network=CALM, epochs=5, learning_rate=0.02).go()
     losses = [epoch["loss"] for epoch in run.state.history]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < 0.8 * losses[0]
 
 
 def test_the_reported_loss_is_the_mean_over_the_words():
-    run = Run(network=CALM, epochs=1, learning_rate=0.0).go()
+    run = Rehearsal(network=CALM, epochs=1, learning_rate=0.0).go()
     whole = run.network.loss(run.corpus.batch(np.arange(len(FEW))))
     words = sum(map(len, FEW))
     (epoch,) = run.state.history
@@ -85,7 +86,7 @@ def test_the_reported_loss_is_the_mean_over_the_words():
 
 
 def test_every_step_and_every_epoch_is_reported():
-    run = Run(epochs=3).go()
+    run = Rehearsal(epochs=3).go()
     batches = sum(1 for _ in by_length(run.corpus.lengths, 12))
     assert batches > 1
     assert [step["step"] for step in run.steps] == list(range(1, 3 * batches + 1))
@@ -95,12 +96,12 @@ def test_every_step_and_every_epoch_is_reported():
 
 
 def test_a_step_is_one_of_adam_after_clipping():
-    run = Run(network=CALM, learning_rate=0.1, clip=0.25, epsilon=1e-2, weight_decay=0.1)
-    trainer = Trainer(run.network, run.settings, CPU, World())
+    run = Rehearsal(network=CALM, learning_rate=0.1, clip=0.25, epsilon=1e-2, weight_decay=0.1)
+    trainer = Trainer(run.network, run.settings, World())
     before = run.weights()
     trainer.step(run.corpus, np.arange(3))
     after = run.weights()
-    other = Run(network=CALM)
+    other = Rehearsal(network=CALM)
     total = sum(other.network.loss(other.corpus.batch(np.arange(3))).values()) / sum(map(len, FEW[:3]))
     total.backward()
     grads = {name: value.grad for name, value in other.network.named_parameters()}
@@ -113,14 +114,14 @@ def test_a_step_is_one_of_adam_after_clipping():
 
 
 def test_the_network_ends_up_with_the_weights_of_the_best_epoch():
-    run = Run([10, 30, 20, 30], epochs=4).go()
+    run = Rehearsal([10, 30, 20, 30], epochs=4).go()
     assert (run.state.best, run.state.best_epoch) == (30, 2)
     assert same(run.weights(), run.validated[1])
     assert not same(run.weights(), run.validated[3])
 
 
 def test_without_epochs_nothing_happens():
-    run = Run(epochs=0)
+    run = Rehearsal(epochs=0)
     before = run.weights()
     run.go()
     assert same(run.weights(), before)
@@ -129,7 +130,7 @@ def test_without_epochs_nothing_happens():
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="half precision is for GPUs, and there is none")
 def test_half_precision_trains_too():
-    run, full = (Run(epochs=2, device="cuda", precision=precision).go() for precision in ("auto", "float32"))
+    run, full = (Rehearsal(epochs=2, device="cuda", precision=precision).go() for precision in ("auto", "float32"))
     assert {value.dtype for value in run.network.parameters()} == {torch.float32}
     assert run.state.history[0]["loss"] == pytest.approx(full.state.history[0]["loss"], rel=0.1)
     assert run.state.history[0]["loss"] != full.state.history[0]["loss"]
@@ -139,7 +140,7 @@ def test_half_precision_trains_too():
 
 
 def test_a_plateau_decays_the_rate_and_goes_back_to_the_best_weights():
-    run = Run([10, 20, 15, 20, 25, 1, 2], epochs=7, patience=2, decay=0.5, learning_rate=0.01).go()
+    run = Rehearsal([10, 20, 15, 20, 25, 1, 2], epochs=7, patience=2, decay=0.5, learning_rate=0.01).go()
     assert run.learning_rates == pytest.approx([0.01, 0.01, 0.01, 0.005, 0.005, 0.005, 0.0025])
     assert (run.state.decays, run.state.best_epoch) == (2, 5)
     batches = len(run.after_step) // 7
@@ -151,8 +152,8 @@ def test_a_plateau_decays_the_rate_and_goes_back_to_the_best_weights():
 
 
 def test_adam_remembers_nothing_after_a_plateau():
-    run = Run()
-    trainer = Trainer(run.network, run.settings, CPU, World())
+    run = Rehearsal()
+    trainer = Trainer(run.network, run.settings, World())
     trainer.step(run.corpus, np.arange(3))
     assert any(value.any() for name, value in trainer.tensors().items() if name.startswith("adam/"))
     trainer.back_to_best()
@@ -161,7 +162,7 @@ def test_adam_remembers_nothing_after_a_plateau():
 
 
 def test_training_stops_after_the_last_decay():
-    run = Run([5] * 50, epochs=50, patience=2, max_decays=1).go()
+    run = Rehearsal([5] * 50, epochs=50, patience=2, max_decays=1).go()
     assert run.state.decays == 2
     assert run.state.epoch == 5  # the best one, and twice two without a better one
     assert run.state.best_epoch == 1
@@ -182,7 +183,9 @@ def test_a_cosine_rises_in_a_line_and_falls_to_zero():
 
 
 def test_the_cosine_is_followed_step_by_step():
-    run = Run([1, 1, 1, 1], epochs=4, schedule="cosine", warmup=3, learning_rate=0.02, patience=1, max_decays=0).go()
+    run = Rehearsal(
+        [1, 1, 1, 1], epochs=4, schedule="cosine", warmup=3, learning_rate=0.02, patience=1, max_decays=0
+    ).go()
     steps = len(run.steps)
     every = steps // 4
     expected = [cosine(run.settings, every * epoch - 1, steps) for epoch in (1, 2, 3, 4)]
@@ -191,9 +194,9 @@ def test_the_cosine_is_followed_step_by_step():
 
 
 def test_the_time_limit_stops_after_an_epoch():
-    assert Run(epochs=50, max_seconds=1e-9).go().state.epoch == 1
-    assert Run(epochs=3, max_seconds=1e9).go().state.epoch == 3
-    state = State(epoch=2, history=[{"seconds": 1.0, "validation_seconds": 0.5}] * 2)
+    assert Rehearsal(epochs=50, max_seconds=1e-9).go().state.epoch == 1
+    assert Rehearsal(epochs=3, max_seconds=1e9).go().state.epoch == 3
+    state = TrainingState(epoch=2, history=[{"seconds": 1.0, "validation_seconds": 0.5}] * 2)
     assert is_over(state, Training(max_seconds=2.9))
     assert not is_over(state, Training(max_seconds=3.1))
     assert not is_over(state, Training(max_seconds=0.0))
@@ -203,7 +206,7 @@ def test_the_time_limit_stops_after_an_epoch():
 
 
 def test_the_average_is_what_is_validated_and_kept():
-    run = Run([1, 3, 2], epochs=3, average=0.8, learning_rate=0.01)
+    run = Rehearsal([1, 3, 2], epochs=3, average=0.8, learning_rate=0.01)
     average = run.weights()
     run.go()
     batches = len(run.after_step) // 3
@@ -219,7 +222,7 @@ def test_the_average_is_what_is_validated_and_kept():
 
 
 def test_training_itself_does_not_see_the_average():
-    plain, averaged = Run().go(), Run(average=0.9).go()
+    plain, averaged = Rehearsal().go(), Rehearsal(average=0.9).go()
     assert all(same(one, other) for one, other in zip(plain.after_step, averaged.after_step, strict=True))
 
 
@@ -227,23 +230,23 @@ def test_training_itself_does_not_see_the_average():
 
 
 def test_the_same_seed_gives_the_same_weights_to_the_last_bit():
-    one, again, other = Run(seed=1).go(), Run(seed=1).go(), Run(seed=2).go()
+    one, again, other = Rehearsal(seed=1).go(), Rehearsal(seed=1).go(), Rehearsal(seed=2).go()
     assert same(one.weights(), again.weights())
     assert not same(one.weights(), other.weights())
     assert [epoch["loss"] for epoch in one.state.history] == [epoch["loss"] for epoch in again.state.history]
 
 
 def test_what_was_drawn_before_training_does_not_matter():
-    one = Run().go()
+    one = Rehearsal().go()
     torch.manual_seed(99)
     np.random.seed(99)
-    assert same(Run().go().weights(), one.weights())
+    assert same(Rehearsal().go().weights(), one.weights())
 
 
 def test_every_epoch_and_process_draws_something_else():
     drawn = set()
     for run, epoch, rank in [(1, 1, 0), (1, 1, 1), (1, 2, 0), (2, 1, 0), (0, 0, 0), (2**40, 1, 0)]:
-        seed(run, epoch, rank)
+        seed_epoch(run, epoch, rank)
         drawn.add(float(torch.rand(())))
     assert len(drawn) == 6
 
@@ -262,17 +265,17 @@ SETTINGS = {
 }
 
 
-FIGURES = [5, 4, 3, 8, 7]
+METRICS = [5, 4, 3, 8, 7]
 
 
 @cache
 def undisturbed(name):
-    return Run(FIGURES, epochs=5, **SETTINGS[name]).go()
+    return Rehearsal(METRICS, epochs=5, **SETTINGS[name]).go()
 
 
 @pytest.mark.parametrize(("name", "after"), [("plateau", 2), ("plateau", 4), ("cosine", 1), ("average", 3)])
 def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, name, after):
-    whole, first = undisturbed(name), Run(FIGURES, epochs=5, **SETTINGS[name])
+    whole, first = undisturbed(name), Rehearsal(METRICS, epochs=5, **SETTINGS[name])
 
     def interrupt(event, numbers):
         if event == "step" and numbers["epoch"] == after + 1:
@@ -281,7 +284,7 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, name, after):
     first.report = interrupt
     with pytest.raises(Interrupted):
         first.go(tmp_path)
-    second = Run(FIGURES[after:], epochs=5, weights_seed=2, **SETTINGS[name]).go(tmp_path)
+    second = Rehearsal(METRICS[after:], epochs=5, weights_seed=2, **SETTINGS[name]).go(tmp_path)
     assert len(second.validated) == 5 - after
     assert same(second.weights(), whole.weights())
 
@@ -294,22 +297,22 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, name, after):
 
 
 def test_a_run_that_is_over_is_not_trained_again(tmp_path):
-    run = Run([1, 3, 2]).go(tmp_path)
-    again = Run(weights_seed=2).go(tmp_path)
+    run = Rehearsal([1, 3, 2]).go(tmp_path)
+    again = Rehearsal(weights_seed=2).go(tmp_path)
     assert again.validated == []
     assert same(again.weights(), run.weights())
 
 
 def test_checkpoints_are_as_frequent_as_one_wants(tmp_path):
-    Run(epochs=3, checkpoint_epochs=0).go(tmp_path)
+    Rehearsal(epochs=3, checkpoint_epochs=0).go(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    Run(epochs=3, checkpoint_epochs=2).go(tmp_path)
+    Rehearsal(epochs=3, checkpoint_epochs=2).go(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
-    again = Run(epochs=3, checkpoint_epochs=2).go(tmp_path)
+    again = Rehearsal(epochs=3, checkpoint_epochs=2).go(tmp_path)
     assert len(again.validated) == 1  # the third epoch, once more
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
-    Run(epochs=1).go(tmp_path, "one")
+    Rehearsal(epochs=1).go(tmp_path, "one")
     with pytest.raises(ModelError, match="a checkpoint of another run"):
-        Run(epochs=1).go(tmp_path, "other")
+        Rehearsal(epochs=1).go(tmp_path, "other")

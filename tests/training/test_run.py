@@ -17,13 +17,13 @@ import torch
 from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, saved_trees
 
 import discotree
-from discotree import ModelError
+from discotree import ConfigError, ModelError
 from discotree.config import Config, DataSource, Decoding, Training, load_recipe
 from discotree.models import CONFIG, RESULTS, VOCAB, WEIGHTS
 from discotree.parsing.parser import Parser
-from discotree.training import data
 from discotree.training.checkpoint import FILE as CHECKPOINT
-from discotree.training.run import MODEL, attachment, chosen_device, line, main, summarized, train, train_seeds
+from discotree.training.results import attachment
+from discotree.training.run import MODEL, train, train_seeds
 
 LEAST = dict.fromkeys(HEADS, 0.0) | {"tag_weight": 0.3, "function_weight": 0.3, "lstm_layers": 1}
 QUICK, QUIET = (dataclasses.replace(network, **LEAST) for network in (TINY, CALM))
@@ -74,7 +74,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     settings = settings_of(folder)
     events = []
-    results = train(settings, folder / "out", lambda event, figures: events.append((event, figures)), compare=True)
+    results = train(settings, folder / "out", lambda event, metrics: events.append((event, metrics)), compare=True)
     return settings, folder, results, events
 
 
@@ -104,7 +104,7 @@ def test_results_have_the_history_of_training(run):
     _, _, results, events = run
     history = results["history"]
     assert [epoch["epoch"] for epoch in history] == [1, 2]
-    assert [figures for event, figures in events if event == "epoch"] == history
+    assert [metrics for event, metrics in events if event == "epoch"] == history
     wanted = {"loss", "loss/head", "loss/label", "loss/tag", "dev/las", "dev/uas", "dev/tag", "dev/function"}
     assert wanted <= set(history[0])
     best = max(history, key=lambda epoch: epoch["dev/las"])
@@ -115,8 +115,8 @@ def test_results_have_the_history_of_training(run):
 def test_results_have_all_scores_of_dev_and_test(run):
     _, _, results, _ = run
     assert set(results["scores"]) == {"dev", "test"}
-    for part, count in (("dev", 4), ("test", 2)):
-        scores = results["scores"][part]
+    for split, count in (("dev", 4), ("test", 2)):
+        scores = results["scores"][split]
         assert scores["all"]["sentences"] == count
         assert {"f1", "precision", "recall", "exact_match", "pos_accuracy"} <= set(scores["discontinuous"])
         assert set(scores["attachment"]) == {"las", "uas", "tag", "function"}
@@ -152,9 +152,9 @@ def test_other_data_do_not_go_on_in_the_same_folder(tmp_path):
 def test_gold_tags_and_functions_do_not_leak_into_the_scores(tmp_path):
     silent = dataclasses.replace(QUICK, tag_weight=0.0, function_weight=0.0)
     results = train(settings_of(tmp_path, silent, epochs=0), tmp_path / "out")
-    figures = results["scores"]["dev"]["all"]
-    assert figures["function_accuracy"] is None
-    assert figures["pos_accuracy"] == 0.0
+    metrics = results["scores"]["dev"]["all"]
+    assert metrics["function_accuracy"] is None
+    assert metrics["pos_accuracy"] == 0.0
 
 
 def test_a_run_without_a_test_set_has_no_test_scores():
@@ -190,33 +190,13 @@ def test_the_model_has_the_averaged_weights_that_were_scored(tmp_path):
     assert one != other
 
 
-# Attachment
-
-
-def test_attachment_counts_words():
-    parser = Parser.from_pretrained(overfitted()[0] / "run" / MODEL)
-    trees = data.load(parser.config.data)["dev"].trees
-    assert set(attachment(parser, corpus_for(parser, trees)).values()) == {100.0}
-    # One wrong head, one label that is not in the vocabulary, one wrong tag.
-    corpus = corpus_for(parser, trees[:2])
-    words = len(TREES[0]) + len(TREES[1])
-    corpus.gold["head"][0] = 2
-    corpus.gold["label"][1] = -100
-    corpus.gold["tag"][2] += 1
-    found = attachment(parser, corpus)
-    assert found["uas"] == pytest.approx(100 * (words - 1) / words)
-    assert found["las"] == pytest.approx(100 * (words - 2) / words)
-    assert found["tag"] == pytest.approx(100 * (words - 1) / words)
-    assert found["function"] == 100.0
-
-
 # Several seeds
 
 
 def test_several_seeds_have_folders_of_their_own_and_a_mean(tmp_path):
     events = []
     settings = settings_of(tmp_path, epochs=1, seed=7)
-    summary = train_seeds(settings, tmp_path / "out", 2, lambda _, figures: events.append(figures))
+    summary = train_seeds(settings, tmp_path / "out", 2, lambda _, metrics: events.append(metrics))
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"seed-7", "seed-8", RESULTS}
     assert json.loads((tmp_path / "out" / RESULTS).read_text("utf-8")) == summary
     assert summary["seeds"] == ["seed-7", "seed-8"]
@@ -224,19 +204,11 @@ def test_several_seeds_have_folders_of_their_own_and_a_mean(tmp_path):
     assert [run["config"]["training"]["seed"] for run in runs] == [7, 8]
     weights = [(tmp_path / "out" / f"seed-{k}" / MODEL / WEIGHTS).read_bytes() for k in (7, 8)]
     assert weights[0] != weights[1]
-    assert {figures["seed"] for figures in events} == {7, 8}
+    assert {metrics["seed"] for metrics in events} == {7, 8}
     f1 = [run["scores"]["dev"]["all"]["f1"] or 0.0 for run in runs]
     assert summary["scores"]["dev"]["all"] == {
         "mean": statistics.mean(f1), "deviation": statistics.stdev(f1), "f1": f1
     }  # fmt: skip
-
-
-def test_a_summary_has_mean_and_deviation():
-    runs = [{"scores": {"dev": {"all": {"f1": f1}, "discontinuous": {"f1": None}}}} for f1 in (80.0, 90.0, 70.0)]
-    summary = summarized(runs)
-    assert summary["dev"]["all"] == {"mean": 80.0, "deviation": 10.0, "f1": [80.0, 90.0, 70.0]}
-    assert summary["dev"]["discontinuous"] == {"mean": 0.0, "deviation": 0.0, "f1": [0.0, 0.0, 0.0]}
-    assert summarized(runs[:1])["dev"]["all"]["deviation"] == 0.0
 
 
 # The command
@@ -247,7 +219,7 @@ def command(*arguments, processes=1):
     start = [sys.executable]
     if processes > 1:
         start += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-    return [*start, "-m", "discotree.training.run", *map(str, arguments)]
+    return [*start, "-m", "discotree", "train", *map(str, arguments), "--no-tensorboard"]
 
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
@@ -255,55 +227,28 @@ EPOCHS = 12
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT}
 
 
-def test_a_line_for_every_epoch(capsys):
-    line("step", {"step": 1})
-    line("epoch", {"epoch": 3, "loss": 1.23456, "dev/las": 99.5, "seconds": 2.0})
-    assert capsys.readouterr().out == "epoch 3  loss 1.235  dev/las 99.5  seconds 2\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--set", "data.dev=['missing.export']"], "missing.export: there is no such file"),
-        (["--set", "training.epoch=1"], "unknown key 'epoch'"),
-        (["--preset", "papr"], "unknown preset 'papr'"),
-        (["--scenario", "gold"], "unknown scenario 'gold'"),
-        (["--set", "data.vectors='quick.toml'"], "quick.toml:1: expected a word and its vector"),
-        (["--out", "FOLDER/quick.toml/out"], "Not a directory"),
-    ],
-)
-def test_mistakes_end_the_command_with_a_sentence(tmp_path, monkeypatch, arguments, complaint):
-    path = recipe(tmp_path / "quick.toml", settings_of(tmp_path, epochs=1))
-    arguments = [argument.replace("FOLDER", str(tmp_path)) for argument in arguments]
-    monkeypatch.setattr(sys, "argv", ["train", str(path), "--out", str(tmp_path / "out"), *arguments])
-    with pytest.raises(SystemExit) as caught:
-        main()
-    assert str(caught.value).startswith("discotree: ")
-    assert complaint in str(caught.value)
-
-
 @pytest.mark.slow
 def test_a_run_that_is_killed_goes_on_to_the_same_model_and_scores(tmp_path):
     settings = settings_of(tmp_path, epochs=EPOCHS, average=0.9, patience=2)
     path = recipe(tmp_path / "quick.toml", settings)
     # Both at once: one is left alone, the other is killed when it has begun to learn the third time.
-    undisturbed = subprocess.Popen(command(path, "--out", tmp_path / "whole"), **PIPES)
-    killed = subprocess.Popen(command(path, "--out", tmp_path / "killed"), **PIPES)
+    undisturbed = subprocess.Popen(command(path, "--output", tmp_path / "whole"), **PIPES)
+    killed = subprocess.Popen(command(path, "--output", tmp_path / "killed"), **PIPES)
     with killed:
-        seen = [killed.stdout.readline() for _ in range(2)]
+        seen = [killed.stderr.readline() for _ in range(2)]
         os.kill(killed.pid, signal.SIGKILL)
-        rest = killed.stdout.read()
-    assert [text.split("  ")[0] for text in seen] == ["epoch 1", "epoch 2"]
+        rest = killed.stderr.read()
+    assert [text.split("  ")[0] for text in seen] == [f"epoch 1/{EPOCHS}", f"epoch 2/{EPOCHS}"]
     assert killed.returncode == -signal.SIGKILL
-    assert f"epoch {EPOCHS} " not in rest
+    assert f"epoch {EPOCHS}/" not in rest
     assert not (tmp_path / "killed" / RESULTS).exists()
-    second = subprocess.run(command(path, "--out", tmp_path / "killed"), check=True, **PIPES)
-    output, errors = undisturbed.communicate()
+    second = subprocess.run(command(path, "--output", tmp_path / "killed"), check=True, **PIPES)
+    _, errors = undisturbed.communicate()
     assert undisturbed.returncode == 0, errors
-    epochs = [int(number) for number in re.findall(r"^epoch (\d+) ", second.stdout, re.MULTILINE)]
+    epochs = [int(number) for number in re.findall(r"^epoch (\d+)/", second.stderr, re.MULTILINE)]
     assert epochs[0] in range(2, EPOCHS)  # not from the beginning
     assert epochs == list(range(epochs[0], EPOCHS + 1))
-    assert output.count("epoch ") == EPOCHS
+    assert errors.count("epoch ") == EPOCHS
     whole, resumed = (tmp_path / name for name in ("whole", "killed"))
     assert (whole / MODEL / WEIGHTS).read_bytes() == (resumed / MODEL / WEIGHTS).read_bytes()
     one, other = (json.loads((folder / RESULTS).read_text("utf-8")) for folder in (whole, resumed))
@@ -317,7 +262,7 @@ def test_two_processes_learn_what_one_learns(tmp_path):
     settings = settings_of(tmp_path, QUIET, epochs=4, learning_rate=0.01, average=0.5, batch_words=12, epsilon=0.01)
     path = recipe(tmp_path / "quick.toml", settings)
     done = subprocess.run(
-        command(path, "--out", tmp_path / "two", "--seeds", 1, processes=2), check=False, timeout=300, **PIPES
+        command(path, "--output", tmp_path / "two", "--seeds", 1, processes=2), check=False, timeout=300, **PIPES
     )
     assert done.returncode == 0, done.stderr
     one = train(settings, tmp_path / "one")
@@ -330,20 +275,11 @@ def test_two_processes_learn_what_one_learns(tmp_path):
     weights = [Parser.from_pretrained(folder / MODEL).network.state_dict() for folder in folders]
     for name, value in weights[0].items():
         torch.testing.assert_close(weights[1][name], value, atol=2e-3, rtol=2e-3)
-    # One process speaks and writes for both.
-    assert done.stdout.count("epoch ") == 4
-    assert done.stdout.count('"dev"') == 1
+    # One process reports and writes for both.
+    assert done.stderr.count("epoch ") == 4
+    assert [line.split()[0] for line in done.stdout.splitlines() if line][1:] == ["dev", "test", "model:"]
     assert {file.name for file in (tmp_path / "two").iterdir()} == {"seed-1", RESULTS}
     assert {file.name for file in (tmp_path / "two" / "seed-1").iterdir()} == {MODEL, RESULTS, CHECKPOINT}
-
-
-def test_every_process_has_a_gpu_of_its_own(monkeypatch):
-    monkeypatch.setenv("LOCAL_RANK", "3")
-    assert chosen_device(Training(device="cuda")) == torch.device("cuda:3")
-    assert chosen_device(Training(device="cuda:1")) == torch.device("cuda:1")
-    assert chosen_device(Training(device="cpu")) == torch.device("cpu")
-    monkeypatch.delenv("LOCAL_RANK")
-    assert chosen_device(Training(device="cuda")) == torch.device("cuda:0")
 
 
 def test_another_way_of_decoding_is_no_other_run(run):
@@ -357,7 +293,7 @@ def test_another_way_of_decoding_is_no_other_run(run):
 
 def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(tmp_path):
     settings = settings_of(tmp_path, epochs=3, learning_rate=1e30, clip=1e30)
-    with pytest.raises(ModelError, match=r"the loss is no number any more in epoch \d|holds what is no number"):
+    with pytest.raises(ModelError, match=r"training diverged in epoch \d|holds what is no number"):
         train(settings, tmp_path / "out")
     assert not (tmp_path / "out" / MODEL).exists()
 
@@ -366,10 +302,10 @@ def test_vectors_of_another_language_are_refused(tmp_path):
     (tmp_path / "vectors.txt").write_text("".join(f"xx{k} 0.5 0.25 1.5\n" for k in range(10)))
     settings = settings_of(tmp_path, epochs=1)
     settings = dataclasses.replace(settings, data=dataclasses.replace(settings.data, vectors="vectors.txt"))
-    with pytest.raises(ModelError, match=r"vectors.txt: there is no word of the treebank"):
+    with pytest.raises(ConfigError, match=r"vectors.txt: no word of the treebank has a vector"):
         train(settings, tmp_path / "out")
 
 
 def test_a_device_that_does_not_exist_is_named(tmp_path):
-    with pytest.raises(ModelError, match=r"training.device: .*toaster"):
+    with pytest.raises(ConfigError, match=r"training.device: .*toaster"):
         train(settings_of(tmp_path, device="toaster"), tmp_path / "out")

@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.networks import TREES, part_of
+from support.networks import TREES, split_of
 from support.tiny import TINY, small_recipe
 
 from discotree import Node, Token, Tree, write
 from discotree.config import Config, Training, load_recipe
-from discotree.errors import ModelError, TreebankError
+from discotree.errors import ConfigError, ModelError, TreebankError
 from discotree.network.batch import Corpus
 from discotree.training import tagger
-from discotree.training.data import Part, load, read_tags, write_tags
-from discotree.training.tagger import Tagger, enough_epochs, jackknifed, scored, tag
+from discotree.training.data import Split, load_splits, resolve
+from discotree.training.predicted_tags import format_tags, read_tags
+from discotree.training.tagger import Tagger, accuracies, enough_epochs, jackknife, tag
 
 
 @pytest.fixture
@@ -28,9 +29,9 @@ def config(tmp_path: Path) -> Config:
 
 @pytest.mark.parametrize(("size", "count"), [(20, 2), (20, 3), (14, 10), (14, 14), (1003, 10)])
 def test_every_training_sentence_is_in_one_fold_and_the_folds_are_about_equal(size: int, count: int) -> None:
-    trees = part_of([dataclasses.replace(TREES[k % 20], id=str(k)) for k in range(size)])
-    held_out = part_of([dataclasses.replace(TREES[0], id="dev")]), part_of([dataclasses.replace(TREES[0], id="test")])
-    *folds, last = jackknifed({"train": trees, "dev": held_out[0], "test": held_out[1]}, count)
+    trees = split_of([dataclasses.replace(TREES[k % 20], id=str(k)) for k in range(size)])
+    held_out = split_of([dataclasses.replace(TREES[0], id="dev")]), split_of([dataclasses.replace(TREES[0], id="test")])
+    *folds, last = jackknife({"train": trees, "dev": held_out[0], "test": held_out[1]}, count)
     assert len(folds) == count
     for fold in folds:
         ids = [tree.id for tree in fold.seen], [tree.id for tree in fold.unseen]
@@ -42,8 +43,8 @@ def test_every_training_sentence_is_in_one_fold_and_the_folds_are_about_equal(si
 
 
 def test_neighbours_stay_together_and_a_fold_has_some_of_every_text() -> None:
-    trees = part_of([dataclasses.replace(TREES[0], id=str(k)) for k in range(2000)])
-    first = jackknifed({"train": trees, "dev": part_of([]), "test": part_of([])}, 10)[0]
+    trees = split_of([dataclasses.replace(TREES[0], id=str(k)) for k in range(2000)])
+    first = jackknife({"train": trees, "dev": split_of([]), "test": split_of([])}, 10)[0]
     numbers = [int(tree.id) for tree in first.unseen]
     assert numbers[:20] == list(range(20))
     assert [number // 200 for number in numbers[::20]] == list(range(10))
@@ -51,8 +52,8 @@ def test_neighbours_stay_together_and_a_fold_has_some_of_every_text() -> None:
 
 @pytest.mark.parametrize("count", [1, 21])
 def test_folds_have_to_have_something_in_them(count: int) -> None:
-    with pytest.raises(ModelError, match=f"20 training sentences cannot be cut into {count} folds"):
-        jackknifed({"train": part_of(TREES)}, count)
+    with pytest.raises(ConfigError, match=f"20 training sentences cannot be divided into {count} folds"):
+        jackknife({"train": split_of(TREES)}, count)
 
 
 def test_no_sentence_is_tagged_by_a_model_that_has_seen_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,8 +62,8 @@ def test_no_sentence_is_tagged_by_a_model_that_has_seen_it(tmp_path: Path, monke
         Tree((Token(f"only{chr(97 + k)}", "NN"), Token("ist", "V")), Node("ROOT", [0, 1]), str(k)) for k in range(12)
     ]
     write(trees, tmp_path / "own.export")
-    sources = [f'data.{part}=[{{file="own.export", sentences="{places}"}}]'
-               for part, places in (("train", "1-8"), ("dev", "9-10"), ("test", "11-12"))]  # fmt: skip
+    sources = [f'data.{split}=[{{file="own.export", sentences="{places}"}}]'
+               for split, places in (("train", "1-8"), ("dev", "9-10"), ("test", "11-12"))]  # fmt: skip
     config = load_recipe(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY, *sources])
     seen: dict[Tagger, set[str]] = {}
     fit, predict = tagger.fit, Tagger.predict
@@ -94,13 +95,13 @@ def test_no_sentence_is_tagged_by_a_model_that_has_seen_it(tmp_path: Path, monke
 
 def test_tags_can_be_learned_from(config: Config, tmp_path: Path) -> None:
     path = tmp_path / "tags.tsv"
-    accuracies = tag(config, path, folds=2, epochs=1)
-    assert list(accuracies) == ["train", "dev", "test"]
+    assert list(tag(config, path, folds=2, epochs=1)) == ["train", "dev", "test"]
     assert list(read_tags(path)) == [tree.id for tree in TREES]
     data = dataclasses.replace(config.data, tags="predicted", predicted_tags=str(path))
-    parts = load(data)
+    splits = load_splits(resolve(data))
     rows = read_tags(path)
-    assert parts["train"].tags == [rows[tree.id] for tree in TREES[:14]]
+    found = [[token.tag for token in tokens] for tokens in splits["train"].inputs]
+    assert found == [rows[tree.id] for tree in TREES[:14]]
     known = {token.tag for tree in TREES[:14] for token in tree.tokens}
     assert {tag for row in rows.values() for tag in row} <= known
     assert not Path(f"{path}.folds").exists()
@@ -120,9 +121,9 @@ def test_a_tagger_learns(config: Config, tmp_path: Path) -> None:
         tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
     write([dataclasses.replace(tree, id=f"dev{tree.id}") for tree in TREES[:3]], tmp_path / "dev.export")
     config = load_recipe(tmp_path / "small.toml", [*settings, 'data.dev=["dev.export"]'])
-    accuracies = tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
-    assert accuracies["dev"]["all"] > 90 > accuracies["train"]["all"]
-    assert list(accuracies) == ["train", "dev"]
+    found = tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
+    assert found["dev"]["all"] > 90 > found["train"]["all"]
+    assert list(found) == ["train", "dev"]
 
 
 def test_the_same_seed_gives_the_same_tags(config: Config, tmp_path: Path) -> None:
@@ -138,8 +139,8 @@ def test_nothing_is_lost_when_the_work_is_interrupted(config: Config, tmp_path: 
     epochs: list[tuple[float, float]] = []
 
     def report(stop: tuple[float, float] | None) -> Callable[[str, dict[str, float]], None]:
-        def note(event: str, figures: dict[str, float]) -> None:
-            where = figures["fold"], figures["epoch"]
+        def note(event: str, metrics: dict[str, float]) -> None:
+            where = metrics["fold"], metrics["epoch"]
             if event == "epoch":
                 epochs.append(where)
             elif where == stop:
@@ -151,7 +152,7 @@ def test_nothing_is_lost_when_the_work_is_interrupted(config: Config, tmp_path: 
     with pytest.raises(KeyboardInterrupt):
         tag(config, path, folds=3, epochs=2, report=report((2, 2)))
     assert not path.exists()
-    with pytest.raises(ModelError, match=r"tags\.tsv\.folds: holds tags of another run"):
+    with pytest.raises(ModelError, match=r"tags\.tsv\.folds: tags of another run"):
         tag(config, path, folds=4, epochs=2)
     tag(config, path, folds=3, epochs=2, report=report(None))
     assert epochs == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 2)]
@@ -161,7 +162,7 @@ def test_nothing_is_lost_when_the_work_is_interrupted(config: Config, tmp_path: 
 def test_pretrained_vectors_are_used(config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "vectors.txt").write_text("Hund 1 2 3\nBuch 4 5 6\nDarauf 7 8 9\n", "utf-8")
     config = dataclasses.replace(config, data=dataclasses.replace(config.data, vectors="vectors.txt"))
-    put = tagger.put_vectors
+    put = tagger.copy_vectors
     found = []
 
     def watched(vectors: Any, vocab: Any, table: Any) -> None:
@@ -169,7 +170,7 @@ def test_pretrained_vectors_are_used(config: Config, tmp_path: Path, monkeypatch
         found.append(table.weight[vocab.words.ids["Buch"]].tolist())
         assert "Darauf" in vocab.words.ids or len(found) < 3  # a test word, of which training knows nothing
 
-    monkeypatch.setattr(tagger, "put_vectors", watched)
+    monkeypatch.setattr(tagger, "copy_vectors", watched)
     tag(config, tmp_path / "tags.tsv", folds=2, epochs=1)
     assert found == [[4, 5, 6]] * 3
 
@@ -179,8 +180,8 @@ def test_pretrained_vectors_are_used(config: Config, tmp_path: Path, monkeypatch
     [(20, 60, 60), (20, 5, 5), (20_000, 60, 30), (20_000, 20, 20), (200_000, 60, 10)],
 )
 def test_small_treebanks_take_more_epochs(sentences: int, most: int, epochs: int) -> None:
-    part = Part([TREES[0]] * sentences)  # of five words each
-    assert enough_epochs(part, Training(epochs=most, batch_words=1000)) == epochs
+    train = Split([TREES[0]] * sentences)  # of five words each
+    assert enough_epochs(train, Training(epochs=most, batch_words=1000)) == epochs
 
 
 # Accuracies
@@ -192,9 +193,9 @@ def test_accuracies_by_hand() -> None:
         Tree((Token("a2", "A"), Token("c", "C")), Node("ROOT", [0, 1]), "2"),
         Tree((Token("b", "B"), Token("d", "D"), Token("c", "C")), Node("ROOT", [0, 1, 2]), "3"),
     ]
-    parts = {"train": part_of(trees[:2]), "dev": part_of(trees[2:]), "test": part_of([])}
+    splits = {"train": split_of(trees[:2]), "dev": split_of(trees[2:]), "test": split_of([])}
     tags = {"1": ["A", "X"], "2": ["A", "C"], "3": ["B", "X", "X"]}
-    found = scored(parts, jackknifed(parts, 2), tags)
+    found = accuracies(splits, jackknife(splits, 2), tags)
     assert found == {
         "train": {"all": 75, "known": 100, "unknown": 50},  # a1 and a2 are the same word: digits count as 0
         "dev": {"all": pytest.approx(100 / 3), "known": 50, "unknown": 0},
@@ -207,14 +208,14 @@ def test_accuracies_by_hand() -> None:
 @pytest.mark.parametrize(("id", "tags"), [("a\tb", ["NN"]), ("a\nb", ["NN"]), ("a", ["N N"]), ("a", ["NN", ""])])
 def test_tags_that_the_file_cannot_hold_are_refused(id: str, tags: list[str]) -> None:
     with pytest.raises(TreebankError, match="cannot be written"):
-        write_tags([(id, tags)])
+        format_tags([(id, tags)])
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("s1\tNN\ns2 NN\n", r"tags\.tsv:2: expected an id, a tab and tags"),
-        ("s1\tNN\ns1\tNN\n", r"tags\.tsv:2: the sentence 's1' is there twice"),
+        ("s1\tNN\ns1\tNN\n", r"tags\.tsv:2: the sentence 's1' occurs twice"),
         ("", r"tags\.tsv:1: expected an id"),
     ],
 )
@@ -228,5 +229,5 @@ def test_a_file_of_tags_that_is_wrong_is_refused_with_the_line(content: str, mes
 def test_ids_with_odd_characters_come_back(tmp_path: Path) -> None:
     rows = [("a b\x85c\u2028", ["NN", "$("]), ("Ü/1", ["VV"])]
     path = tmp_path / "tags.tsv"
-    path.write_text(write_tags(rows), "utf-8")
+    path.write_text(format_tags(rows), "utf-8")
     assert list(read_tags(path).items()) == rows

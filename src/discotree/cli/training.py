@@ -1,7 +1,6 @@
 """train and tag."""
 
 import json
-import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from discotree.cli.options import completing, one_of
 from discotree.config import PRESETS, SCENARIOS, Training, load_recipe, recipe_names
 from discotree.errors import requires_extra
 
-FIGURES = {  # of results.json, by the heads of the columns
+METRICS = {  # columns of the table, and their keys in results.json
     "F1": ("all", "f1"),
     "disc. F1": ("discontinuous", "f1"),
     "exact match": ("all", "exact_match"),
@@ -76,16 +75,18 @@ def train(
     target = Path(output or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
     with requires_extra("parser"):
         from discotree.models import RESULTS
+        from discotree.training.distributed import World
         from discotree.training.run import MODEL, train_seeds
         from discotree.training.run import train as train_one
 
-    with Watch(chosen.training, "dev/las", "LAS", target if tensorboard else None) as watch:
+    world = World.join(chosen.training.device)
+    with Watch(chosen.training, "dev/las", "LAS", world.is_first, target if tensorboard else None) as watch:
         if seeds:
-            names = train_seeds(chosen, target, seeds, watch, compare)["seeds"]
+            names = train_seeds(chosen, target, seeds, watch, compare, world)["seeds"]
         else:
-            train_one(chosen, target, watch, compare)
+            train_one(chosen, target, watch, compare, world)
             names = [""]
-    if not is_first():
+    if not world.is_first:
         return
     runs = [json.loads((target / name / RESULTS).read_text("utf-8")) for name in names]
     console = out()
@@ -117,36 +118,39 @@ def tag(
     """
     chosen = load_recipe(recipe, settings or (), "", preset)
     with requires_extra("parser"):
+        from discotree.training.distributed import World
         from discotree.training.tagger import tag as tag_all
 
-    with Watch(chosen.training, "dev/accuracy", "accuracy") as watch:
-        accuracies = tag_all(chosen, output, folds, epochs or 0, watch)
-    if not is_first():
+    world = World.join(chosen.training.device)
+    with Watch(chosen.training, "dev/accuracy", "accuracy", world.is_first) as watch:
+        accuracies = tag_all(chosen, output, folds, epochs or 0, watch, world)
+    if not world.is_first:
         return
     table = Table("% right", box=None, pad_edge=False)
     for column in ("all", "known words", "unknown words"):
         table.add_column(column, justify="right")
-    for part, row in accuracies.items():
-        name = f"{part} (jackknifed)" if part == "train" else part
+    for split, row in accuracies.items():
+        name = f"{split} (jackknifed)" if split == "train" else split
         table.add_row(name, *(_cell([row[kind]]) for kind in ("all", "known", "unknown")))
     out().print(table)
     hint = f"discotree train {recipe} --scenario predicted-pos --set data.predicted_tags={output}"
     err.print(f"tags: {output}\nnow: {hint}", style="dim", markup=False, soft_wrap=True)
 
 
-def is_first() -> bool:
-    """Whether this process is the one that talks; torchrun starts several."""
-    return os.environ.get("RANK", "0") == "0"
-
-
 class Watch:
-    """What is seen of training: a bar on a terminal, a line for every epoch in a pipe, scalars for TensorBoard."""
+    """Shows training: a bar on a terminal, a line per epoch in a pipe, scalars for TensorBoard.
 
-    def __init__(self, settings: Training, criterion: str, title: str, folder: Path | None = None) -> None:
+    Of several processes, only the first one shows anything.
+    """
+
+    def __init__(
+        self, settings: Training, criterion: str, title: str, is_first: bool = True, folder: Path | None = None
+    ) -> None:
         self.settings = settings
-        self.criterion = criterion  # among the figures of an epoch
-        self.title = title  # of the criterion
-        self.folder = folder if is_first() else None
+        self.criterion = criterion  # the metric of an epoch that is shown, under this title
+        self.title = title
+        self.is_first = is_first
+        self.folder = folder if is_first else None  # of TensorBoard's scalars
         self.last = ""
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -156,7 +160,7 @@ class Watch:
             TimeElapsedColumn(),
             console=err,
             transient=True,
-            disable=not err.is_terminal or not is_first(),
+            disable=not err.is_terminal or not is_first,
         )
         self.task = self.bar.add_task("reading the treebank", total=None, last="")
         self.writers: dict[Path, Any] = {}
@@ -170,76 +174,76 @@ class Watch:
         for writer in self.writers.values():
             writer.close()
         if kind is KeyboardInterrupt:
-            if is_first():
-                kept = "the same command goes on after the last complete epoch"
-                lost = "nothing was kept (training.checkpoint_epochs)"
-                said = kept if self.settings.checkpoint_epochs else lost
-                err.print(f"discotree: interrupted; {said}", style="red", soft_wrap=True)
+            if self.is_first:
+                resumable = "the same command continues after the last complete epoch"
+                lost = "nothing was saved (training.checkpoint_epochs)"
+                hint = resumable if self.settings.checkpoint_epochs else lost
+                err.print(f"discotree: interrupted; {hint}", style="red", soft_wrap=True)
             raise typer.Exit(INTERRUPTED)
 
-    def __call__(self, event: str, figures: dict[str, float]) -> None:
-        if not is_first():
+    def __call__(self, event: str, metrics: dict[str, float]) -> None:
+        if not self.is_first:
             return
-        epochs = figures.get("epochs", self.settings.epochs)
-        where = "  ".join([*_which(figures), f"epoch {figures['epoch']:.0f}/{epochs:.0f}"])
+        epochs = metrics.get("epochs", self.settings.epochs)
+        where = "  ".join([*_which(metrics), f"epoch {metrics['epoch']:.0f}/{epochs:.0f}"])
         if event == "step":
-            steps = figures["steps"]
-            done = (figures["step"] - 1) % steps + 1
+            steps = metrics["steps"]
+            done = (metrics["step"] - 1) % steps + 1
             self.bar.update(self.task, description=where, completed=done, total=steps, last=self.last)
         elif event == "epoch":
-            self.last = f"loss {figures['loss']:.3f}  dev {self.title} {figures[self.criterion]:.2f}"
+            self.last = f"loss {metrics['loss']:.3f}  dev {self.title} {metrics[self.criterion]:.2f}"
             if not err.is_terminal:
-                err.print(f"{where}  {self.last}  {figures['seconds']:.1f} s", soft_wrap=True)
-            self.write(figures)
+                err.print(f"{where}  {self.last}  {metrics['seconds']:.1f} s", soft_wrap=True)
+            self.write(metrics)
 
-    def write(self, figures: dict[str, float]) -> None:
-        """Scalars for TensorBoard, if somebody wants them and has it."""
+    def write(self, metrics: dict[str, float]) -> None:
+        """Write scalars for TensorBoard, if it is installed."""
         if self.folder is None:
             return
-        folder = self.folder / (f"seed-{figures['seed']:.0f}" if "seed" in figures else "") / "tensorboard"
+        folder = self.folder / (f"seed-{metrics['seed']:.0f}" if "seed" in metrics else "") / "tensorboard"
         if folder not in self.writers:
             try:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
-                err.print("no TensorBoard here: pip install discotree[train]", style="dim", markup=False)
+                err.print("TensorBoard is missing: pip install 'discotree[train]'", style="dim", markup=False)
                 self.folder = None
                 return
             self.writers[folder] = SummaryWriter(str(folder))
-        for name, value in figures.items():
+        for name, value in metrics.items():
             if name not in ("epoch", "seed"):
-                self.writers[folder].add_scalar(name, value, int(figures["epoch"]))
+                self.writers[folder].add_scalar(name, value, int(metrics["epoch"]))
         self.writers[folder].flush()
 
 
-def _which(figures: Mapping[str, float]) -> Iterator[str]:
-    """Which of several runs the figures belong to."""
-    if "seed" in figures:
-        yield f"seed {figures['seed']:.0f}"
-    if "fold" in figures:
-        yield f"model {figures['fold']:.0f}/{figures['folds']:.0f}"
+def _which(metrics: Mapping[str, float]) -> Iterator[str]:
+    """Name the one of several runs that the metrics belong to."""
+    if "seed" in metrics:
+        yield f"seed {metrics['seed']:.0f}"
+    if "fold" in metrics:
+        yield f"model {metrics['fold']:.0f}/{metrics['folds']:.0f}"
 
 
 def _scores(runs: Sequence[dict[str, Any]]) -> Table:
-    """A row for dev and one for test; of several runs the mean and the standard deviation."""
+    """A row per split; for several runs, means and standard deviations."""
     table = Table("", box=None, pad_edge=False)
-    for name in FIGURES:
+    for name in METRICS:
         table.add_column(name, justify="right")
-    for part in runs[0]["scores"]:
-        cells = [_cell([run["scores"][part][kind][name] for run in runs]) for kind, name in FIGURES.values()]
-        table.add_row(part, *cells)
+    for split in runs[0]["scores"]:
+        cells = [_cell([run["scores"][split][kind][name] for run in runs]) for kind, name in METRICS.values()]
+        table.add_row(split, *cells)
     return table
 
 
 def _decoding(runs: Sequence[dict[str, Any]]) -> Table:
-    """What every way of decoding is worth."""
+    """A row per split and decoding method."""
     columns = {"F1": "f1", "disc. F1": "discontinuous_f1", "seconds": "seconds"}
     table = Table("", "decoding", box=None, pad_edge=False)
     for name in columns:
         table.add_column(name, justify="right")
-    for part, scores in runs[0]["scores"].items():
-        for way in scores["decoding"]:
-            found = [run["scores"][part]["decoding"][way] for run in runs]
-            table.add_row(part, way, *(_cell([figures[name] for figures in found]) for name in columns.values()))
+    for split, scores in runs[0]["scores"].items():
+        for method in scores["decoding"]:
+            found = [run["scores"][split]["decoding"][method] for run in runs]
+            table.add_row(split, method, *(_cell([row[name] for row in found]) for name in columns.values()))
     return table
 
 

@@ -1,213 +1,219 @@
-"""The trees that a recipe names: files, splits, and what is done to them before the network sees them."""
+"""The trees of a recipe: its files are found, read, divided into splits and prepared for the network."""
 
 import glob
 import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 
-from discotree import config
+from discotree.config import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import TreebankError
+from discotree.errors import ConfigError, TreebankError
+from discotree.network.batch import Corpus, Forms
+from discotree.training.predicted_tags import read_tags, tags_of
 from discotree.treebanks import read
 from discotree.treebanks.source import ErrorHandler, stop
 from discotree.treebanks.splits import read_ids, selected
 from discotree.trees.annotation_schemes import SCHEMES
 from discotree.trees.transforms import transform
-from discotree.trees.tree import Tree
+from discotree.trees.tree import Token, Tree
 
-PARTS = ("train", "dev", "test")
-FOLDER = "DISCOTREE_DATA"
+SPLITS = ("train", "dev", "test")
+FOLDER_VARIABLE = "DISCOTREE_DATA"
 
 Cache = dict[tuple[str, str, bool], list[Tree | None]]  # None: a broken tree that was skipped
 
 
 @dataclass
-class Part:
-    """One part of a treebank: gold trees, their encoding, and the tags that the network may look at."""
+class Split:
+    """Train, dev or test: gold trees, their encoding, and the tokens that the parser gets as input."""
 
     trees: list[Tree] = field(default_factory=list)
     encoded: list[Dependencies] = field(default_factory=list)
-    tags: list[Sequence[str]] = field(default_factory=list)
+    inputs: list[list[Token]] = field(default_factory=list)  # words, with tags if the network gets any
     skipped: int = 0  # broken trees
 
     def __len__(self) -> int:
         return len(self.trees)
 
 
-def load(data: config.Data) -> dict[str, Part]:
-    """Train, dev and test, ready to learn from."""
+# Files
+
+
+def resolve(data: Data) -> Data:
+    """Return the same data with absolute paths.
+
+    A file is looked up in the folder of the treebanks (``data.folder``, or else that of the environment variable), then
+    in the current folder. The functions below expect data that is resolved.
+    """
+    folder = Path(data.folder or os.environ.get(FOLDER_VARIABLE, ""))
+
+    def found(file: str) -> str:
+        path = folder / file
+        chosen = path if path.exists() or not Path(file).exists() else Path(file)
+        return str(chosen.absolute()) if file else ""
+
+    def found_source(source: DataSource) -> DataSource:
+        if not source.file:
+            raise ConfigError(f"a source of the recipe has no file: {source}")
+        return replace(source, file=found(source.file), splits=found(source.splits))
+
+    return replace(
+        data,
+        splits=found(data.splits),
+        train=tuple(map(found_source, data.train)),
+        dev=tuple(map(found_source, data.dev)),
+        test=tuple(map(found_source, data.test)),
+        heads=data.heads if data.heads in HeadRules.names() else found(data.heads),
+        predicted_tags=found(data.predicted_tags),
+        vectors=found(data.vectors),
+    )
+
+
+def matching(pattern: str) -> list[Path]:
+    """Return the files that a path or a glob pattern names."""
+    if Path(pattern).exists():
+        return [Path(pattern)]
+    found = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
+    if not found:
+        hint = f"set data.folder or {FOLDER_VARIABLE} to the folder of the treebanks"
+        raise TreebankError(f"there is no such file; {hint}", pattern)
+    return found
+
+
+def checksums(data: Data, resolved: Data) -> dict[str, str]:
+    """Return the SHA-256 of every file that a recipe reads, by its name in the recipe."""
+    paths = dict(zip(_files(data), _files(resolved), strict=True))
+    return {name: _checksum(path) for name, path in paths.items()}
+
+
+def _files(data: Data) -> list[str]:
+    sources = [source for split in SPLITS for source in getattr(data, split)]
+    files = [source.file for source in sources] + [source.splits for source in sources if source.splits]
+    if any(source.split and not source.splits for source in sources):
+        files.append(data.splits)
+    if data.tags == "predicted":
+        files.append(data.predicted_tags)
+    if data.heads not in HeadRules.names():
+        files.append(data.heads)
+    return [*files, data.vectors] if data.vectors else files
+
+
+def _checksum(pattern: str) -> str:
+    digest = hashlib.sha256()
+    for path in matching(pattern):
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                with file.open("rb") as stream:
+                    while block := stream.read(1 << 20):
+                        digest.update(block)
+    return digest.hexdigest()
+
+
+# Splits
+
+
+def load_splits(data: Data) -> dict[str, Split]:
+    """Read train, dev and test, and prepare them for the network."""
     if not data.train or not data.dev:
-        raise TreebankError("the recipe names no training or no dev trees: data.train, data.dev")
-    parts = read_parts(data)
-    rules_file = data.heads if data.heads in HeadRules.names() else resolved(data, data.heads)
-    rules = HeadRules.load(rules_file, marked_first=data.marked_heads)
+        raise ConfigError("data.train, data.dev: expected sources of trees for both, got none")
     if data.tags == "predicted" and not data.predicted_tags:
-        raise TreebankError("where are the predicted tags? `discotree tag` makes the file: data.predicted_tags")
-    predicted = read_tags(resolved(data, data.predicted_tags)) if data.tags == "predicted" else {}
-    for name, part in parts.items():
-        if not part.trees and getattr(data, name):
+        raise ConfigError("data.predicted_tags: expected the file of predicted tags, which `discotree tag` writes")
+    splits = read_splits(data)
+    rules = HeadRules.load(data.heads, marked_first=data.marked_heads)
+    predicted = read_tags(Path(data.predicted_tags)) if data.tags == "predicted" else {}
+    for name, split in splits.items():
+        if not split.trees and getattr(data, name):
             raise TreebankError(f"there are no {name} trees")
-        part.encoded = [to_dependencies(tree, rules, data.unaries) for tree in part.trees]
+        split.encoded = [to_dependencies(tree, rules, data.unaries) for tree in split.trees]
         if data.tags == "gold":
-            part.tags = [[token.tag for token in tree.tokens] for tree in part.trees]
+            split.inputs = [[Token(token.form, token.tag) for token in tree.tokens] for tree in split.trees]
         elif data.tags == "predicted":
-            part.tags = [_predicted(tree, predicted, data.predicted_tags) for tree in part.trees]
-    return parts
+            rows = [tags_of(tree, predicted, data.predicted_tags) for tree in split.trees]
+            split.inputs = [list(map(Token, tree.words, row)) for tree, row in zip(split.trees, rows, strict=True)]
+        else:
+            split.inputs = [list(map(Token, tree.words)) for tree in split.trees]
+    return splits
 
 
-def words_of(parts: dict[str, Part]) -> set[str]:
-    """The words of all parts: those whose pretrained vectors are of use."""
-    return {token.form for part in parts.values() for tree in part.trees for token in tree.tokens}
+def words_of(splits: dict[str, Split]) -> set[str]:
+    """Return the words of all splits, for which pretrained vectors are useful."""
+    return {word for split in splits.values() for tree in split.trees for word in tree.words}
 
 
-def read_parts(data: config.Data) -> dict[str, Part]:
-    """The trees of train, dev and test."""
-    read_once: Cache = {}
-    parts = {name: _part(data, getattr(data, name), read_once) for name in PARTS}
+def corpus_of(split: Split, forms: Forms, has_tags: bool) -> Corpus:
+    """Return the sentences of a split as arrays, with their encoding as what is to be learned."""
+    tags = [[token.tag for token in tokens] for tokens in split.inputs] if has_tags else []
+    corpus = Corpus(split.inputs, forms, tags)
+    corpus.learn(split.encoded)
+    return corpus
+
+
+def read_splits(data: Data) -> dict[str, Split]:
+    """Read the trees of train, dev and test."""
+    cache: Cache = {}
+    splits = {name: _read_split(data, getattr(data, name), cache) for name in SPLITS}
     if data.drop_repeats:
         seen: set[tuple[str, ...]] = set()
-        for part in (parts[name] for name in reversed(PARTS)):  # test keeps all of its sentences
-            part.trees = [tree for tree in part.trees if tree.words not in seen]
-            seen.update(tree.words for tree in part.trees)
-    return parts
+        for split in (splits[name] for name in reversed(SPLITS)):  # test keeps all of its sentences
+            split.trees = [tree for tree in split.trees if tree.words not in seen]
+            seen.update(tree.words for tree in split.trees)
+    return splits
 
 
-def _part(data: config.Data, sources: Sequence[config.DataSource], read_once: Cache) -> Part:
-    part = Part()
+def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Split:
+    split = Split()
     for source in sources:
-        chosen = _numbered(_read(data, source, read_once), source)
+        chosen = numbered(_read_source(source, cache), source)
         trees: Iterable[Tree] = [tree for tree in chosen if tree is not None]
-        part.skipped += chosen.count(None)
+        split.skipped += chosen.count(None)
         if source.split:
-            if not (source.splits or data.splits):
-                raise TreebankError(f"the split {source.split!r} needs a table: data.splits", source.file)
-            table = str(resolved(data, source.splits or data.splits))
+            table = source.splits or data.splits
+            if not table:
+                raise ConfigError(f"{source.file}: the split {source.split!r} needs a table of splits: set data.splits")
             trees = selected(trees, read_ids(table, source.split), table)
         scheme = SCHEMES.get(source.scheme)
         if scheme is not None:
             trees = map(scheme, trees)
-        part.trees += [transform(tree, punctuation=data.punctuation) for tree in trees]
-    return part
+        split.trees += [transform(tree, punctuation=data.punctuation) for tree in trees]
+    return split
 
 
-def _read(data: config.Data, source: config.DataSource, read_once: Cache) -> list[Tree | None]:
-    """All trees of a source, None in the place of broken ones; parts that share a file do not read it again."""
+def _read_source(source: DataSource, cache: Cache) -> list[Tree | None]:
+    """Read all trees of a source, with None for broken ones; splits that share a file read it once."""
     key = (source.file, source.format, source.skip_broken)
-    if key not in read_once:
+    if key not in cache:
         trees: list[Tree | None] = []
         handler: ErrorHandler = (lambda _: trees.append(None)) if source.skip_broken else stop
-        for path in files(data, source):
+        for path in matching(source.file):
             for tree in read(path, source.format or None, on_error=handler):
-                trees.append(tree)  # noqa: PERF402 (one by one: a broken tree between two of them gets its place)
-        read_once[key] = trees
-    return read_once[key]
+                trees.append(tree)  # noqa: PERF402 (one by one: the handler appends broken trees in between)
+        cache[key] = trees
+    return cache[key]
 
 
-def files(data: config.Data, source: config.DataSource) -> list[Path]:
-    """The files of a source; its name may be a pattern."""
-    path = resolved(data, source.file)
-    if path.exists():
-        return [path]
-    found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
-    if not found:
-        raise TreebankError(
-            f"there is no such file; is data.folder, or {FOLDER}, the folder of the treebanks?", str(path)
-        )
-    return found
-
-
-def resolved(data: config.Data, file: str) -> Path:
-    """A file of the recipe: in the folder of the treebanks, or else as seen from here."""
-    path = Path(data.folder or os.environ.get(FOLDER, ""), file)
-    return path if path.exists() or not Path(file).exists() else Path(file)
-
-
-def _numbered(trees: list[Tree | None], source: config.DataSource) -> list[Tree | None]:
-    """The trees at the places that the source names, counted from 1."""
+def numbered(trees: list[Tree | None], source: DataSource) -> list[Tree | None]:
+    """Select the trees whose numbers, counted from 1, the source names."""
     if not source.sentences:
         return trees
     ranges = [_range(text.strip(), source) for text in source.sentences.split(",")]
-    missing = [place for pair in ranges for place in pair if len(trees) < place < inf]
+    missing = [number for bounds in ranges for number in bounds if len(trees) < number < inf]
     if missing:
-        # A range that leads nowhere means another version of the treebank, and so another split than one thinks.
-        raise TreebankError(f"sentence {missing[0]:,} is asked for, and there are {len(trees):,}", source.file)
-    return [tree for place, tree in enumerate(trees, 1) if any(begin <= place <= end for begin, end in ranges)]
+        # Another version of the treebank, in which the ranges would make another split
+        raise TreebankError(f"expected a sentence {missing[0]:,}, but there are only {len(trees):,}", source.file)
+    return [tree for number, tree in enumerate(trees, 1) if any(first <= number <= last for first, last in ranges)]
 
 
-def _range(text: str, source: config.DataSource) -> tuple[int, float]:
+def _range(text: str, source: DataSource) -> tuple[int, float]:
     found = re.fullmatch(r"(\d+)(-(\d*))?", text)
     if not found:
-        raise TreebankError(f"{text!r} is no range of sentences such as 1-18602, 7 or 20-", source.file)
-    begin = int(found[1])
-    end = begin if found[2] is None else int(found[3]) if found[3] else inf
-    if not 1 <= begin <= end:
-        raise TreebankError(f"there are no sentences {text}: they are counted from 1", source.file)
-    return begin, end
-
-
-def checksums(data: config.Data) -> dict[str, str]:
-    """SHA-256 of every file that the recipe reads, by its name in the recipe."""
-    sources = [source for part in PARTS for source in getattr(data, part)]
-    names = [source.file for source in sources] + [source.splits for source in sources if source.splits]
-    if any(source.split and not source.splits for source in sources):
-        names.append(data.splits)
-    if data.tags == "predicted":
-        names.append(data.predicted_tags)
-    if data.heads not in HeadRules.names():
-        names.append(data.heads)
-    names += [data.vectors] if data.vectors else []
-    return {name: _checksum(data, name) for name in dict.fromkeys(names)}
-
-
-def _checksum(data: config.Data, name: str) -> str:
-    digest = hashlib.sha256()
-    found = files(data, config.DataSource(name))
-    for file in [file for path in found for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]:
-        if file.is_file():
-            with file.open("rb") as stream:
-                while block := stream.read(1 << 20):
-                    digest.update(block)
-    return digest.hexdigest()
-
-
-# Predicted tags: one sentence a line, its id, a tab, its tags with blanks between them
-
-
-def write_tags(rows: Iterable[tuple[str, Sequence[str]]]) -> str:
-    lines = []
-    for id, tags in rows:
-        if re.search(r"[\t\r\n]", id) or not all(re.fullmatch(r"\S+", tag) for tag in tags):
-            raise TreebankError(
-                f"sentence {id!r}: a tag with white space in it, or an id with a tab, cannot be written"
-            )
-        lines.append(f"{id}\t{' '.join(tags)}\n")
-    return "".join(lines)
-
-
-def read_tags(path: Path) -> dict[str, list[str]]:
-    try:
-        lines = path.read_text("utf-8").removesuffix("\n").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TreebankError(f"predicted tags cannot be read ({error}); `discotree tag` makes them", str(path)) from None
-    rows: dict[str, list[str]] = {}
-    for number, line in enumerate(lines, 1):
-        id, tab, tags = line.partition("\t")
-        if not tab:
-            raise TreebankError("expected an id, a tab and tags", str(path), number)
-        if id in rows:
-            raise TreebankError(f"the sentence {id!r} is there twice", str(path), number)
-        rows[id] = tags.split(" ")
-    return rows
-
-
-def _predicted(tree: Tree, rows: dict[str, list[str]], path: str) -> list[str]:
-    tags = rows.get(tree.id)
-    if tags is None or len(tags) != len(tree.tokens):
-        found = "no tags" if tags is None else f"{len(tags)} tags"
-        raise TreebankError(f"{found} for the sentence {tree.id!r} of {len(tree.tokens)} words", path)
-    return tags
+        raise ConfigError(f"{source.file}: sentences: expected a range such as 1-18602, 7 or 20-, got {text!r}")
+    first = int(found[1])
+    last = first if found[2] is None else int(found[3]) if found[3] else inf
+    if not 1 <= first <= last:
+        raise ConfigError(f"{source.file}: sentences: expected a rising range that starts at 1 or later, got {text!r}")
+    return first, last

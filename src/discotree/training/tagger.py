@@ -1,16 +1,16 @@
-"""Predicted tags: a tagger of our own, and jackknifing, so that no sentence is tagged by a model that has seen it.
+"""Predicted tags: a tagger, and jackknifing, so that no sentence is tagged by a model that has seen it.
 
-The tagger is the parser's encoder with one layer on top. What it writes is what ``data.predicted_tags`` reads: a parser
-that will be given predicted tags has to learn from tags that are about as good as those it will be given.
+The tagger is the parser's encoder with one layer on top. It writes the file that ``data.predicted_tags`` names: a
+parser that will get predicted tags has to learn from tags of about the same quality.
 """
 
-import dataclasses
 import hashlib
 import json
 import math
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from discotree import config
+from discotree.config import Config, NetworkSettings, Training
 from discotree.encoding.dependencies import Dependencies
-from discotree.errors import ModelError, TreebankError
+from discotree.errors import ConfigError, ModelError, TreebankError
 from discotree.evaluation.score import percent
 from discotree.files import writable
 from discotree.network.batch import IGNORED, Batch, Corpus, Forms, by_length
@@ -30,25 +30,27 @@ from discotree.network.transformer import Pretrained
 from discotree.network.vectors import Vectors
 from discotree.network.vocab import Vocab, normalized
 from discotree.parsing.parser import BATCH_WORDS
-from discotree.training import data
-from discotree.training.fit import Report, World, fit
-from discotree.training.run import chosen_device, labelled, pretrained, put_vectors
+from discotree.training.data import Split, checksums, load_splits, resolve, words_of
+from discotree.training.distributed import World
+from discotree.training.fit import Report, Run, fit, silent
+from discotree.training.predicted_tags import format_tags, read_tags
+from discotree.training.run import copy_vectors, labelled, with_vectors
 
 TAG = "tag"
 FOLDS = 10
-STEPS = 3000  # that are enough to learn to tag
-LEAST_EPOCHS = 10
-STRETCHES = 10  # that every fold is made of: neighbours stay together, and each fold has some of every text
-WORK = ".folds"  # what a folder beside the output is called while there is work to do
+STEPS = 3000  # enough to learn to tag
+MIN_EPOCHS = 10
+STRETCHES_PER_FOLD = 10  # neighbouring sentences stay together, and every fold has some of every text
+WORK_SUFFIX = ".folds"  # of the folder beside the output that holds unfinished work
 IDENTITY = "identity"
 
-Accuracies = dict[str, dict[str, float]]  # of train, dev and test: of all, of known and of unknown words
+Accuracies = dict[str, dict[str, float]]  # of each split: of all, of known and of unknown words
 
 
 class Tagger(nn.Module):
     """Batch → a score for every tag of every word (B, N, tags), and the loss."""
 
-    def __init__(self, settings: config.NetworkSettings, vocab: Vocab, subwords: Subwords | Pretrained | None) -> None:
+    def __init__(self, settings: NetworkSettings, vocab: Vocab, subwords: Subwords | Pretrained | None) -> None:
         super().__init__()
         self.encoder = Encoder(settings, vocab, False, subwords)
         self.layer = nn.Linear(self.encoder.size, len(vocab.outputs[TAG]))
@@ -60,7 +62,7 @@ class Tagger(nn.Module):
         return scores
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """The summed cross-entropy; divide by the number of words."""
+        """Return the cross-entropy, summed over the words."""
         scores, gold = self(batch).flatten(0, 1).float(), batch.gold[TAG].flatten()
         loss = nn.functional.cross_entropy(
             scores, gold, ignore_index=IGNORED, reduction="sum", label_smoothing=self.smoothing
@@ -68,11 +70,11 @@ class Tagger(nn.Module):
         return {TAG: loss}
 
     def pretrained(self) -> dict[str, int]:
-        """The names of a Transformer's weights, and how many of its layers lie above each."""
+        """Return the names of a Transformer's weights and the number of its layers above each."""
         return {f"encoder.{name}": above for name, above in self.encoder.pretrained().items()}
 
     def predict(self, corpus: Corpus, device: torch.device) -> list[list[str]]:
-        """The best tags of all sentences, in their order."""
+        """Return the best tags of all sentences, in their order."""
         self.eval()
         names = corpus.table.vocab.outputs[TAG]
         rows: list[list[str]] = [[] for _ in range(len(corpus))]
@@ -85,18 +87,18 @@ class Tagger(nn.Module):
 
 
 class Fold(NamedTuple):
-    """A model to train: what it learns from, and what it then tags."""
+    """The sentences that a model learns from, and those that it then tags."""
 
     seen: list[Dependencies]
     unseen: list[Dependencies]
 
 
-def jackknifed(parts: dict[str, data.Part], count: int) -> list[Fold]:
-    """Every fold of the training part with the rest of it; at last dev and test with all of it."""
-    train = parts["train"].encoded
+def jackknife(splits: dict[str, Split], count: int) -> list[Fold]:
+    """Return every fold of the training split with the rest of it, and finally dev and test with all of it."""
+    train = splits["train"].encoded
     if not 2 <= count <= len(train):
-        raise ModelError(f"{len(train):,} training sentences cannot be cut into {count} folds")
-    stretches = min(len(train), STRETCHES * count)
+        raise ConfigError(f"{len(train):,} training sentences cannot be divided into {count} folds")
+    stretches = min(len(train), STRETCHES_PER_FOLD * count)
     fold_of = [number * stretches // len(train) % count for number in range(len(train))]
     folds = [
         Fold(
@@ -105,160 +107,156 @@ def jackknifed(parts: dict[str, data.Part], count: int) -> list[Fold]:
         )
         for fold in range(count)
     ]
-    return [*folds, Fold(train, parts["dev"].encoded + parts["test"].encoded)]
+    return [*folds, Fold(train, splits["dev"].encoded + splits["test"].encoded)]
 
 
 def tag(
-    settings: config.Config,
+    config: Config,
     path: str | Path,
     folds: int = FOLDS,
     epochs: int = 0,
-    report: Report = lambda *_: None,
+    report: Report = silent,
+    world: World | None = None,
 ) -> Accuracies:
-    """Write predicted tags for all sentences of a recipe, and say how good they are.
+    """Write predicted tags for all sentences of a recipe and return their accuracies.
 
-    Without ``epochs``, there are as many as it takes to learn to tag, but no more than the recipe says. Every model's
-    tags are kept beside the file until all are there, so that nothing is lost when the work is
-    interrupted: the same call goes on.
+    Without ``epochs``, every model trains for as many as learning to tag takes, up to those of the recipe. The tags of
+    every finished model are kept beside the file until all are there: an interrupted call continues when it is
+    repeated.
     """
-    settings = dataclasses.replace(
-        settings,
-        data=dataclasses.replace(settings.data, tags="none", predicted_tags=""),
-    )
-    parts = data.load(settings.data)
-    check_ids(parts)
-    epochs = epochs or enough_epochs(parts["train"], settings.training)
-    settings = dataclasses.replace(settings, training=dataclasses.replace(settings.training, epochs=epochs))
-    checksums = data.checksums(settings.data)
-    identity = hashlib.sha256(f"{settings.to_json()} {json.dumps(checksums)} {folds}".encode()).hexdigest()
-    jobs = jackknifed(parts, folds)
-    device = chosen_device(settings.training)
-    world = World.join(device)
-    first = world.rank == 0
-    work = Path(f"{path}{WORK}")
-    begin(work, identity, first)
-    names = [work / f"{number}.tsv" for number in range(1, len(jobs) + 1)]
-    missing = [name for name in names if not name.exists()]  # asked before any process writes
-    world.wait()
-    vectors, subwords = None, None
+    world = world or World.join(config.training.device)
+    config = replace(config, data=replace(config.data, tags="none", predicted_tags=""))
+    data = resolve(config.data)
+    splits = load_splits(data)
+    check_ids(splits)
+    epochs = epochs or enough_epochs(splits["train"], config.training)
+    config = replace(config, training=replace(config.training, epochs=epochs))
+    sha256 = checksums(config.data, data)
+    identity = hashlib.sha256(f"{config.to_json()} {json.dumps(sha256)} {folds}".encode()).hexdigest()
+    jobs = jackknife(splits, folds)
+    work = Path(f"{path}{WORK_SUFFIX}")
+    begin(work, identity, world)
+    finished = {number: work / f"{number}.tsv" for number in range(1, len(jobs) + 1)}
+    missing = {number for number, file in finished.items() if not file.exists()}
+    world.wait()  # until all processes have looked, before any of them writes
+    learner = None
     if missing:
-        settings, vectors = pretrained(settings, data.words_of(parts))
-        subwords = pretrained_pieces(settings.network)
+        config, vectors = with_vectors(config, data.vectors, words_of(splits))
+        learner = FoldLearner(config, splits["dev"].encoded, vectors, pretrained_pieces(config.network))
     tags: dict[str, Sequence[str]] = {}
-    for number, (name, job) in enumerate(zip(names, jobs, strict=True), 1):
-        if name not in missing:
-            tags |= data.read_tags(name)
+    for number, job in enumerate(jobs, 1):
+        if learner is None or number not in missing:
+            tags |= read_tags(finished[number])
             continue
-        checkpoints = work / str(number)
-        found = learned(
-            settings,
-            job,
-            parts["dev"].encoded,
-            (vectors, subwords),
-            device,
-            checkpoints,
-            f"{identity} {number}",
-            labelled(report, fold=number, folds=len(jobs), epochs=epochs),
-        )
+        labels = labelled(report, fold=number, folds=len(jobs), epochs=epochs)
+        run = Run(config.training, world, work / str(number), f"{identity} {number}", labels)
+        found = learner.tags(job, run)
         tags |= found
-        world.wait()  # until nobody needs the checkpoint any more
-        if first:
-            write(name, data.write_tags(found.items()))
-            shutil.rmtree(checkpoints, ignore_errors=True)
-    accuracies = scored(parts, jobs, tags)
-    if first:
-        trees = [tree for part in parts.values() for tree in part.trees]
-        write(Path(path), data.write_tags((tree.id, tags[tree.id]) for tree in trees))
+        world.wait()  # until no process needs the checkpoint any more
+        if world.is_first:
+            write_text(finished[number], format_tags(found.items()))
+            shutil.rmtree(work / str(number), ignore_errors=True)
+    if world.is_first:
+        trees = [tree for split in splits.values() for tree in split.trees]
+        write_text(Path(path), format_tags((tree.id, tags[tree.id]) for tree in trees))
         shutil.rmtree(work)
-    return accuracies
+    return accuracies(splits, jobs, tags)
 
 
-def learned(
-    settings: config.Config,
-    job: Fold,
-    dev: Sequence[Dependencies],
-    known: tuple[Vectors | None, Subwords | Pretrained | None],
-    device: torch.device,
-    folder: Path,
-    identity: str,
-    report: Report,
-) -> dict[str, list[str]]:
-    """Train a tagger on the one side of a fold and tag the other: the tags of every sentence, by its id."""
-    vectors, subwords = known
-    further = {token.form for trees in (job.unseen, dev) for tree in trees for token in tree.tokens} if vectors else ()
-    vocab = Vocab.build(
-        job.seen,
-        [TAG],
-        also=further,
-        pretrained=lambda word: vectors is not None and vectors.lookup(word) is not None,
-    )
-    torch.manual_seed(settings.training.seed)
-    tagger = Tagger(settings.network, vocab, subwords).to(device)
-    if vectors is not None and tagger.encoder.words is not None:
-        put_vectors(vectors, vocab, tagger.encoder.words)
-    forms = Forms(vocab, settings.network.max_chars, subwords.pieces if subwords else None)
-    train, held_out, unseen = (Corpus([tree.tokens for tree in trees], forms) for trees in (job.seen, dev, job.unseen))
-    train.learn(job.seen)
+@dataclass(frozen=True)
+class FoldLearner:
+    """Everything that the models of all folds share."""
 
-    def validate() -> dict[str, float]:
-        pairs = zip(dev, tagger.predict(held_out, device), strict=True)
-        right = sum(token.tag == tag for tree, row in pairs for token, tag in zip(tree.tokens, row, strict=True))
-        return {"accuracy": percent(right, int(held_out.lengths.sum()))}
+    config: Config
+    dev: Sequence[Dependencies]
+    vectors: Vectors | None
+    subwords: Subwords | Pretrained | None
 
-    folder.mkdir(parents=True, exist_ok=True)
-    fit(tagger, train, validate, "accuracy", settings.training, device, folder, identity, report)
-    return dict(zip([tree.id for tree in job.unseen], tagger.predict(unseen, device), strict=True))
+    def tags(self, fold: Fold, run: Run) -> dict[str, list[str]]:
+        """Train a tagger on one side of a fold and return the tags of the other side, by sentence id."""
+        network, device = self.config.network, run.world.device
+        vocab = self.vocab(fold)
+        torch.manual_seed(run.settings.seed)
+        tagger = Tagger(network, vocab, self.subwords).to(device)
+        if self.vectors is not None and tagger.encoder.words is not None:
+            copy_vectors(self.vectors, vocab, tagger.encoder.words)
+        forms = Forms(vocab, network.max_chars, self.subwords.pieces if self.subwords else None)
+        train, dev, unseen = (
+            Corpus([tree.tokens for tree in trees], forms) for trees in (fold.seen, self.dev, fold.unseen)
+        )
+        train.learn(fold.seen)
+
+        def validate() -> dict[str, float]:
+            pairs = zip(self.dev, tagger.predict(dev, device), strict=True)
+            right = sum(token.tag == tag for tree, row in pairs for token, tag in zip(tree.tokens, row, strict=True))
+            return {"accuracy": percent(right, int(dev.lengths.sum()))}
+
+        if run.folder:
+            run.folder.mkdir(parents=True, exist_ok=True)
+        fit(tagger, train, validate, "accuracy", run)
+        return dict(zip([tree.id for tree in fold.unseen], tagger.predict(unseen, device), strict=True))
+
+    def vocab(self, fold: Fold) -> Vocab:
+        """Return the vocabulary of the seen sentences, and further words that have pretrained vectors."""
+        vectors = self.vectors
+        further = {token.form for trees in (fold.unseen, self.dev) for tree in trees for token in tree.tokens}
+        return Vocab.build(
+            fold.seen,
+            [TAG],
+            also=further if vectors else (),
+            pretrained=lambda word: vectors is not None and vectors.lookup(word) is not None,
+        )
 
 
-def enough_epochs(train: data.Part, training: config.Training) -> int:
-    """A large treebank shows a tagger enough in a few epochs, a small one does not."""
+def enough_epochs(train: Split, training: Training) -> int:
+    """Return the epochs that learning to tag takes: a few on a large treebank, more on a small one."""
     lengths = np.array([len(tree.tokens) for tree in train.trees])
     steps = sum(1 for _ in by_length(lengths, training.batch_words))
-    return min(training.epochs, max(LEAST_EPOCHS, math.ceil(STEPS / steps)))
+    return min(training.epochs, max(MIN_EPOCHS, math.ceil(STEPS / steps)))
 
 
-def begin(work: Path, identity: str, first: bool) -> None:
-    """Make the folder for what is done so far, or see whether one that is there belongs to the same work."""
+def begin(work: Path, identity: str, world: World) -> None:
+    """Make the folder for unfinished work; refuse one that belongs to other work."""
     note = work / IDENTITY
     if note.exists():
         if note.read_text("utf-8") != identity:
-            raise ModelError(f"{work}: holds tags of another run (other settings or data); remove it to start anew")
-    elif first:
+            raise ModelError(f"{work}: tags of another run (other settings or data); remove the folder to start over")
+    elif world.is_first:
         work.mkdir(parents=True, exist_ok=True)
-        write(note, identity)
+        write_text(note, identity)
 
 
-def write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     with writable(str(path)) as stream:
         stream.write(text.encode())
 
 
-def check_ids(parts: dict[str, data.Part]) -> None:
-    """A line of the file is found by its sentence's id."""
-    times = Counter(tree.id for part in parts.values() for tree in part.trees)
-    id, count = times.most_common(1)[0]
+def check_ids(splits: dict[str, Split]) -> None:
+    """Refuse sentences that share an id: the tags of a sentence are found by it."""
+    counts = Counter(tree.id for split in splits.values() for tree in split.trees)
+    id, count = counts.most_common(1)[0]
     if count > 1:
         raise TreebankError(
-            f"predicted tags need ids that are unique, and {count} sentences have the id {id!r}; "
-            "in one folder, or in one file with ids, they would differ"
+            f"predicted tags need unique ids, but {count} sentences have the id {id!r}; "
+            "put the files into one folder, or merge them into one file with ids"
         )
 
 
-def scored(parts: dict[str, data.Part], jobs: Sequence[Fold], tags: dict[str, Sequence[str]]) -> Accuracies:
-    """How many tags of each part are right; a word is known if the model that tagged it has learned from it."""
-    right: dict[str, Counter[str]] = {name: Counter() for name in parts}
-    words: dict[str, Counter[str]] = {name: Counter() for name in parts}
-    part_of = {tree.id: name for name, part in parts.items() for tree in part.trees}
-    for job in jobs:
-        known = {normalized(token.form) for tree in job.seen for token in tree.tokens}
-        for tree in job.unseen:
-            part = part_of[tree.id]
+def accuracies(splits: dict[str, Split], folds: Sequence[Fold], tags: dict[str, Sequence[str]]) -> Accuracies:
+    """Return the percentage of right tags in each split; a word is known if the model that tagged it has seen it."""
+    right: dict[str, Counter[str]] = {name: Counter() for name in splits}
+    words: dict[str, Counter[str]] = {name: Counter() for name in splits}
+    split_of = {tree.id: name for name, split in splits.items() for tree in split.trees}
+    for fold in folds:
+        known = {normalized(token.form) for tree in fold.seen for token in tree.tokens}
+        for tree in fold.unseen:
+            split = split_of[tree.id]
             for token, tag in zip(tree.tokens, tags[tree.id], strict=True):
-                kind = "known" if normalized(token.form) in known else "unknown"
-                words[part].update(["all", kind])
-                right[part].update(["all", kind] if token.tag == tag else [])
+                kinds = ["all", "known" if normalized(token.form) in known else "unknown"]
+                words[split].update(kinds)
+                right[split].update(kinds if token.tag == tag else [])
     return {
-        part: {kind: percent(right[part][kind], words[part][kind]) for kind in ("all", "known", "unknown")}
-        for part in parts
-        if words[part]
+        split: {kind: percent(right[split][kind], words[split][kind]) for kind in ("all", "known", "unknown")}
+        for split in splits
+        if words[split]
     }
