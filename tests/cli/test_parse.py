@@ -178,7 +178,7 @@ def test_a_run_over_several_files_resumes(cli: Cli, tmp_path: Path) -> None:
 
         patch.setattr(ResumableFile, "write", write_and_stop)
         assert cli("a.txt", "b.txt", "--from", "tokens", "-o", "out.dbr").code == 130
-    assert "was begun with another input" in cli("a.txt", "--from", "tokens", "-o", "out.dbr", "--resume").err
+    assert "belongs to another job: input was" in cli("a.txt", "--from", "tokens", "-o", "out.dbr", "--resume").err
     assert cli("a.txt", "b.txt", "--from", "tokens", "-o", "out.dbr", "--resume").code == 0
     assert (tmp_path / "out.dbr").read_bytes() == (tmp_path / "whole.dbr").read_bytes()
 
@@ -605,18 +605,18 @@ def test_a_run_that_was_interrupted_is_not_thrown_away(cli: Cli, tmp_path: Path)
     part = (tmp_path / "out.dbr.part").read_bytes()
     done = cli("-", "--from", "lines", "-o", "out.dbr", stdin=TEXT)
     assert done.code == 1
-    assert "go on with --resume, or remove it" in done.err
+    assert "resume it with --resume, or remove the file" in done.err
     for other in (["--from", "tokens"], ["--k", "2"], ["--to", "json"], ["--decode", "greedy"]):
         done = cli("-", "--from", "lines", "-o", "out.dbr", "--resume", *other, stdin=TEXT)
         assert done.code == 1
-        assert "was begun with another" in done.err
+        assert "belongs to another job" in done.err
     assert (tmp_path / "out.dbr.part").read_bytes() == part
 
 
 def test_resuming_with_another_model_is_refused(cli: Cli, others: Path) -> None:
     options = ["-", "--from", "tokens", "-o", "out.dbr", "--resume"]
     cli(*options, stdin=Keyboard(LINES))
-    assert "was begun with another model" in cli(*options, "--model", str(others / "mute"), stdin=TEXT).err
+    assert "belongs to another job: model was" in cli(*options, "--model", str(others / "mute"), stdin=TEXT).err
 
 
 # Real processes

@@ -15,13 +15,19 @@ def journal(path: Path, resume: bool = True) -> ResumableFile:
     return ResumableFile(str(path), "<", {"what": "test"}, resume)
 
 
+def crash(file: ResumableFile) -> None:
+    """Let go of everything as the operating system does when a process dies."""
+    file.stream.close()
+    file.journal.close()
+    file.lock.release()
+
+
 def test_a_torn_end_is_cut_off(tmp_path: Path) -> None:
     for torn_part, torn_notes in ((b"tor", b""), (b"", b"[3, 3, 0"), (b"tor", b"[3"), (b"\0" * 9, b"\0" * 9 + b"\n")):
         file = journal(tmp_path / "out")
         file.write("one ", SentenceCounts(1, 1, 0))
         file.write("two ", SentenceCounts(2, 2, 0))
-        file.stream.close()
-        file.notes.close()
+        crash(file)
         for name, torn in (("out.part", torn_part), ("out.progress", torn_notes)):
             with open(tmp_path / name, "ab") as stream:
                 stream.write(torn)
@@ -38,8 +44,7 @@ def test_notes_about_what_never_reached_the_disk_do_not_count(tmp_path: Path) ->
     file.write("one ", SentenceCounts(1, 1, 0))
     file.write("two ", SentenceCounts(2, 2, 0))
     file.stream.truncate(7)
-    file.stream.close()
-    file.notes.close()
+    crash(file)
     file = journal(tmp_path / "out")
     assert (file.counts, file.length) == (SentenceCounts(1, 1, 0), 5)
     file.stop("")

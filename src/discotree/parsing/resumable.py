@@ -1,32 +1,29 @@
-"""Output that survives whatever ends the process, and goes on from there.
+"""Output that survives whatever ends the process, and resumes from there.
 
-A run writes to ``FILE.part``, window by window, and notes in ``FILE.progress`` how far it is: first what it does, then
-for every window the sentences done, written and failed, and the length of ``FILE.part``. Each is on the disk before the
-next is begun. Whatever comes after the last note is cut off by the run that goes on, so that no torn sentence stays. At
-the end ``FILE.part`` takes the name ``FILE``. Who writes holds a lock on the notes, which ends with the process.
+A run writes to ``FILE.part``, window by window, and keeps a journal in ``FILE.progress``: first the identity of the
+job, then for every window the numbers of sentences done, written and failed, and the length of ``FILE.part``. Each is
+on the disk before the next begins. A run that resumes cuts off whatever comes after the last entry, so that no torn
+sentence stays. At the end ``FILE.part`` takes the name ``FILE``. The writer holds a lock, ``FILE.lock``.
 """
 
 import bz2
 import gzip
-import io
 import json
 import lzma
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from discotree.errors import DiscotreeError, TreebankError
+from discotree.parsing.output_job import JobIdentity, lock_output, unlock_output
 
-if sys.platform != "win32":
-    import fcntl
+PART, PROGRESS, LOCK = ".part", ".progress", ".lock"
 
-PART, PROGRESS = ".part", ".progress"
-
-# Every window is packed by itself: unpackers read what follows as one file.
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
+# Every window is compressed by itself: decompressors read the members one after the other as one file.
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": lambda data: gzip.compress(data, mtime=0),
     ".bz2": bz2.compress,
     ".xz": lzma.compress,
@@ -34,7 +31,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 class SentenceCounts(NamedTuple):
-    """Sentences: those of the input that are done with, and what became of them."""
+    """How many sentences of the input are done, and what became of them."""
 
     done: int = 0
     written: int = 0
@@ -42,19 +39,19 @@ class SentenceCounts(NamedTuple):
 
 
 class Sink(Protocol):
-    """Where sentences go. ``counts`` are those of everything that is there already."""
+    """Where sentences go. ``counts`` include what an earlier run has written."""
 
     counts: SentenceCounts
     is_file: bool
 
     def write(self, text: str, counts: SentenceCounts) -> None:
-        """Put down some sentences."""
+        """Write some sentences; ``counts`` are those after them."""
 
-    def finish(self, end: str) -> None:
-        """All is written."""
+    def finish(self, footer: str) -> None:
+        """Complete the output."""
 
-    def stop(self, end: str) -> str:
-        """Not all is written: leave what is there in order, and say how to go on."""
+    def stop(self, footer: str) -> str:
+        """Leave an incomplete output in order; return how much was written and how to resume."""
 
 
 class StreamSink:
@@ -62,26 +59,26 @@ class StreamSink:
 
     is_file = False
 
-    def __init__(self, stream: BinaryIO, begin: str) -> None:
+    def __init__(self, stream: BinaryIO, header: str) -> None:
         self.stream = stream
-        self.begin = begin
+        self.header = header
         self.counts = SentenceCounts()
 
     def write(self, text: str, counts: SentenceCounts) -> None:
-        self.stream.write((self.begin + text).encode())
+        self.stream.write((self.header + text).encode())
         self.stream.flush()
-        self.begin = ""
+        self.header = ""
         self.counts = counts
 
-    def finish(self, end: str) -> None:
-        self.write(end, self.counts)
+    def finish(self, footer: str) -> None:
+        self.write(footer, self.counts)
         if self.stream is not sys.stdout.buffer:
             self.stream.close()
 
-    def stop(self, end: str) -> str:
+    def stop(self, footer: str) -> str:
         if not self.stream.closed:
-            with suppress(OSError):  # it may be why we stop
-                self.finish(end)
+            with suppress(OSError):  # the stream may be the reason to stop
+                self.finish(footer)
         return f"{self.counts.written:,} sentences were written"
 
 
@@ -90,123 +87,109 @@ class ResumableFile:
 
     is_file = True
 
-    def __init__(self, path: str, begin: str, job: dict[str, object], resume: bool) -> None:
-        """``job``: what a run that goes on has to have in common with the one that began."""
+    def __init__(self, path: str, header: str, job: Mapping[str, object], resume: bool) -> None:
+        """``job`` is what a run that resumes must have in common with the one that began."""
         self.path = Path(os.path.realpath(path))
         self.part = self.path.with_name(self.path.name + PART)
-        self.begin = begin
-        self.pack = next((pack for suffix, pack in PACKERS.items() if path.lower().endswith(suffix)), bytes)
+        self.header = header
+        self.compress = next((pack for suffix, pack in COMPRESSORS.items() if path.lower().endswith(suffix)), bytes)
         self.length = 0
         self.counts = SentenceCounts()
+        identity = JobIdentity.of(job)
         with ExitStack() as undo:
             try:
-                self.notes = undo.enter_context(_locked(self.path.with_name(self.path.name + PROGRESS), path))
+                self.lock = lock_output(str(self.path) + LOCK, path)
+                undo.callback(unlock_output, self.lock)
+                journal = open(self.path.with_name(self.path.name + PROGRESS), "a+b", buffering=0)  # noqa: SIM115
+                self.journal = undo.enter_context(journal)
                 begun = self._recall()
                 if begun is not None:
-                    self._check(job, begun, resume)
+                    self._check(identity, begun, resume)
                 self.stream = open(self.part, "wb" if begun is None else "r+b", buffering=0)  # noqa: SIM115
             except OSError as error:
                 raise TreebankError(f"cannot be written: {error.strerror or error}", path) from None
             undo.pop_all()
-        self._cut()
+        self._truncate()
         if begun is None:
-            self._note(job)
+            self._note(identity.to_json())
 
-    def _recall(self) -> dict[str, object] | None:
-        """Find the last note that ``FILE.part`` lives up to, and forget those after it; gives what was begun."""
+    def _recall(self) -> JobIdentity | None:
+        """Find the last entry that ``FILE.part`` lives up to, and drop those after it; return the job that began."""
         size = self.part.stat().st_size if self.part.exists() else -1
         begun = None
-        place = end = 0
-        for line in self.notes.read().split(b"\n")[:-1]:
+        offset = end = 0
+        self.journal.seek(0)
+        for line in self.journal.read().split(b"\n")[:-1]:
             try:
-                note = json.loads(line)
-            except ValueError:  # a power cut
+                entry = JobIdentity.from_json(line) if begun is None else json.loads(line)
+            except ValueError:  # torn by a power cut
                 break
-            place += len(line) + 1
-            if begun is None:
-                begun = note
-            elif note[-1] <= size:
-                self.counts, self.length, end = SentenceCounts(*note[:-1]), note[-1], place
-        self.notes.truncate(end)
+            offset += len(line) + 1
+            if isinstance(entry, JobIdentity):
+                begun = entry
+            elif entry[-1] <= size:
+                self.counts, self.length, end = SentenceCounts(*entry[:-1]), entry[-1], offset
+        self.journal.truncate(end)
         return begun if end else None
 
-    def _check(self, job: dict[str, object], begun: dict[str, object], resume: bool) -> None:
+    def _check(self, identity: JobIdentity, begun: JobIdentity, resume: bool) -> None:
         if not resume:
             raise DiscotreeError(
-                f"{self.part} holds {self.counts.written:,} sentences of a run that was interrupted: "
-                "go on with --resume, or remove it"
+                f"{self.part} holds {self.counts.written:,} sentences of an interrupted run: "
+                "resume it with --resume, or remove the file"
             )
-        for name, value in job.items():
-            if begun.get(name) != value:
-                raise DiscotreeError(f"{self.part} was begun with another {name} ({begun.get(name)}): remove it")
+        identity.check(str(self.part), begun, "remove the file to start again")
 
     def write(self, text: str, counts: SentenceCounts) -> None:
         if text:
             self._put(text)
             self.length = self.stream.tell()
         self.counts = counts
-        self._note([*counts, self.length])
+        self._note(json.dumps([*counts, self.length]).encode() + b"\n")
 
-    def finish(self, end: str) -> None:
-        if end or not self.length:
-            self._put(end)
+    def finish(self, footer: str) -> None:
+        if footer or not self.length:
+            self._put(footer)
         self.stream.close()
         os.replace(self.part, self.path)
-        self._forget()
+        self._close(remove_journal=True)
 
-    def stop(self, end: str) -> str:
-        """``FILE.part`` gets its end, too: a run that goes on cuts it off again."""
-        if self.notes.closed:
-            return f"{self.counts.written:,} sentences are in {self.path}, all that there are"
+    def stop(self, footer: str) -> str:
+        """Write the footer after the last whole sentence; a run that resumes cuts it off again."""
+        if self.journal.closed:
+            return f"all {self.counts.written:,} sentences are in {self.path}"
         if self.stream.closed:
             self.stream = open(self.part, "r+b", buffering=0)  # noqa: SIM115
-        self._cut()
+        self._truncate()
         if not self.counts.done:
             self.stream.close()
             self.part.unlink()
-            self._forget()
+            self._close(remove_journal=True)
             return "nothing was written"
-        with suppress(OSError):  # a full disk may be why we stop
-            if end:
-                self._put(end)
+        with suppress(OSError):  # a full disk may be the reason to stop
+            if footer:
+                self._put(footer)
         self.stream.close()
-        self.notes.close()
+        self._close(remove_journal=False)
         return f"{self.counts.written:,} sentences are in {self.part}; the same command with --resume goes on"
 
-    def _cut(self) -> None:
-        """Take off whatever no note speaks of."""
+    def _truncate(self) -> None:
+        """Cut off whatever the journal does not know of."""
         self.stream.seek(self.length)
         self.stream.truncate()
 
     def _put(self, text: str) -> None:
-        text = text if self.length else self.begin + text
-        data = self.pack(text.encode())
+        data = self.compress((text if self.length else self.header + text).encode())
         while data:
             data = data[self.stream.write(data) :]
         os.fsync(self.stream.fileno())
 
-    def _note(self, note: object) -> None:
-        self.notes.write(json.dumps(note).encode() + b"\n")
-        os.fsync(self.notes.fileno())
+    def _note(self, entry: bytes) -> None:
+        self.journal.write(entry)
+        os.fsync(self.journal.fileno())
 
-    def _forget(self) -> None:
-        if sys.platform == "win32":
-            self.notes.close()  # what is open cannot be removed there
-        os.unlink(self.notes.name)
-        self.notes.close()
-
-
-def _locked(path: Path, target: str) -> io.FileIO:
-    """Open the notes for nobody but us. The lock is the operating system's; Windows has none that would do."""
-    while True:
-        notes = open(path, "a+b", buffering=0)  # noqa: SIM115 - open as long as we are
-        if sys.platform != "win32":
-            try:
-                fcntl.flock(notes, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                notes.close()
-                raise DiscotreeError(f"{target}: another process is writing it") from None
-        if path.exists() and os.path.samestat(os.fstat(notes.fileno()), path.stat()):
-            notes.seek(0)
-            return notes
-        notes.close()  # whoever had it was just done, and took it away
+    def _close(self, remove_journal: bool) -> None:
+        self.journal.close()
+        if remove_journal:
+            os.unlink(self.journal.name)
+        unlock_output(self.lock)
