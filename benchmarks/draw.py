@@ -15,7 +15,7 @@ from pathlib import Path
 
 import discotree as dt
 from discotree import drawing as draw
-from discotree.drawing.page import Item
+from discotree.drawing.page import PageItem
 
 TREEBANKS = {
     "alpino": ("alpino/cdb.xml", "alpino"),
@@ -48,7 +48,7 @@ def measure(name: str, trees: list[dt.Tree], rules: dt.HeadRules) -> None:
         "comparison": lambda: [draw.draw_comparison(tree, tree) for tree in trees],
         "latex": lambda: [draw.draw_latex(tree) for tree in trees],
         "html": lambda: list(
-            draw.draw_page((Item(tree.id, "", draw.draw_svg(tree, style=False)) for tree in trees), name)
+            draw.draw_page((PageItem(tree.id, "", draw.draw_svg(tree, style=False)) for tree in trees), name)
         ),
     }
     words = sum(map(len, trees)) / len(trees)

@@ -35,8 +35,8 @@ from discotree.drawing import (
 )
 from discotree.drawing.arcs import _Arc, _levels
 from discotree.drawing.comparison import CHANGED, MISSING, SPURIOUS, difference
-from discotree.drawing.letters import ems, is_right_to_left
-from discotree.drawing.page import Item
+from discotree.drawing.glyphs import ems, is_right_to_left
+from discotree.drawing.page import PageItem
 from discotree.evaluation.parseval import compare, match
 from discotree.trees.tree import NONE
 
@@ -167,7 +167,7 @@ def test_what_xml_cannot_hold_is_shown_by_a_sign(text):
         (ord(sign) < 32 and sign != "\n") or sign in "\ud800\udfff\ufffe\u202e" for sign in text
     )
     parsed(draw_arcs(Dependencies(tree.tokens, (1, -1), (f"{text}#1", text), id=text)))
-    page = "".join(draw_page([Item(text, text, draw_svg(tree, style=False))], text))
+    page = "".join(draw_page([PageItem(text, text, draw_svg(tree, style=False))], text))
     page.encode()
     assert "\x00" not in page
 
@@ -416,7 +416,7 @@ def test_comparisons_in_ascii():
 
 def test_a_page_streams():
     def items():
-        yield Item("a", "b", draw_svg(FIGURE1, style=False))
+        yield PageItem("a", "b", draw_svg(FIGURE1, style=False))
         raise AssertionError("nobody asked for more")
 
     page = draw_page(items(), "t")
@@ -426,7 +426,9 @@ def test_a_page_streams():
 
 @pytest.mark.parametrize("theme", ["auto", "light", "dark"])
 def test_a_page_has_one_style_and_a_section_for_every_tree(theme):
-    items = [Item(tree.id, " ".join(tree.words), draw_svg(tree, style=False, theme=theme)) for tree in GOLD.values()]
+    items = [
+        PageItem(tree.id, " ".join(tree.words), draw_svg(tree, style=False, theme=theme)) for tree in GOLD.values()
+    ]
     page = "".join(draw_page(items, "Trees & <more>", theme))
     assert page.count("<style>") == 1
     assert page.count("<section") == page.count("<svg") == len(GOLD)

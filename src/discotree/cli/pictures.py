@@ -19,7 +19,7 @@ from discotree.drawing.arcs import draw_arcs
 from discotree.drawing.comparison import draw_comparison, draw_comparison_text
 from discotree.drawing.latex import latex_document
 from discotree.drawing.markup import Theme
-from discotree.drawing.page import Item, draw_page
+from discotree.drawing.page import PageItem, draw_page
 from discotree.drawing.raster import convert
 from discotree.drawing.svg import draw_svg
 from discotree.drawing.text import draw_text
@@ -87,7 +87,7 @@ def write_pictures(
         with writable(output or STANDARD_STREAM) as stream:
             stream.write(latex_document((pair.tree for pair in pairs), functions=style.functions).encode())
     elif format == "html":
-        items = (Item(pair.tree.id, " ".join(pair.tree.words), style.svg(pair, style=False)) for pair in pairs)
+        items = (PageItem(pair.tree.id, " ".join(pair.tree.words), style.svg(pair, style=False)) for pair in pairs)
         with writable(output or STANDARD_STREAM) as stream:
             stream.writelines(piece.encode() for piece in draw_page(items, title, style.theme))
     else:

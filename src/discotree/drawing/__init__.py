@@ -1,9 +1,10 @@
-"""Drawing trees: one layout, and a renderer for each medium that only measures text and draws what the layout says."""
+"""Pictures of trees: one layout, and one renderer per medium, which only measures text and draws the layout."""
 
 from discotree.drawing.arcs import draw_arcs
 from discotree.drawing.comparison import draw_comparison, draw_comparison_text
+from discotree.drawing.grid import Grid
 from discotree.drawing.latex import draw_latex
-from discotree.drawing.layout import Grid, layout
+from discotree.drawing.layout import layout
 from discotree.drawing.markup import stylesheet
 from discotree.drawing.page import draw_page
 from discotree.drawing.svg import draw_svg

@@ -1,8 +1,8 @@
-"""Gold against predicted in one picture: both trees over the same words, and what differs is marked.
+"""Gold against predicted tree in one picture, with the differences marked.
 
-Constituents are matched as the evaluator does it, by their label and the set of their words, after what the parameters
-delete is deleted. What is in one tree only is missing or spurious; where both have a constituent over the same words
-under different names, it has changed. What the evaluator does not count has no mark.
+Constituents are matched as in the evaluation: by label and words, after the words and labels that the parameters delete
+are deleted. A constituent of one tree only is missing or spurious; one with the same words but another label is
+changed. What the evaluation does not count has no mark.
 """
 
 import math
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from discotree.drawing.letters import ems
+from discotree.drawing.glyphs import ems
+from discotree.drawing.labelled_grid import LabelledGrid, column_xs
 from discotree.drawing.markup import SIZES, Picture, Theme, text_at
-from discotree.drawing.sheet import Sheet, spread
-from discotree.drawing.svg import Side, caption, top_of
+from discotree.drawing.svg import DrawnTree, caption, words_y_below
 from discotree.drawing.text import draw_text
 from discotree.evaluation.params import PROPER, Params
 from discotree.evaluation.parseval import Bracket, Labels, compare
@@ -24,12 +24,12 @@ MISSING, SPURIOUS, CHANGED = "missing", "spurious", "changed"
 SIGNS = {"": "", MISSING: "−", SPURIOUS: "+", CHANGED: "≠"}
 ASCII_SIGNS = {"": "", MISSING: "-", SPURIOUS: "+", CHANGED: "~"}
 LEGEND = "gold above, predicted below · − missing · + spurious · ≠ another label"
-LINE = 20  # for the legend
-APART = 22  # the words and what is below them
+LEGEND_HEIGHT = 20
+WORD_HEIGHT = 22  # from the words to the predicted tags below them
 
 
 class Difference(NamedTuple):
-    """Two trees over the same words, and for every address of each the mark of what stands there."""
+    """Two trees over the same words, and the marks of their cells by address."""
 
     gold: Tree
     predicted: Tree
@@ -38,10 +38,10 @@ class Difference(NamedTuple):
 
 
 def difference(gold: Tree, predicted: Tree, params: Params = PROPER) -> Difference:
-    """Compare two trees; trees over different words are an EvaluationError."""
+    """Compare two trees; trees over different words raise an EvaluationError."""
     labels = Labels(params)
     comparison = compare(gold, predicted, params, labels)
-    predicted = comparison.predicted or predicted  # has the words back that it may leave out
+    predicted = comparison.predicted or predicted  # aligned: with the deleted words that it left out
     ours, theirs = [_brackets(tree, comparison.keep, labels) for tree in (gold, predicted)]
     missing, spurious = _unmatched(ours, theirs), _unmatched(theirs, ours)
     tags = [
@@ -50,17 +50,17 @@ def difference(gold: Tree, predicted: Tree, params: Params = PROPER) -> Differen
     ]
     gold_marks = [MISSING if k in missing else "" for k in range(len(ours))]
     predicted_marks = [SPURIOUS if k in spurious else "" for k in range(len(theirs))]
-    waiting: dict[int, list[int]] = defaultdict(list)
+    candidates: dict[int, list[int]] = defaultdict(list)
     for k in spurious:
-        waiting[_mask(theirs[k])].append(k)
+        candidates[_mask(theirs[k])].append(k)
     for k in missing:
-        if others := waiting[_mask(ours[k])]:
+        if others := candidates[_mask(ours[k])]:
             gold_marks[k] = predicted_marks[others.pop(0)] = CHANGED
     return Difference(gold, predicted, tags + gold_marks, tags + predicted_marks)
 
 
 def _brackets(tree: Tree, keep: int, labels: Labels) -> list[Bracket | None]:
-    """What each node counts as, None where it does not count."""
+    """Return the bracket of each node, None where it does not count."""
     brackets: list[Bracket | None] = []
     for node in tree.nodes():
         label, mask = labels[node.label], node.mask & keep
@@ -73,14 +73,14 @@ def _mask(bracket: Bracket | None) -> int:
 
 
 def _unmatched(brackets: Sequence[Bracket | None], others: Sequence[Bracket | None]) -> list[int]:
-    """Which of the brackets the others do not have; of a chain of equal ones the upper ones match."""
-    left = Counter(others)
+    """Return the indices of brackets that the others lack; in a chain of equal ones the upper ones match."""
+    remaining = Counter(others)
     unmatched = []
     for k, bracket in enumerate(brackets):
         if bracket is None:
             continue
-        if left[bracket]:
-            left[bracket] -= 1
+        if remaining[bracket]:
+            remaining[bracket] -= 1
         else:
             unmatched.append(k)
     return unmatched
@@ -95,16 +95,16 @@ def draw_comparison(
     theme: Theme = "auto",
     style: bool = True,
 ) -> str:
-    """Draw the gold tree above the words and the predicted one, upside down, below them, as SVG."""
+    """Draw the gold tree above the words and the predicted one upside down below them, as SVG."""
     gold, predicted, *marks = difference(gold, predicted, params)
     above, below = (
-        Sheet.of(tree, SIZES, functions, [SIGNS[mark] for mark in of_tree])
+        LabelledGrid.of(tree, SIZES, functions, [SIGNS[mark] for mark in of_tree])
         for tree, of_tree in zip((gold, predicted), marks, strict=True)
     )
-    places, width = spread([above, below], SIZES)
-    upper = Side(above, places, LINE + top_of(above))
-    forms_at = upper.words_at + (SIZES.below if above.has_tags else 0)
-    lower = Side(below, places, forms_at + APART, up=-1)
+    xs, width = column_xs([above, below], SIZES)
+    upper = DrawnTree(above, xs, LEGEND_HEIGHT + words_y_below(above))
+    forms_y = upper.words_y + (SIZES.below if above.has_tags else 0)
+    lower = DrawnTree(below, xs, forms_y + WORD_HEIGHT, up=-1)
     n = len(gold)
     tags = [
         f'<g class="{f"predicted {mark}".strip()}" data-position="{k}">{lower.tag(k)}</g>'
@@ -113,7 +113,7 @@ def draw_comparison(
     legend = text_at("caption", SIZES.margin, SIZES.margin, SIZES.tag, LEGEND)
     elements = [legend, '<g class="gold">', *upper.constituents(marks[0][n:]), "</g>", *upper.words(marks[0][:n])]
     elements += ['<g class="predicted">', *lower.constituents(marks[1][n:]), "</g>", *tags]
-    height = lower.words_at + top_of(below)
+    height = lower.words_y + words_y_below(below)
     width = max(width, math.ceil(SIZES.tag * ems(LEGEND)) + 2 * SIZES.margin)
     description = f"gold: {gold!s} predicted: {predicted!s}"
     return Picture(caption(gold), description, width, height, elements).svg(theme, style)
@@ -129,7 +129,7 @@ def draw_comparison_text(
     width: int | None = None,
     functions: bool = False,
 ) -> str:
-    """Draw both trees as lines of text, one below the other, with a sign in front of every label that differs."""
+    """Draw both trees as text, one below the other, with a sign before every label that differs."""
     gold, predicted, gold_marks, predicted_marks = difference(gold, predicted, params)
     signs = ASCII_SIGNS if ascii else SIGNS
     parts = []
@@ -140,7 +140,7 @@ def draw_comparison_text(
 
 
 def _renamed(tree: Tree, signs: Sequence[str]) -> Tree:
-    """The tree with signs in front of tags and labels, by address."""
+    """Return the tree with signs in front of tags and labels, by address."""
     n = len(tree)
     token_parents, nodes = tree.parents()
     marked = [

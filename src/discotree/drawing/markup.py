@@ -1,7 +1,7 @@
-"""What all SVG pictures share: colours for light and dark, the style sheet, the frame, and text that XML can hold.
+"""Shared parts of all SVG pictures: colours for light and dark, the style sheet, the frame, and XML escapes.
 
-A style sheet for ``auto`` names its colours in CSS variables, which a page may set to its own, and follows what the
-reader's system prefers. Programs that know no variables find the light colours in front of them.
+The style sheet for ``auto`` has its colours in CSS variables, which a page may override, and follows the preference of
+the reader's system. Programs without CSS variables use the light colours, which come first.
 """
 
 import re
@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from discotree.drawing.letters import is_right_to_left
-from discotree.drawing.sheet import Sizes
+from discotree.drawing.glyphs import is_right_to_left
+from discotree.drawing.labelled_grid import Sizes
 
 Theme = Literal["auto", "light", "dark"]
-FONT = "'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif"  # one width for all, see letters.py
+FONT = "'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif"  # fonts of equal widths, see glyphs.py
 SIZES = Sizes(
     label=14,
     tag=12,
@@ -30,10 +30,12 @@ SIZES = Sizes(
     below=20,
 )
 RIGHT_TO_LEFT = ' direction="rtl"'
-HUES = 4  # discontinuous constituents take turns
+HUES = 4  # colours of discontinuous constituents, in turn
 
 
 class Colors(NamedTuple):
+    """Colours of one theme; the names are those of the CSS variables."""
+
     page: str
     ink: str
     soft: str  # tags and functions
@@ -80,7 +82,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def stylesheet(theme: Theme = "auto") -> str:
-    """The rules that all pictures follow; a page with many of them needs it once."""
+    """Return the style sheet of all pictures; a page with many of them needs it once."""
     light, dark = LIGHT._asdict(), DARK._asdict()
     if theme != "auto":
         colors = dark if theme == "dark" else light
@@ -91,7 +93,7 @@ def stylesheet(theme: Theme = "auto") -> str:
 
 
 class Picture(NamedTuple):
-    """Drawn elements, and all that goes around them."""
+    """Elements of a picture with its title and size."""
 
     title: str
     description: str
@@ -100,7 +102,7 @@ class Picture(NamedTuple):
     elements: Iterable[str]
 
     def svg(self, theme: Theme, style: bool = True) -> str:
-        """An SVG file, or without the style sheet a piece of a page that has it already."""
+        """Return an SVG file, or without ``style`` an element for a page that has the style sheet."""
         width, height = self.width, self.height
         return "\n".join(
             [
@@ -116,19 +118,19 @@ class Picture(NamedTuple):
 
 
 def escape(text: str) -> str:
-    """Text for XML. What XML cannot hold, such as control characters and lone surrogates, becomes a visible sign."""
+    """Return text for XML; characters that XML forbids, such as controls and lone surrogates, become �."""
     if _MARKUP.search(text):
         text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text if text.isascii() and text.isprintable() else _NOT_IN_XML.sub("�", text)
 
 
 def attribute(text: str) -> str:
-    """Text as the value of an attribute, with its quotes."""
+    """Return text as the value of an attribute, with its quotes."""
     return _NOT_IN_XML.sub("�", quoteattr(text, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}))
 
 
 def text_at(kind: str, x: float, y: float, size: float, text: str) -> str:
-    """A text with its middle at a point."""
+    """Return a text centred on a point."""
     direction = RIGHT_TO_LEFT if is_right_to_left(text) else ""
     return f'<text class="{kind}" x="{x:g}" y="{y + round(0.35 * size):g}"{direction}>{escape(text)}</text>'
 
@@ -138,6 +140,6 @@ def path(kind: str, d: str) -> str:
 
 
 def box_around(x: float, y: float, width: float, height: float, kind: str = "box") -> str:
-    """A rectangle with its middle at a point."""
+    """Return a rectangle centred on a point."""
     corner = f'x="{x - width / 2:g}" y="{y - height / 2:g}"'
     return f'<rect class="{kind}" {corner} width="{width:g}" height="{height:g}" rx="5"/>'

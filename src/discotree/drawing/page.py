@@ -1,6 +1,6 @@
-"""One HTML page with many pictures: it needs no other file and no script, and shows thousands of trees without delay.
+"""HTML page with many pictures, without scripts or other files, that shows thousands of trees without delay.
 
-The browser draws what is in sight; the rest has its height reserved (``content-visibility``).
+The browser draws only the visible pictures and reserves the height of the others (``content-visibility``).
 """
 
 import re
@@ -17,20 +17,20 @@ p{margin:.2rem 0 .6rem;max-width:80ch;unicode-bidi:plaintext}
 h2 a{color:inherit;text-decoration:none}h2 a:hover{text-decoration:underline}
 .wide{overflow-x:auto}.wide svg{display:block}
 """
-AROUND = 110  # pixels of a section beside its picture
+HEADING_HEIGHT = 110  # pixels of a section without its picture
 _HEIGHT = re.compile(r'height="(\d+)"')
 
 
-class Item(NamedTuple):
-    """A picture with what stands above it; the SVG needs no style sheet of its own."""
+class PageItem(NamedTuple):
+    """Picture with its heading; the SVG needs no style sheet of its own."""
 
     id: str
     sentence: str
     svg: str
 
 
-def draw_page(items: Iterable[Item], title: str, theme: Theme = "auto") -> Iterator[str]:
-    """The page, piece by piece, so that a treebank can stream through."""
+def draw_page(items: Iterable[PageItem], title: str, theme: Theme = "auto") -> Iterator[str]:
+    """Yield the page in pieces, so that a treebank can be streamed."""
     yield (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
@@ -39,7 +39,7 @@ def draw_page(items: Iterable[Item], title: str, theme: Theme = "auto") -> Itera
     )
     for number, item in enumerate(items, 1):
         found = _HEIGHT.search(item.svg)
-        height = AROUND + int(found[1]) if found else AROUND
+        height = HEADING_HEIGHT + int(found[1]) if found else HEADING_HEIGHT
         name = item.id or str(number)
         yield (
             f'<section id="t{number}" style="contain-intrinsic-size:auto {height}px">'

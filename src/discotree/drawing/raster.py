@@ -1,7 +1,7 @@
-"""SVG as PNG or PDF, by a program that knows how to set text: rsvg-convert where it is installed, CairoSVG otherwise.
+"""SVG → PNG or PDF with rsvg-convert where it is installed, and CairoSVG otherwise.
 
-rsvg-convert (librsvg) shapes every script and starts within a tenth of a second. CairoSVG can be had by pip, but sets
-letter by letter from left to right: it is not asked to draw words that run the other way.
+rsvg-convert (librsvg) shapes every script and starts within a tenth of a second. CairoSVG installs with pip, but sets
+letters from left to right only, so texts that run from right to left are refused.
 """
 
 import re
@@ -11,21 +11,21 @@ from importlib import import_module
 from typing import Literal
 
 from discotree.drawing.markup import RIGHT_TO_LEFT
-from discotree.errors import DiscotreeError
+from discotree.errors import DiscotreeError, InputError, MissingExtraError
 
 Raster = Literal["png", "pdf"]
-SCALE = 2.0  # pixels of a PNG for each of the SVG's
-LARGEST = 32_000  # pixels that cairo, which both programs use, can draw in a row
-HELP = "PNG and PDF need rsvg-convert (librsvg) or CairoSVG: pip install discotree[draw]"
-TURNED = "words from right to left need rsvg-convert (librsvg): CairoSVG would turn them around"
+SCALE = 2.0  # PNG pixels per SVG pixel
+MAX_PIXELS = 32_000  # limit of cairo, which both programs use, for width and height
+NO_CONVERTER = "PNG and PDF need rsvg-convert (librsvg) or CairoSVG: pip install discotree[draw]"
+NO_RIGHT_TO_LEFT = "words from right to left need rsvg-convert (librsvg): CairoSVG would reverse them"
 _SIZE = re.compile(r'width="(\d+)" height="(\d+)"')
 
 
 def convert(svg: str, format: Raster, scale: float = SCALE) -> bytes:
-    """The picture in another format; ``scale`` is for PNG, and smaller where the picture would be too large."""
+    """Convert a picture; ``scale`` applies to PNG and is reduced where the picture would be too large."""
     found = _SIZE.search(svg)
     if found:
-        scale = min(scale, LARGEST / max(int(found[1]), int(found[2])))
+        scale = min(scale, MAX_PIXELS / max(int(found[1]), int(found[2])))
     zoom = scale if format == "png" else 1.0
     program = shutil.which("rsvg-convert")
     if program:
@@ -37,9 +37,9 @@ def convert(svg: str, format: Raster, scale: float = SCALE) -> bytes:
         return done.stdout
     try:
         cairosvg = import_module("cairosvg")
-    except (ImportError, OSError):  # the second where the cairo library is missing
-        raise DiscotreeError(HELP) from None
+    except (ImportError, OSError):  # OSError where the cairo library is missing
+        raise MissingExtraError(NO_CONVERTER, name="cairosvg") from None
     if RIGHT_TO_LEFT in svg:
-        raise DiscotreeError(TURNED)
+        raise InputError(NO_RIGHT_TO_LEFT)
     draw = cairosvg.svg2png if format == "png" else cairosvg.svg2pdf
     return bytes(draw(bytestring=svg.encode(), scale=zoom))

@@ -1,26 +1,26 @@
-"""Trees as SVG: one file that needs no font, no script and no other file, in light and dark.
+"""Trees as self-contained SVG, in light and dark, without fonts, scripts or other files.
 
-Every constituent is a group ``node`` with its bar, the stems to its children and its label, every word is a group
-``word``, so that a page can listen to them. ``data-node`` counts constituents in the order of ``Tree.nodes``.
+Every constituent is a group ``node`` with its bar, the stems to its children and its label; every word is a group
+``word``. A page can attach events to them. ``data-node`` numbers constituents in the order of ``Tree.nodes``.
 
-A bar is interrupted where somebody else's stem passes. Discontinuous constituents have a colour, and for those who
-do not see it bold lines, a box around the label, and dots where the bar bridges a gap.
+A bar is interrupted where another node's stem passes. Discontinuous constituents have a colour and, for readers who do
+not see it, bold lines, a box around the label, and dots where the bar bridges a gap.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from discotree.drawing.curves import Rectangle, on_curve, station, swung
-from discotree.drawing.layout import PITCH
-from discotree.drawing.letters import clean, ems
+from discotree.drawing.curves import Rectangle, label_parameter, point_at, secondary_curve
+from discotree.drawing.glyphs import clean, ems
+from discotree.drawing.grid import PITCH
+from discotree.drawing.labelled_grid import LabelledGrid, column_xs
 from discotree.drawing.markup import HUES, SIZES, Picture, Theme, attribute, box_around, escape, path, text_at
-from discotree.drawing.sheet import Sheet, spread
 from discotree.trees.tree import NONE, Node, Tree
 
-HOLE = 5  # on either side of a stem that passes through a bar
-INSET = 7  # how far into a gap the bar is solid
-MAX_WORDS = 12  # in the tooltip of a constituent
+HOLE = 5  # pixels left free on either side of a stem that passes through a bar
+INSET = 7  # pixels by which the solid bar reaches into a gap
+MAX_WORDS = 12  # words in the tooltip of a constituent
 
 
 def draw_svg(
@@ -32,17 +32,17 @@ def draw_svg(
     ids: str = "",
     style: bool = True,
 ) -> str:
-    """Draw a tree.
+    """Draw a tree as SVG.
 
-    ``highlight`` makes discontinuous constituents stand out. Given ``ids``, groups have ids that begin so, for links:
+    ``highlight`` makes discontinuous constituents stand out. ``ids`` is a prefix that gives groups ids for links:
     ``{ids}node-3``, ``{ids}word-0``. Without ``style`` the drawing is for a page that has ``stylesheet()`` already.
     """
-    sheet = Sheet.of(tree, SIZES, functions)
-    places, width = spread([sheet], SIZES)
-    side = Side(sheet, places, top_of(sheet), ids=ids)
-    marks = hues(tree) if highlight else [""] * len(sheet.grid.bars)
-    elements = [*side.constituents(marks), *side.words(), *side.secondary_edges()]
-    height = side.words_at + (SIZES.below if sheet.has_tags else 0) + SIZES.margin + 4
+    labelled = LabelledGrid.of(tree, SIZES, functions)
+    xs, width = column_xs([labelled], SIZES)
+    drawn = DrawnTree(labelled, xs, words_y_below(labelled), ids=ids)
+    marks = hues(tree) if highlight else [""] * len(labelled.grid.bars)
+    elements = [*drawn.constituents(marks), *drawn.words(), *drawn.secondary_edges()]
+    height = drawn.words_y + (SIZES.below if labelled.has_tags else 0) + SIZES.margin + 4
     return Picture(caption(tree), str(tree), width, height, elements).svg(theme, style)
 
 
@@ -52,7 +52,7 @@ def caption(tree: Tree) -> str:
 
 
 def hues(tree: Tree) -> list[str]:
-    """A colour for each discontinuous constituent, neighbours in the tree in different ones; nothing for the others."""
+    """Return a colour for each discontinuous constituent, and an empty string for the others."""
     seen = 0
     marks = []
     for node in tree.nodes():
@@ -61,59 +61,54 @@ def hues(tree: Tree) -> list[str]:
     return marks
 
 
-def top_of(sheet: Sheet) -> int:
-    """Where the words are when the root is at the top of the picture."""
-    row = SIZES.tall if sheet.has_functions else SIZES.row
-    above = SIZES.role if sheet.functions[len(sheet.forms)] else 0
-    return SIZES.margin + SIZES.reach + above + (sheet.grid.rows - 1) * row
+def words_y_below(labelled: LabelledGrid) -> int:
+    """Return the y of the words when the root is at the top of the picture."""
+    row = SIZES.tall if labelled.has_functions else SIZES.row
+    above = SIZES.role if labelled.functions[len(labelled.forms)] else 0
+    return SIZES.margin + SIZES.reach + above + (labelled.grid.rows - 1) * row
 
 
 @dataclass(slots=True)
-class Side:
-    """A tree with its places, above its words (``up`` is 1) or upside down below them (-1)."""
+class DrawnTree:
+    """Tree with coordinates, above its words (``up`` is 1) or upside down below them (-1)."""
 
-    sheet: Sheet
-    places: dict[int, int]  # of the columns
-    words_at: int  # the middle of the row of tags, or of words where there are none
+    labelled: LabelledGrid
+    xs: dict[int, int]  # by column
+    words_y: int  # middle of the row of tags, or of the words where there are no tags
     up: int = 1
     ids: str = ""
 
     def x(self, address: int) -> int:
-        return self.places[self.sheet.grid.cells[address].column]
+        return self.xs[self.labelled.grid.cells[address].column]
 
     def y(self, row: int) -> int:
-        pitch = SIZES.tall if self.sheet.has_functions else SIZES.row
-        return self.words_at - self.up * pitch * (self.sheet.grid.rows - 1 - row)
+        pitch = SIZES.tall if self.labelled.has_functions else SIZES.row
+        return self.words_y - self.up * pitch * (self.labelled.grid.rows - 1 - row)
 
     def top(self, address: int) -> int:
-        """Where the line from the parent ends."""
-        reach = SIZES.role + 8 if self.sheet.functions[address] else SIZES.reach
-        return self.y(self.sheet.grid.cells[address].row) - self.up * reach
+        """Return the y at which the line from the parent ends."""
+        reach = SIZES.role + 8 if self.labelled.functions[address] else SIZES.reach
+        return self.y(self.labelled.grid.cells[address].row) - self.up * reach
 
     def constituents(self, marks: Sequence[str]) -> Iterator[str]:
-        """A group for each node; ``marks`` are the names of their styles, empty for a plain one."""
-        sheet = self.sheet
-        tree, n = sheet.grid.tree, len(sheet.forms)
-        below: list[list[int]] = [[] for _ in marks]
-        for parent, child in sheet.grid.edges:
-            below[parent - n].append(child)
-        crossed: list[list[int]] = [[] for _ in marks]
-        for crossing in sheet.grid.crossings:
-            crossed[crossing.node - n].append(self.places[crossing.column])
+        """Yield a group for each node; ``marks`` are names of styles, empty for a plain one."""
+        labelled = self.labelled
+        tree, n = labelled.grid.tree, len(labelled.forms)
+        children, crossed = labelled.grid.children, labelled.grid.crossed_columns
         for k, (node, mark) in enumerate(zip(tree.nodes(), marks, strict=True)):
             confidence = tree.confidences[k] if tree.confidences else None
             yield self._opening(k, node, mark, confidence)
-            yield from self._lines(k, node if mark.startswith("hue") else None, below[k], crossed[k])
-            x, y = self.x(n + k), self.y(sheet.grid.cells[n + k].row)
-            label = sheet.labels[n + k]
+            yield from self._lines(k, node if mark.startswith("hue") else None, children[k], crossed[k])
+            x, y = self.x(n + k), self.y(labelled.grid.cells[n + k].row)
+            label = labelled.labels[n + k]
             if mark:
                 yield box_around(x, y, math.ceil(SIZES.label * ems(label, True)) + SIZES.box, 2 * SIZES.reach - 2)
-            if sheet.functions[n + k]:
-                yield text_at("function", x, y - self.up * SIZES.role, SIZES.function, sheet.functions[n + k])
+            if labelled.functions[n + k]:
+                yield text_at("function", x, y - self.up * SIZES.role, SIZES.function, labelled.functions[n + k])
             yield text_at("label", x, y, SIZES.label, label) + "</g>"
 
     def _opening(self, k: int, node: Node, mark: str, confidence: float | None) -> str:
-        tokens = self.sheet.grid.tree.tokens
+        tokens = self.labelled.grid.tree.tokens
         positions = node.positions
         shown = [tokens[position].form for position in positions[:MAX_WORDS]]
         for gap, _ in reversed(node.gaps):
@@ -135,30 +130,30 @@ class Side:
         kind = f"node {mark}" if mark else "node"
         return f'<g{identity} class="{kind}" {data} tabindex="0"><title>{escape(title)}</title>'
 
-    def _lines(self, k: int, gapped: Node | None, below: Sequence[int], crossed: Sequence[int]) -> Iterator[str]:
-        """The bar with the way up to its label, and a stem for each child."""
-        sheet, up = self.sheet, self.up
-        bar = sheet.grid.bars[k]
+    def _lines(self, k: int, gapped: Node | None, children: Sequence[int], crossed: Sequence[int]) -> Iterator[str]:
+        """Yield the bar with the line up to its label, and a stem for each child."""
+        labelled, up = self.labelled, self.up
+        bar = labelled.grid.bars[k]
         x, y = self.x(bar.node), self.y(bar.row)
         level = y + up * SIZES.bar
         gaps = gapped.gaps if gapped else ()
-        solid, bridges = pieces_of(
-            self.places[bar.start],
-            self.places[bar.end],
-            [(self.places[PITCH * (start - 1)] + INSET, self.places[PITCH * end] - INSET) for start, end in gaps],
-            [(passing - HOLE, passing + HOLE) for passing in crossed],
+        solid, bridges = bar_pieces(
+            self.xs[bar.start],
+            self.xs[bar.end],
+            [(self.xs[PITCH * (start - 1)] + INSET, self.xs[PITCH * end] - INSET) for start, end in gaps],
+            [(self.xs[column] - HOLE, self.xs[column] + HOLE) for column in crossed],
         )
         drawn = f"M{x} {y + up * SIZES.reach}V{level}" + "".join([f"M{a} {level}H{b}" for a, b in solid])
         yield path("line", drawn)
         if bridges:
             yield path("line bridge", "".join([f"M{a} {level}H{b}" for a, b in bridges]))
-        for child in below:
+        for child in children:
             yield path("line edge", f"M{self.x(child)} {level}V{self.top(child)}")
 
     def words(self, marks: Sequence[str] = ()) -> Iterator[str]:
-        """A group for each word, with its tag and its function; ``marks`` as for constituents."""
-        y = self.words_at + (SIZES.below if self.sheet.has_tags else 0)
-        for position, form in enumerate(self.sheet.forms):
+        """Yield a group for each word with its tag and its function; ``marks`` as for constituents."""
+        y = self.words_y + (SIZES.below if self.labelled.has_tags else 0)
+        for position, form in enumerate(self.labelled.forms):
             kind = f"word {marks[position]}" if marks and marks[position] else "word"
             identity = f" id={attribute(f'{self.ids}word-{position}')}" if self.ids else ""
             yield (
@@ -167,27 +162,27 @@ class Side:
             )
 
     def tag(self, position: int) -> str:
-        """The tag of a word and its function."""
-        sheet, x, y = self.sheet, self.x(position), self.words_at
-        role, tag = sheet.functions[position], sheet.labels[position]
+        """Return the tag of a word and its function."""
+        labelled, x, y = self.labelled, self.x(position), self.words_y
+        role, tag = labelled.functions[position], labelled.labels[position]
         above = text_at("function", x, y - self.up * SIZES.role, SIZES.function, role) if role else ""
         return above + text_at("tag", x, y, SIZES.tag, tag) if tag else above
 
     def secondary_edges(self) -> Iterator[str]:
-        """Dashed arrows from above the child to the side of the other parent."""
-        sheet = self.sheet
-        obstacles = self._obstacles() if sheet.grid.tree.secondary else []
-        labels = []  # on top of all curves
-        for role, child, parent in sheet.grid.tree.secondary:
+        """Yield dashed arrows from above the child to the side of the other parent."""
+        labelled = self.labelled
+        obstacles = self._obstacles() if labelled.grid.tree.secondary else []
+        labels = []  # drawn last, on top of all curves
+        for role, child, parent in labelled.grid.tree.secondary:
             label = clean(role)
             width, height = math.ceil(SIZES.function * ems(label)) + 6, 14
-            curve = swung(
+            curve = secondary_curve(
                 (self.x(child), self.top(child)),
-                (self.x(parent), self.y(sheet.grid.cells[parent].row)),
-                sheet.widths[parent] // 2 + 4,
+                (self.x(parent), self.y(labelled.grid.cells[parent].row)),
+                labelled.widths[parent] // 2 + 4,
             )
             (a, b), (c, d), (e, f), (to, level) = curve
-            x, y = on_curve(curve, station(curve, width, height, obstacles))
+            x, y = point_at(curve, label_parameter(curve, width, height, obstacles))
             obstacles.append((x - width // 2, y - height // 2, x + width // 2, y + height // 2))
             yield (
                 f'<g class="secondary" data-child="{child}" data-parent="{parent}" data-label={attribute(role)}>'
@@ -198,34 +193,34 @@ class Side:
         yield from labels
 
     def _obstacles(self) -> list[Rectangle]:
-        """Where texts and lines are."""
-        grid = self.sheet.grid
+        """Return the rectangles of all texts and lines."""
+        grid = self.labelled.grid
         found = []
-        for address, width in enumerate(self.sheet.widths):
+        for address, width in enumerate(self.labelled.widths):
             x, y = self.x(address), self.y(grid.cells[address].row)
             found.append((x - width // 2, self.top(address), x + width // 2, y + SIZES.reach))
         for _, row, start, end in grid.bars:
-            found.append((self.places[start], self.y(row) + SIZES.bar, self.places[end], self.y(row) + SIZES.bar))
+            found.append((self.xs[start], self.y(row) + SIZES.bar, self.xs[end], self.y(row) + SIZES.bar))
         for child, column, top, _ in grid.stems:
-            found.append((self.places[column], self.y(top) + SIZES.bar, self.places[column], self.top(child)))
+            found.append((self.xs[column], self.y(top) + SIZES.bar, self.xs[column], self.top(child)))
         return found
 
 
-Stretch = tuple[int, int]
+Interval = tuple[int, int]
 
 
-def pieces_of(
-    left: int, right: int, gaps: Sequence[Stretch], holes: Sequence[Stretch]
-) -> tuple[list[Stretch], list[Stretch]]:
-    """The pieces of a bar that are solid, and those that bridge a gap; in the holes there is nothing."""
-    bridges: list[Stretch] = []
+def bar_pieces(
+    left: int, right: int, gaps: Sequence[Interval], holes: Sequence[Interval]
+) -> tuple[list[Interval], list[Interval]]:
+    """Return the solid pieces of a bar and those that bridge a gap; holes are left out of both."""
+    bridges: list[Interval] = []
     for start, end in gaps:
-        bridges += _without(max(left, start), min(right, end), holes)
-    return _without(left, right, [*holes, *bridges]), bridges
+        bridges += _between(max(left, start), min(right, end), holes)
+    return _between(left, right, [*holes, *bridges]), bridges
 
 
-def _without(start: int, end: int, holes: Sequence[Stretch]) -> list[Stretch]:
-    """The pieces of a line that are left between the holes in it."""
+def _between(start: int, end: int, holes: Sequence[Interval]) -> list[Interval]:
+    """Return the pieces of a line between its holes."""
     pieces = []
     for left, right in sorted(holes):
         if start < min(left, end):

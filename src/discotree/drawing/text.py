@@ -1,33 +1,36 @@
-"""Trees in letters and lines, for a terminal or a plain text file.
+"""Trees as text, for a terminal or a plain text file.
 
 Each row of the grid becomes a line of labels and a line of bars. In a bar, ┌ ┬ ┐ ├ ┼ ┤ lead down to a child of the node
-above, ┴ is where that node sits on its bar, and a plain │ is somebody else's: it crosses, and the bar goes on behind
-it. In ASCII, + leads to a child and | crosses. A line that ends at a label belongs to it, and no other line does.
+above, ┴ connects that node to its bar, and a plain │ is the stem of another node's child, which crosses the bar. In
+ASCII, + leads to a child and | crosses. Only lines that belong to a label end at it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from discotree.drawing.layout import PITCH, Bar, Grid, layout
-from discotree.drawing.letters import BLANK, HIDDEN, clean, terminal_width
-from discotree.drawing.spacing import Column, centred, packed, rooms
+from discotree.drawing.glyphs import HIDDEN, NO_TEXT, clean, terminal_width
+from discotree.drawing.grid import PITCH, Bar, Grid
+from discotree.drawing.layout import layout
+from discotree.drawing.spacing import Column, centred, column_extents, packed
 from discotree.trees.tree import NONE, Tree
 
 COLOR, RESET = "\x1b[35m", "\x1b[0m"
-STEP = 2  # from one thing in a line to the next: one cell stays free between them
+STEP = 2  # from one text or line to the next: one cell stays free between them
 
 
 class _Signs(NamedTuple):
-    joints: str  # by four bits: whether lines lead up, down, to the left, to the right
+    """Characters that lines are drawn with."""
+
+    joints: str  # indexed by four bits: lines lead up, down, left, right
     bar: str
     stem: str
-    cut: str  # where a bar goes on in another panel
-    blank: str  # stands for a text without any visible letter
-    hidden: str  # stands for a character that would disturb the lines
+    continued: str  # end of a bar that goes on in another panel
+    no_text: str  # stand-in for a text without visible characters
+    hidden: str  # stand-in for a character that would disturb the lines
 
 
-BOX = _Signs("   ─ ┌┐┬ └┘┴│├┤┼", "─", "│", "…", BLANK, HIDDEN)
+BOX = _Signs("   ─ ┌┐┬ └┘┴│├┤┼", "─", "│", "…", NO_TEXT, HIDDEN)
 ASCII = _Signs("   - +++ ---|+++", "-", "|", "..", "_", "?")
 
 
@@ -36,170 +39,170 @@ def draw_text(
 ) -> str:
     """Draw a tree as lines of text, without a newline at the end.
 
-    ``color`` highlights discontinuous constituents: their labels, their bars and the stems to their children. A
-    drawing wider than ``width`` is cut into panels; only a word or a label too wide by itself still exceeds it.
-    ``functions`` shows NP-SB for an NP with the function SB.
+    ``color`` highlights discontinuous constituents: their labels, bars and stems. A drawing wider than ``width`` is
+    split into panels; only a single word or label that is too wide still exceeds it. ``functions`` shows NP-SB for an
+    NP with the function SB.
     """
-    sheet = _sheet(layout(tree), ASCII if ascii else BOX, color, functions)
-    text = "\n\n".join("\n".join(_lines(sheet, panel)) for panel in _panels(sheet, width))
-    return text.replace(RESET + COLOR, "")  # signs were painted one by one
+    text_grid = _text_grid(layout(tree), ASCII if ascii else BOX, color, functions)
+    text = "\n\n".join("\n".join(_lines(text_grid, panel)) for panel in _panels(text_grid, width))
+    return text.replace(RESET + COLOR, "")  # signs are painted one by one
 
 
 @dataclass(slots=True)
-class _Sheet:
-    """A grid with what is to be written into it. ``texts`` and ``drops`` go by address."""
+class _TextGrid:
+    """Grid with its texts. ``texts`` is indexed by address, ``child_columns`` by node."""
 
     grid: Grid
     signs: _Signs
-    texts: list[str]  # labels and tags; no tags where no word has one
+    texts: list[str]  # tags and labels; tags are empty where no word has one
     forms: list[str]
     columns: list[Column]
-    drops: list[list[int]]  # for each node the columns of its children
-    lit: set[int]  # the nodes to highlight
+    child_columns: list[list[int]]
+    highlighted: set[int]  # addresses of nodes
 
     def painted(self, text: str, node: int) -> str:
-        return f"{COLOR}{text}{RESET}" if node in self.lit else text
+        return f"{COLOR}{text}{RESET}" if node in self.highlighted else text
 
 
-def _sheet(grid: Grid, signs: _Signs, color: bool, functions: bool) -> _Sheet:
+def _text_grid(grid: Grid, signs: _Signs, color: bool, functions: bool) -> _TextGrid:
     tokens, nodes, size = grid.tree.tokens, [*grid.tree.nodes()], len(grid.tree.tokens)
     names = [(token.tag, token.function) for token in tokens] + [(node.label, node.function) for node in nodes]
-    texts = [clean(f"{a}-{b}" if functions and b != NONE else a, signs.blank, signs.hidden) for a, b in names]
+    texts = [clean(f"{a}-{b}" if functions and b != NONE else a, signs.no_text, signs.hidden) for a, b in names]
     if all(text == NONE for text in texts[:size]):
         texts[:size] = [""] * size
-    forms = [clean(token.form, signs.blank, signs.hidden) for token in tokens]
+    forms = [clean(token.form, signs.no_text, signs.hidden) for token in tokens]
     widths = [terminal_width(text) for text in texts]
     widths[:size] = [max(widths[word], terminal_width(form)) for word, form in enumerate(forms)]
-    drops: list[list[int]] = [[] for _ in texts]
-    for parent, child in grid.edges:
-        drops[parent].append(grid.cells[child].column)
-    lit = {address for address, node in enumerate(nodes, size) if color and node.is_discontinuous}
-    columns = rooms(grid, [((width - 1) // 2, width // 2) for width in widths])
-    return _Sheet(grid, signs, texts, forms, columns, drops, lit)
+    child_columns = [[grid.cells[child].column for child in children] for children in grid.children]
+    highlighted = {address for address, node in enumerate(nodes, size) if color and node.is_discontinuous}
+    columns = column_extents(grid, [((width - 1) // 2, width // 2) for width in widths])
+    return _TextGrid(grid, signs, texts, forms, columns, child_columns, highlighted)
 
 
 class _Panel(NamedTuple):
-    """Columns that are drawn side by side: all of them, unless there is a width to keep to."""
+    """Columns that are drawn side by side: all of them, unless the width is limited."""
 
     start: int
     stop: int
-    margin: int  # the cells at the left where bars come in
-    edge: int  # the first cell behind all texts
+    margin: int  # cells at the left for bars from the panel before
+    edge: int  # first cell after all texts
     columns: list[Column]
-    places: dict[int, int]  # of the columns
+    xs: dict[int, int]  # by column
 
 
-def _panels(sheet: _Sheet, width: int | None) -> list[_Panel]:
-    """As few panels as the width allows, all about as wide."""
-    panels = _cut(sheet, width)
+def _panels(text_grid: _TextGrid, width: int | None) -> list[_Panel]:
+    """Return as few panels as the width allows, all about equally wide."""
+    panels = _fill_panels(text_grid, width)
     if width is not None and len(panels) > 1:
         narrow = 0
         while width - narrow > 1:
             middle = (narrow + width) // 2
-            others = _cut(sheet, middle)
+            others = _fill_panels(text_grid, middle)
             if len(others) > len(panels):
                 narrow = middle
             else:
                 width, panels = middle, others
     return [
-        panel._replace(places=centred(sheet.grid.rows, panel.columns, panel.places, panel.edge - 1, STEP))
+        panel._replace(xs=centred(text_grid.grid.rows, panel.columns, panel.xs, panel.edge - 1, STEP))
         for panel in panels
     ]
 
 
-def _cut(sheet: _Sheet, width: int | None) -> list[_Panel]:
-    """Fill panel after panel with as many words as go in, and at least one."""
-    bars, rest = sheet.grid.bars, sheet.columns
+def _fill_panels(text_grid: _TextGrid, width: int | None) -> list[_Panel]:
+    """Fill panel after panel with as many words as fit, and at least one."""
+    bars, rest = text_grid.grid.bars, text_grid.columns
     panels: list[_Panel] = []
     while rest:
         start = rest[0][0]
-        margin = max([terminal_width(_incoming(sheet, bar)) for bar in bars if bar.start < start <= bar.end], default=0)
-        places: dict[int, int] = {}
+        margin = max(
+            [terminal_width(_incoming(text_grid, bar)) for bar in bars if bar.start < start <= bar.end], default=0
+        )
+        xs: dict[int, int] = {}
         edge = margin
-        edges: dict[int, int] = {}  # where the panel would end if it stopped there
-        for (_, cells), (column, place) in zip(rest, packed(sheet.grid.rows, rest, margin, STEP), strict=True):
+        edges: dict[int, int] = {}  # edge of the panel by its last column
+        for (_, cells), (column, x) in zip(rest, packed(text_grid.grid.rows, rest, margin, STEP), strict=True):
             stop = column - column % PITCH + PITCH
-            if width is not None and place >= width and stop > start + PITCH:
-                edges.pop(stop, None)  # a word stays together with what stands between it and the next
+            if width is not None and x >= width and stop > start + PITCH:
+                edges.pop(stop, None)  # a word keeps the nodes between it and the next word
                 break
-            places[column] = place
-            edges[stop] = edge = max(edge, place + 1 + max([room.right for room in cells]))
+            xs[column] = x
+            edges[stop] = edge = max(edge, x + 1 + max([extent.right for extent in cells]))
         for stop in reversed(edges):
-            if width is None or edges[stop] + _overhang(sheet, start, stop) <= width:
+            if width is None or edges[stop] + _overhang(text_grid, start, stop) <= width:
                 break
-        places = {column: place for column, place in places.items() if column < stop}
-        panels.append(_Panel(start, stop, margin, edges[stop], rest[: len(places)], places))
-        rest = rest[len(places) :]
+        xs = {column: x for column, x in xs.items() if column < stop}
+        panels.append(_Panel(start, stop, margin, edges[stop], rest[: len(xs)], xs))
+        rest = rest[len(xs) :]
     return panels
 
 
-def _incoming(sheet: _Sheet, bar: Bar) -> str:
-    """How a bar begins that comes from the panel before."""
-    return sheet.texts[bar.node] + sheet.signs.cut + sheet.signs.bar
+def _incoming(text_grid: _TextGrid, bar: Bar) -> str:
+    """Return the beginning of a bar that comes from the panel before."""
+    return text_grid.texts[bar.node] + text_grid.signs.continued + text_grid.signs.bar
 
 
-def _outgoing(sheet: _Sheet, bar: Bar, start: int, stop: int) -> str:
-    """How a bar ends that goes on in the next panel: with its name, if that stands nowhere else in this one."""
-    named = bar.start < start or sheet.grid.cells[bar.node].column < stop
-    return sheet.signs.bar + sheet.signs.cut + ("" if named else sheet.texts[bar.node])
+def _outgoing(text_grid: _TextGrid, bar: Bar, start: int, stop: int) -> str:
+    """Return the end of a bar that goes on in the next panel, with its label unless this panel shows it elsewhere."""
+    named = bar.start < start or text_grid.grid.cells[bar.node].column < stop
+    return text_grid.signs.bar + text_grid.signs.continued + ("" if named else text_grid.texts[bar.node])
 
 
-def _overhang(sheet: _Sheet, start: int, stop: int) -> int:
-    leaving = [bar for bar in sheet.grid.bars if bar.start < stop <= bar.end]
-    return max([terminal_width(_outgoing(sheet, bar, start, stop)) for bar in leaving], default=0)
+def _overhang(text_grid: _TextGrid, start: int, stop: int) -> int:
+    leaving = [bar for bar in text_grid.grid.bars if bar.start < stop <= bar.end]
+    return max([terminal_width(_outgoing(text_grid, bar, start, stop)) for bar in leaving], default=0)
 
 
-def _lines(sheet: _Sheet, panel: _Panel) -> Iterator[str]:
-    """The lines of one panel from top to bottom. Rows of which it shows nothing but stems are left out."""
-    cells, texts, places = sheet.grid.cells, sheet.texts, panel.places
+def _lines(text_grid: _TextGrid, panel: _Panel) -> Iterator[str]:
+    """Yield the lines of a panel from top to bottom, without rows in which it has only stems."""
+    cells, texts, xs = text_grid.grid.cells, text_grid.texts, panel.xs
     rows: dict[int, list[Bar]] = {}
-    for bar in sheet.grid.bars:
+    for bar in text_grid.grid.bars:
         if bar.start < panel.stop and panel.start <= bar.end:
             rows.setdefault(bar.row, []).append(bar)
-    stems = [" "] * panel.edge  # those that pass
+    stems = [" "] * panel.edge  # passing stems, by x
     for row in sorted(rows):
         line = stems.copy()
-        labelled = [(bar.node, places[column]) for bar in rows[row] if (column := cells[bar.node].column) in places]
-        for node, place in labelled:
-            stems[place] = " "
-            _write(line, place, texts[node], sheet.painted(texts[node], node))
+        labelled = [(bar.node, xs[column]) for bar in rows[row] if (column := cells[bar.node].column) in xs]
+        for node, x in labelled:
+            stems[x] = " "
+            _write(line, x, texts[node], text_grid.painted(texts[node], node))
         if labelled:
             yield "".join(line).rstrip()
         line = stems.copy()
         for bar in rows[row]:
-            _draw(sheet, panel, bar, line, stems)
+            _draw(text_grid, panel, bar, line, stems)
         yield "".join(line).rstrip()
-    for below in (texts, sheet.forms) if any(texts[: len(sheet.forms)]) else (sheet.forms,):
+    for row_texts in (texts, text_grid.forms) if any(texts[: len(text_grid.forms)]) else (text_grid.forms,):
         line = [" "] * panel.edge
         for word in range(panel.start // PITCH, panel.stop // PITCH):
-            _write(line, places[PITCH * word], below[word], below[word])
+            _write(line, xs[PITCH * word], row_texts[word], row_texts[word])
         yield "".join(line).rstrip()
 
 
-def _write(line: list[str], place: int, text: str, painted: str) -> None:
-    """Write a text with its middle at this place: all of it into its first cell, nothing into the others."""
+def _write(line: list[str], x: int, text: str, painted: str) -> None:
+    """Centre a text on x: its first cell holds all of it, its other cells are empty strings."""
     width = terminal_width(text)
-    start = place - (width - 1) // 2
+    start = x - (width - 1) // 2
     line[start : start + width] = [painted, *[""] * (width - 1)]
 
 
-def _draw(sheet: _Sheet, panel: _Panel, bar: Bar, line: list[str], stems: list[str]) -> None:
-    """Draw a bar into a line that has the passing stems already, and let its own stems begin."""
-    signs, node, places = sheet.signs, bar.node, panel.places
+def _draw(text_grid: _TextGrid, panel: _Panel, bar: Bar, line: list[str], stems: list[str]) -> None:
+    """Draw a bar into a line that already has the passing stems, and start its own stems."""
+    signs, node, xs = text_grid.signs, bar.node, panel.xs
     comes, goes = bar.start < panel.start, panel.stop <= bar.end
-    left = panel.margin if comes else places[bar.start]
-    right = panel.edge if goes else places[bar.end] + 1
-    stroke = sheet.painted(signs.bar, node)
+    left = panel.margin if comes else xs[bar.start]
+    right = panel.edge if goes else xs[bar.end] + 1
+    stroke = text_grid.painted(signs.bar, node)
     line[left:right] = [stroke if sign == " " else sign for sign in line[left:right]]
-    own, drops = sheet.grid.cells[node].column, sheet.drops[node]
-    for column in {own, *drops}.intersection(places):
-        down = column in drops
+    own, child_columns = text_grid.grid.cells[node].column, text_grid.child_columns[node - len(text_grid.forms)]
+    for column in {own, *child_columns}.intersection(xs):
+        down = column in child_columns
         bits = 8 * (column == own) + 4 * down + 2 * (column > bar.start) + (column < bar.end)
-        line[places[column]] = sheet.painted(signs.joints[bits], node)
+        line[xs[column]] = text_grid.painted(signs.joints[bits], node)
         if down:
-            stems[places[column]] = sheet.painted(signs.stem, node)
+            stems[xs[column]] = text_grid.painted(signs.stem, node)
     if comes:
-        name = _incoming(sheet, bar)
-        line[left - terminal_width(name) : left] = [sheet.painted(name, node), *[""] * (terminal_width(name) - 1)]
+        name = _incoming(text_grid, bar)
+        line[left - terminal_width(name) : left] = [text_grid.painted(name, node), *[""] * (terminal_width(name) - 1)]
     if goes:
-        line.append(sheet.painted(_outgoing(sheet, bar, panel.start, panel.stop), node))
+        line.append(text_grid.painted(_outgoing(text_grid, bar, panel.start, panel.stop), node))

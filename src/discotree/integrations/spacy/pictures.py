@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 
 from discotree.drawing import draw_page, draw_svg, stylesheet
 from discotree.drawing.markup import Theme
-from discotree.drawing.page import Item
+from discotree.drawing.page import PageItem
 from discotree.errors import ConfigError
 from discotree.integrations.spacy.constituents import DocConstituent
 from discotree.integrations.spacy.extensions import parsed_sentences
@@ -56,7 +56,7 @@ def render(
         for tree in trees
     ]
     if page:
-        items = [Item("", " ".join(tree.words), svg) for tree, svg in zip(trees, pictures, strict=True)]
+        items = [PageItem("", " ".join(tree.words), svg) for tree, svg in zip(trees, pictures, strict=True)]
         return Markup("".join(draw_page(items, TITLE, theme)).replace("</style>", f"{rules}</style>", 1))
     if is_single:
         return Markup(pictures[0].replace("</style>", f"{rules}</style>", 1))
