@@ -1,11 +1,10 @@
-"""How many requests a server answers, how long they take, and whether it grows.
+"""Measure the web server: requests per second, latency, and memory growth.
 
     python benchmarks/serve.py MODEL [--seconds 10] [--requests 10000] [--clients 1,16,128] [--device cpu]
 
-Starts `discotree serve` in a process of its own, on loopback, with and without parsing together what comes at the same
-time. Every client is a connection that sends a sentence, waits for its tree as JSON, and sends the next. The sentences
-are those below, 4 to 22 words. The resident memory is that of the server process, once it has answered a hundred
-requests, and after so many more.
+Starts `discotree serve` on loopback in a process of its own, first without and then with batching. Each client is a
+connection that sends one sentence, waits for its tree as JSON, and sends the next. The sentences below have 4 to 22
+words. Memory is the resident memory of the server process, before and after --requests further requests.
 """
 
 import argparse
@@ -33,20 +32,20 @@ SENTENCES = [
     "Het is niet duidelijk wat de regering daar volgend jaar aan wil doen .",
     "Volgens de minister zal de nieuwe wet , die in maart wordt behandeld , nog dit jaar worden ingevoerd .",
 ]
-WARM = 100  # requests before anything is measured
+WARM_UP_REQUESTS = 100
 MEMORY_CLIENTS = 64
 
 
-class Measured(NamedTuple):
-    rate: float  # requests a second
-    median: float  # milliseconds
-    slowest: float  # the 99th percentile
+class LoadResult(NamedTuple):
+    requests_per_second: float
+    median_ms: float
+    percentile_99_ms: float
     refused: int
 
 
 @contextmanager
 def server(model: str, device: str, batching: bool) -> Iterator[tuple[str, int]]:
-    """Address and process id of a server."""
+    """Run a server; yield its address and process id."""
     flag = "--batching" if batching else "--no-batching"
     command = [sys.executable, "-m", "discotree", "serve", "--model", model, "--port", "0", flag]
     process = subprocess.Popen(
@@ -56,17 +55,17 @@ def server(model: str, device: str, batching: bool) -> Iterator[tuple[str, int]]
         assert process.stdout is not None
         address = urlsplit(process.stdout.readline().strip()).netloc
         if not address:
-            raise SystemExit("the server did not start: try discotree serve yourself")
+            raise SystemExit("the server did not start: run discotree serve to see why")
         yield address, process.pid
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(30)
 
 
-def load(address: str, clients: int, seconds: float = float("inf"), requests: float = float("inf")) -> Measured:
-    """Let clients ask for some time, or so many times."""
+def load(address: str, clients: int, seconds: float = float("inf"), requests: float = float("inf")) -> LoadResult:
+    """Send requests from several clients for some time, or up to a number of requests."""
     numbers = itertools.count()
-    took: list[float] = []
+    latencies: list[float] = []
     refused: list[int] = []
     start = time.perf_counter()
 
@@ -79,7 +78,7 @@ def load(address: str, clients: int, seconds: float = float("inf"), requests: fl
             response = connection.getresponse()
             response.read()
             if response.status == http.client.OK:
-                took.append(time.perf_counter() - begin)
+                latencies.append(time.perf_counter() - begin)
             else:
                 refused.append(response.status)
         connection.close()
@@ -89,13 +88,13 @@ def load(address: str, clients: int, seconds: float = float("inf"), requests: fl
         thread.start()
     for thread in threads:
         thread.join()
-    percentiles = statistics.quantiles(took, n=100, method="inclusive") if len(took) > 1 else [0.0] * 99
+    percentiles = statistics.quantiles(latencies, n=100, method="inclusive") if len(latencies) > 1 else [0.0] * 99
     elapsed = time.perf_counter() - start
-    return Measured(len(took) / elapsed, 1000 * percentiles[49], 1000 * percentiles[98], len(refused))
+    return LoadResult(len(latencies) / elapsed, 1000 * percentiles[49], 1000 * percentiles[98], len(refused))
 
 
-def resident(process: int) -> float:
-    """MiB of memory."""
+def resident_mib(process: int) -> float:
+    """Return the resident memory of a process in MiB."""
     (line,) = [line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS")]
     return int(line.split()[1]) / 1024
 
@@ -103,28 +102,31 @@ def resident(process: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
-    parser.add_argument("--seconds", type=float, default=10, help="for every line of the table")
-    parser.add_argument("--requests", type=int, default=10_000, help="between the two looks at the memory; 0: none")
+    parser.add_argument("--seconds", type=float, default=10, help="duration of each measurement")
+    parser.add_argument(
+        "--requests", type=int, default=10_000, help="requests between the two memory measurements; 0 skips them"
+    )
     parser.add_argument("--clients", default="1,16,128")
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
-    alone: dict[int, Measured] = {}
-    print(f"{'':12}{'clients':>8}{'requests/s':>12}{'median ms':>11}{'99 % ms':>10}{'refused':>9}{'× alone':>9}")
+    unbatched: dict[int, LoadResult] = {}
+    print(f"{'':12}{'clients':>8}{'requests/s':>12}{'median ms':>11}{'99 % ms':>10}{'refused':>9}{'speed-up':>10}")
     for batching in (False, True):
         with server(options.model, options.device, batching) as (address, process):
-            load(address, 4, requests=WARM)
+            load(address, 4, requests=WARM_UP_REQUESTS)
             for clients in map(int, options.clients.split(",")):
                 found = load(address, clients, options.seconds)
-                first = alone.setdefault(clients, found)
+                baseline = unbatched.setdefault(clients, found)
                 print(
-                    f"{'together' if batching else 'one by one':12}{clients:8}{found.rate:12.1f}{found.median:11.0f}"
-                    f"{found.slowest:10.0f}{found.refused:9}{found.rate / first.rate:9.2f}",
+                    f"{'batched' if batching else 'one by one':12}{clients:8}{found.requests_per_second:12.1f}"
+                    f"{found.median_ms:11.0f}{found.percentile_99_ms:10.0f}{found.refused:9}"
+                    f"{found.requests_per_second / baseline.requests_per_second:10.2f}",
                     flush=True,
                 )
             if batching and options.requests:
-                before = resident(process)
+                before = resident_mib(process)
                 found = load(address, MEMORY_CLIENTS, requests=options.requests)
-                after = resident(process)
+                after = resident_mib(process)
                 print(f"memory: {before:.0f} MiB, after {options.requests:,} more requests {after:.0f} MiB")
 
 

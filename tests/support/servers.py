@@ -1,4 +1,4 @@
-"""A real server in a thread of this process, and a client for it."""
+"""A real server in a thread of the test process, and a client for it."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from discotree.integrations.web.server import listen
 
 @contextmanager
 def serving(app: FastAPI) -> Iterator[httpx.Client]:
-    """Serve on a free port while the block runs."""
+    """Serve an application on a free port while the block runs; yield a client."""
     with listen("127.0.0.1", 0) as bound:
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
         thread = threading.Thread(target=server.run, args=([bound],))
