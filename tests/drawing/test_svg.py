@@ -78,11 +78,11 @@ def test_pictures_look_as_they_should(name):
     assert picture == path.read_text("utf-8")
 
 
-# --- whoever reads a picture finds the tree
+# --- a reader finds the tree again
 
 
 @given(some_trees, st.booleans(), st.booleans())
-def test_whoever_follows_the_lines_finds_the_tree(tree, functions, highlight):
+def test_following_the_lines_gives_the_tree_back(tree, functions, highlight):
     root, words = read_svg(draw_svg(tree, functions=functions, highlight=highlight))
     assert words == list(tree.words)
     assert root == as_drawn(tree)
@@ -152,7 +152,7 @@ def test_any_text_makes_well_formed_xml(tree):
 
 
 @pytest.mark.parametrize("text", ODD, ids=ascii)
-def test_what_xml_cannot_hold_is_shown_by_a_sign(text):
+def test_what_xml_forbids_is_shown_by_a_sign(text):
     tree = Tree(
         (Token(text, text, function=text), Token("b")),
         Node("S", [Node(f"x{text}", [0], text), 1]),
@@ -203,7 +203,7 @@ def test_widths_follow_the_letters(narrow, wide):
 @pytest.mark.parametrize(
     ("text", "same"), [("e\u0301", "e"), ("é", "e"), ("👍🏽", "👍"), ("👩\u200d👩\u200d👧", "👩"), ("क\u094d", "क")]
 )
-def test_accents_and_joined_signs_take_no_place_of_their_own(text, same):
+def test_accents_and_joined_characters_have_no_width(text, same):
     assert ems(text) == ems(same)
 
 
@@ -214,7 +214,7 @@ def test_long_words_push_each_other_apart():
     assert first[2] - first[0] > 3 * (second[2] - second[0])
 
 
-# --- what else a picture promises
+# --- the other promises of a picture
 
 
 @pytest.mark.parametrize("picture", [*PICTURES])

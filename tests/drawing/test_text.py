@@ -1,5 +1,4 @@
-"""Drawings, looked at in three ways: as pictures that were checked by eye, by a reader that follows the lines, and, for
-the layout, against the definition of what crosses what."""
+"""Text drawings, checked by eye, by a reader that follows the lines, and, for the layout, by what crosses what."""
 
 import random
 import re
@@ -55,21 +54,21 @@ def test_figure_1_of_the_paper(data):
     ]
 
 
-# --- whoever reads a drawing finds the tree
+# --- a reader finds the tree again
 
 
 @given(some_trees, st.booleans(), st.booleans())
-def test_whoever_follows_the_lines_finds_the_tree(tree, ascii, functions):
+def test_following_the_lines_gives_the_tree_back(tree, ascii, functions):
     assert_reads_back(tree, ascii=ascii, functions=functions)
 
 
 @given(some_trees, st.integers(1, 80), st.booleans(), st.booleans())
-def test_whoever_follows_the_lines_from_panel_to_panel_finds_the_tree(tree, width, ascii, functions):
+def test_following_the_lines_from_panel_to_panel_gives_the_tree_back(tree, width, ascii, functions):
     assert_reads_back(tree, width=width, ascii=ascii, functions=functions)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_drawing_can_be_cut_anywhere(seed):
+def test_a_drawing_can_be_split_anywhere(seed):
     tree = random_tree(random.Random(seed), 9)
     for width in range(1, 60):
         assert_reads_back(tree, width=width)
@@ -123,7 +122,7 @@ def test_real_trees_read_back_in_every_mode(name, every):
                 assert_reads_back(tree, **options)
 
 
-# --- what else a drawing promises
+# --- the other promises of a drawing
 
 
 @given(some_trees, st.integers(1, 60))
@@ -199,7 +198,7 @@ def test_400_words_are_drawn_at_once(shape, options):
 
 
 @given(some_trees | st.builds(lambda seed: random_tree(random.Random(seed), 40), st.integers(0, 2**32)))
-def test_everything_in_the_grid_has_its_place(tree):
+def test_the_grid_is_consistent(tree):
     grid = layout(tree)
     assert grid == layout(tree)
     size = len(tree)
@@ -228,7 +227,7 @@ def test_everything_in_the_grid_has_its_place(tree):
 
 
 def fewest_crossings(tree):
-    """Try all orders in which nodes can be piled up, and all columns for each."""
+    """Try all orders of stacking the nodes, and all columns for each."""
     best = 1_000
 
     def search(todo, columns, crossed):

@@ -1,5 +1,5 @@
-"""A reader of drawings. It knows nothing of how they are made: it follows the lines from each label down to what hangs
-there, and from one panel to the next."""
+"""Reader of text drawings that knows nothing of how they are made: it follows the lines from each label down to its
+children, and from one panel to the next."""
 
 import re
 import unicodedata
@@ -8,11 +8,14 @@ from discotree import Node, Tree
 from discotree.drawing import draw_text
 from discotree.trees.tree import NONE
 
-STYLES = {False: ("│", "┌┬┐├┼┤", "…"), True: ("|", "+", "..")}  # by ascii: a stem, what leads down to a child, a cut
+STYLES = {
+    False: ("│", "┌┬┐├┼┤", "…"),
+    True: ("|", "+", ".."),
+}  # by ascii: stem, joints that lead down to a child, continuation
 
 
 def cells(line):
-    """The line as a terminal shows it: a sign that is two cells wide is followed by an empty one."""
+    """Return the cells of a line in a terminal: a character two cells wide is followed by an empty one."""
     shown = []
     for sign in line:
         if unicodedata.combining(sign):
@@ -23,28 +26,28 @@ def cells(line):
 
 
 def runs(line):
-    """What stands between spaces, as (start, end, text)."""
+    """Return the texts between spaces as (start, end, text)."""
     found, start = [], None
-    for place, cell in enumerate([*line, " "]):
+    for x, cell in enumerate([*line, " "]):
         if cell == " " and start is not None:
-            found.append((start, place, "".join(line[start:place])))
-        start = None if cell == " " else place if start is None else start
+            found.append((start, x, "".join(line[start:x])))
+        start = None if cell == " " else x if start is None else start
     return found
 
 
 def bars_of(panel, ascii, tagged, first_word):
-    """The bars of a panel: label if it is there, children, and the names with which they come in and go out.
+    """Yield the bars of a panel: label if it is there, children, and the names at both edges.
 
-    Labels are known by the first word of their panel, their line and where they start.
+    A label is identified by the first word of its panel, its line and its first cell.
     """
-    stem, downs, cut = STYLES[ascii]
+    stem, downs, continued = STYLES[ascii]
     lines = [cells(line) for line in panel.split("\n")]
     height = len(lines) - 1 - tagged
     names = []
     for line in lines[:height]:
         text = "".join(line)
-        comes = re.match(rf"\s*(\w\S*?){re.escape(cut)}(?=[^\w\s])", text)
-        goes = re.search(rf"{re.escape(cut)}([^\W\d]\S*|)$", text)
+        comes = re.match(rf"\s*(\w\S*?){re.escape(continued)}(?=[^\w\s])", text)
+        goes = re.search(rf"{re.escape(continued)}([^\W\d]\S*|)$", text)
         names.append((comes and comes[1], goes and goes[1]))
         if goes:
             del line[len(cells(text[: goes.start()])) :]
@@ -53,11 +56,11 @@ def bars_of(panel, ascii, tagged, first_word):
     found = [runs(line) for line in lines]
     has_labels = [any(cell[:1].isalpha() for cell in line) for line in lines[:height]]
 
-    def follow(row, place):
-        while row < height and lines[row][place] == stem:
+    def follow(row, x):
+        while row < height and lines[row][x] == stem:
             row += 1
-        ((start, end, text),) = [run for run in found[row] if run[0] <= place < run[1]]
-        assert (start + end - 1) // 2 == place, "a line leads to the middle of a text"
+        ((start, end, text),) = [run for run in found[row] if run[0] <= x < run[1]]
+        assert (start + end - 1) // 2 == x, "a line leads to the middle of a text"
         if row == height:
             return first_word + found[row].index((start, end, text))
         assert has_labels[row], f"a line leads to {text}"
@@ -72,16 +75,14 @@ def bars_of(panel, ascii, tagged, first_word):
             assert len(labels) < 2, "two labels over one bar"
             yield {
                 "node": [((first_word, row - 1, label[0]), label[2]) for label in labels],
-                "children": [
-                    follow(row + 1, place) for place in range(start, end) if lines[row][place] in downs or text == stem
-                ],
+                "children": [follow(row + 1, x) for x in range(start, end) if lines[row][x] in downs or text == stem],
                 "comes": names[row][0] if start == found[row][0][0] else None,
                 "goes": names[row][1] if end == len(lines[row]) else None,
             }
 
 
 def read_drawing(text, ascii=False, tagged=True):
-    """The root node, and the words."""
+    """Return the root node and the words."""
     leaving, found, words = [], [], []
     for panel in text.split("\n\n"):
         entering = iter(leaving)
@@ -104,20 +105,20 @@ def read_drawing(text, ascii=False, tagged=True):
     assert not leaving
     inside = {}
     for bar in found:
-        ((place, label),) = bar["node"]
+        ((x, label),) = bar["node"]
         assert bar["names"] <= {label}
-        inside[place] = label, bar["children"]
+        inside[x] = label, bar["children"]
     (root,) = set(inside) - {child for _, children in inside.values() for child in children}
 
-    def node(place):
-        label, children = inside[place]
+    def node(x):
+        label, children = inside[x]
         return Node(label, [child if isinstance(child, int) else node(child) for child in children])
 
     return node(root), words
 
 
 def as_drawn(tree, functions=False):
-    """The root with nothing but labels as the drawing shows them."""
+    """Return the root with only the labels that the drawing shows."""
     tokens, nodes = tree.parents()
     named = [(f"{a}-{b}" if functions and b != NONE else a, NONE, parent) for a, b, parent in nodes]
     return Tree.from_parents(tree.tokens, tokens, named, root=(tree.root.label, NONE)).root

@@ -1,4 +1,4 @@
-"""The treebanks of the recipes as one gets them, in the folders in which they are distributed, but small."""
+"""Small versions of the recipes' treebanks, in the folders in which they are distributed."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def put(path: Path, content: bytes) -> None:
 
 
 def negra(data: Path, folder: Path, times: int = 3) -> None:
-    """The whole header, Latin-1, and three sentences again and again."""
+    """Write the whole header, in Latin-1, and three sentences repeated."""
     header, *sentences = re.split(rb"(?m)^(?=#BOS )", (data / "negra3.export").read_bytes())
     body = b""
     for number in range(1, 3 * times + 1):
@@ -27,7 +27,7 @@ def negra(data: Path, folder: Path, times: int = 3) -> None:
 
 
 def tiger_xml(data: Path, first: int, count: int) -> bytes:
-    """TigerXML with its head, in Latin-1, and two sentences again and again, numbered from ``first`` on."""
+    """Return TigerXML with its head, in Latin-1, and two sentences repeated, numbered from ``first``."""
     text = (data / "tiger.xml").read_bytes()
     begin, end = text.index(b"<s id="), text.rindex(b"</s>") + len(b"</s>\n")
     two = re.split(rb"(?=<s id=)", text[begin:end])[1:]

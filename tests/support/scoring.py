@@ -1,4 +1,4 @@
-"""Pairs of gold and predicted trees whose errors are known, or made at random."""
+"""Pairs of gold and predicted trees with known or random errors."""
 
 import random
 
@@ -15,7 +15,7 @@ PREDICTED = [
 
 
 def noisy(rng: random.Random, tree: Tree) -> Tree:
-    """A prediction: the tree with some labels changed and some nodes spliced out or doubled."""
+    """Return a prediction: the tree with some labels changed and some nodes spliced out or doubled."""
     token_parents, nodes = tree.parents()
     into = {-1: -1}
     kept: list[tuple[str, str, int]] = []

@@ -1,4 +1,4 @@
-"""A reader of SVG pictures. It knows nothing of how they are made: it follows the lines from each label down."""
+"""Reader of SVG pictures that knows nothing of how they are made: it follows the lines down from each label."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -13,7 +13,7 @@ SIZES = {"label": 14, "tag": 12, "form": 15, "function": 11}
 
 
 class Line(NamedTuple):
-    """A straight line, horizontal or vertical, with its upper or left end first."""
+    """Straight line, horizontal or vertical, with its upper or left end first."""
 
     x1: float
     y1: float
@@ -22,7 +22,7 @@ class Line(NamedTuple):
 
 
 def parsed(svg):
-    """The picture as XML; whatever is not well-formed is an error."""
+    """Return the picture as XML; one that is not well-formed is an error."""
     return ET.fromstring(svg.encode())
 
 
@@ -36,7 +36,7 @@ def text_of(group, kind):
 
 
 def lines_of(group, kind="line"):
-    """The straight lines of a group's paths, those of one class."""
+    """Yield the straight lines of a group's paths of one class."""
     for path in group.findall(f"{SVG}path"):
         if kind in path.get("class").split():
             x = y = 0.0
@@ -50,7 +50,7 @@ def lines_of(group, kind="line"):
 
 
 def boxes(picture):
-    """Every text with the place that it takes: left, top, right, bottom."""
+    """Yield every text with its rectangle: left, top, right, bottom."""
     for text in picture.iter(f"{SVG}text"):
         kind = text.get("class")
         if kind in SIZES:
@@ -60,9 +60,9 @@ def boxes(picture):
 
 
 def read_svg(svg):
-    """The root and the words of a drawing, by following its lines."""
+    """Return the root and the words of a drawing, by following its lines."""
     picture = parsed(svg)
-    tops = {}  # where a line from above may end: the topmost text of a group, by its column
+    tops = {}  # topmost text of each group, where a line from above may end, by column
     words = groups(picture, "word")
     for position, group in enumerate(words):
         tops.setdefault(float(text_of(group, "form").get("x")), []).append((_top(group), position))
@@ -82,12 +82,12 @@ def read_svg(svg):
 
 
 def _top(group):
-    """The middle of the topmost text, about."""
+    """Return about the middle of the topmost text."""
     return min(float(text.get("y")) for text in group.findall(f"{SVG}text")) - 5
 
 
 def _end(line, tops):
-    """What a line leads to: the text right below its end."""
+    """Return the address of the text right below the end of a line."""
     assert line.x1 == line.x2, "a stem is vertical"
     nearest = [(top - line.y2, address) for top, address in tops[line.x1] if 0 < top - line.y2 < 13]
     ((_, address),) = nearest

@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn
 
 from discotree.errors import EvaluationError
 from discotree.evaluation.params import PROPER, Params
-from discotree.evaluation.score import BracketCounts, Mode, Score, SentenceCounts
+from discotree.evaluation.score import BracketCounts, Mode, Score, SentenceScore
 from discotree.treebanks.source import RunningNumber
 from discotree.trees.tree import NONE, Tree
 
@@ -201,7 +201,7 @@ def _explain_words(gold: Tree, predicted: Tree) -> NoReturn:
     raise EvaluationError(f"sentence {name}: {len(gold)} words in the gold file, {len(predicted)} predicted")
 
 
-def _sentence(comparison: Comparison, params: Params) -> SentenceCounts:
+def _sentence(comparison: Comparison, params: Params) -> SentenceScore:
     gold, predicted, keep, gold_brackets, predicted_brackets = comparison[:5]
     length = len(gold)
     if params.delete_label_for_length:
@@ -222,7 +222,7 @@ def _sentence(comparison: Comparison, params: Params) -> SentenceCounts:
             if keep >> position & 1 and (a[1] == b[1] or eq.get(a[1], a[1]) == eq.get(b[1], b[1])):
                 correct_tags += 1
     functions, correct_functions, has_functions = _functions(comparison, labelled.matched)
-    return SentenceCounts(
+    return SentenceScore(
         gold.id, length, labelled, unlabelled, labelled_gaps, unlabelled_gaps,
         tokens, correct_tags, functions, correct_functions, has_functions,
     )  # fmt: skip

@@ -43,8 +43,8 @@ class BracketCounts(NamedTuple):
         return self.gold == self.predicted == self.matched
 
 
-class SentenceCounts(NamedTuple):
-    """Counts of one sentence."""
+class SentenceScore(NamedTuple):
+    """Counts of one sentence, in all modes."""
 
     id: str
     length: int
@@ -72,7 +72,7 @@ def percent(part: int, whole: int) -> float:
 class Score:
     """Metrics over sentences in one mode; ``discontinuous`` and ``unlabelled`` switch to another."""
 
-    sentences: list[SentenceCounts] = field(default_factory=list)
+    sentences: list[SentenceScore] = field(default_factory=list)
     mode: Mode = "labelled"
     disc_only: bool = False
 
@@ -135,7 +135,7 @@ class Score:
         return self.counts.f1
 
     @property
-    def counted(self) -> list[SentenceCounts]:
+    def counted(self) -> list[SentenceScore]:
         """Sentences that count: all, or those with a discontinuous constituent on either side."""
         if not self.disc_only:
             return self.sentences

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from discotree.errors import EvaluationError
-from discotree.evaluation.score import Score, SentenceCounts
+from discotree.evaluation.score import Score, SentenceScore
 
 FIELD_BITS = 40  # room for one sum of counts
 
@@ -38,7 +38,7 @@ def bootstrap(
         raise EvaluationError("there are no sentences to sample from")
     disc_only = first.disc_only if discontinuous is None else discontinuous
 
-    def packed(a: SentenceCounts, b: SentenceCounts) -> int:
+    def packed(a: SentenceScore, b: SentenceScore) -> int:
         """Pack four counts into one number, so that one sum adds them all."""
         x, y = a.counts(first.mode, disc_only), b.counts(second.mode, disc_only)
         number = 0
