@@ -281,7 +281,7 @@ def test_named_files_have_to_be_there(folder):
             TreebankReader(folder, ["2.dbr", name])
 
 
-def test_ids_are_those_of_the_folder_whatever_is_chosen(tmp_path):
+def test_ids_do_not_depend_on_the_choice_of_files(tmp_path):
     """Ids are unique across files; a file that ``read`` would skip has its name in front."""
     for name in ("a_x.dbr", "b_x.dbr", "other"):
         (tmp_path / name).write_text("(S (A 0=a))\n" * 2)

@@ -61,7 +61,7 @@ DEFAULT = ParseOptions()
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three models: one with a card, one that looks at tags, one without a language."""
+    """Save three models: one with a card, one that needs tags, one without a language."""
     folder = tmp_path_factory.mktemp("models")
     with_card(saved_model(folder / "xx"), CARD)
     saved_model(folder / "tags", tags="gold")
@@ -93,15 +93,15 @@ def answer(client: httpx.Client, call: str, **body: Any) -> Any:
 
 def problem(response: httpx.Response, status: int = 422) -> str:
     assert response.status_code == status, response.text
-    (said,) = response.json().values()
-    return str(said)
+    (detail,) = response.json().values()
+    return str(detail)
 
 
 def upload(trees: Sequence[Tree], format: str = "export") -> dict[str, str]:
     return {"content": written(trees, format), "format": format}
 
 
-# What the server says of itself
+# The server and its page
 
 
 def test_health_and_models(client: httpx.Client) -> None:
@@ -113,7 +113,7 @@ def test_health_and_models(client: httpx.Client) -> None:
     assert third["language"] == ""
 
 
-def test_the_page_and_its_files_come_from_here_alone(client: httpx.Client) -> None:
+def test_the_page_loads_nothing_from_other_servers(client: httpx.Client) -> None:
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
     named = re.findall(r'(?:src|href)="(/page/[^"]+)"', page.text)
@@ -126,7 +126,7 @@ def test_the_page_and_its_files_come_from_here_alone(client: httpx.Client) -> No
         assert not re.search(r"innerHTML|\seval\(|<script>|\sstyle=|\son\w+=\"", text), file.name
 
 
-def test_the_description_is_served_without_foreign_scripts(client: httpx.Client) -> None:
+def test_the_api_description_needs_no_foreign_scripts(client: httpx.Client) -> None:
     description = client.get("/openapi.json").json()
     assert set(description["paths"]) == {
         *("/api/parse", "/api/draw", "/api/treebank", "/api/evaluate", "/api/models", "/health")
@@ -217,7 +217,7 @@ def test_decoding_is_the_parsers(client: httpx.Client, parsers: dict[str, dt.Par
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({}, "either text or tokens"),
         ({"text": "Ja", "tokens": ["Ja"]}, "either text or tokens"),
@@ -248,8 +248,8 @@ def test_decoding_is_the_parsers(client: httpx.Client, parsers: dict[str, dt.Par
         ({"tokens": [["w"] * 101] * 100}, "10,100 words are too many"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_a_reason(client: httpx.Client, body: dict[str, Any], said: str) -> None:
-    assert said in problem(post(client, "parse", **body))
+def test_invalid_requests_are_refused_with_a_reason(client: httpx.Client, body: dict[str, Any], message: str) -> None:
+    assert message in problem(post(client, "parse", **body))
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_bodies_that_are_no_request(client: httpx.Client, raw: bytes, status: in
     assert problem(response, status)
 
 
-# Together
+# Batching
 
 
 def test_parsing_together_gives_the_same_trees(client: httpx.Client, parsers: dict[str, dt.Parser]) -> None:
@@ -280,7 +280,7 @@ def test_parsing_together_gives_the_same_trees(client: httpx.Client, parsers: di
 
 
 class Watched:
-    """A parser that notes what is parsed together, and can be made to wait or to fail."""
+    """A parser that records its batches, and can be made to wait or to fail."""
 
     def __init__(self, parser: dt.Parser, monkeypatch: pytest.MonkeyPatch) -> None:
         self.batches: list[list[str]] = []
@@ -314,14 +314,14 @@ Submit = Callable[..., list[Future[list[list[Tree]]]]]
 
 @pytest.fixture
 def together(parsers: dict[str, dt.Parser]) -> Iterator[Submit]:
-    """Submit several requests at the same moment."""
+    """Return a function that submits several requests at the same moment."""
     open_ones = []
 
     def submit(*requests: list[list[Token]], options: Sequence[ParseOptions] = (), batching: bool = True) -> Any:
         batcher = Batcher(parsers["xx"], 1000, batching)
         open_ones.append(batcher)
         options = options or [DEFAULT] * len(requests)
-        with batcher.changed:  # nothing is taken before all are there
+        with batcher.changed:  # the batcher waits until all are queued
             return [batcher.submit(*pair) for pair in zip(requests, options, strict=True)]
 
     yield submit
@@ -352,7 +352,7 @@ def test_a_short_request_does_not_wait_for_a_long_one(together: Submit, watched:
     assert watched.batches[0][:3] == ["long", "short", "long"]
 
 
-def test_only_requests_of_one_manner_go_together_and_nobody_starves(together: Submit, watched: Watched) -> None:
+def test_only_requests_with_equal_options_share_a_batch_and_none_starves(together: Submit, watched: Watched) -> None:
     greedy, several = ParseOptions(Decoding("greedy")), ParseOptions(None, 2)
     requests = [tokens(*["a"] * 900), tokens("b"), tokens("c"), [[Token("d"), Token("e")]]]
     answers = together(*requests, options=[DEFAULT, greedy, DEFAULT, several])
@@ -362,7 +362,7 @@ def test_only_requests_of_one_manner_go_together_and_nobody_starves(together: Su
     assert kinds == [{"a", "c"}, {"b"}, {"a"}]
 
 
-def test_who_fails_fails_alone(together: Submit, watched: Watched) -> None:
+def test_a_request_that_fails_fails_alone(together: Submit, watched: Watched) -> None:
     good, bad, fine = together(tokens("a"), tokens("bad"), tokens("b"))
     assert len(good.result(20)) == len(fine.result(20)) == 1
     with pytest.raises(RuntimeError, match="out of memory"):
@@ -370,19 +370,19 @@ def test_who_fails_fails_alone(together: Submit, watched: Watched) -> None:
     assert watched.batches[0] == ["a", "bad", "b"]
 
 
-def test_who_gives_up_is_not_parsed_any_more(together: Submit, watched: Watched) -> None:
+def test_a_cancelled_request_is_not_parsed(together: Submit, watched: Watched) -> None:
     watched.go.clear()
     first, second = together(tokens("a"), tokens("b"), options=[DEFAULT, ParseOptions(Decoding("greedy"))])
     assert watched.began.wait(20)
     assert second.cancel()
-    assert first.cancel()  # too late for the parser, but nobody looks at the answer
+    assert first.cancel()  # too late for the parser, but its trees are dropped
     watched.go.set()
     (third,) = together(tokens("c"))
     third.result(20)
     assert watched.batches == [["a"], ["c"]]
 
 
-def test_a_closed_batcher_tells_those_who_wait(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+def test_a_closed_batcher_refuses_waiting_requests(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     watched.go.clear()
     batcher = Batcher(parsers["xx"], 1000)
     first = batcher.submit(tokens("a"), DEFAULT)
@@ -397,10 +397,10 @@ def test_a_closed_batcher_tells_those_who_wait(parsers: dict[str, dt.Parser], wa
         batcher.submit(tokens("c"), DEFAULT)
 
 
-# Too much
+# Limits
 
 
-def test_a_full_queue_says_when_to_come_back(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+def test_a_full_queue_says_when_to_retry(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     watched.go.clear()
     app = create_app({"xx": parsers["xx"]}, limits=Limits(queued_words=5, retry_seconds=7))
     with serving(app) as client, ThreadPoolExecutor(2) as clients:
@@ -417,7 +417,7 @@ def test_a_full_queue_says_when_to_come_back(parsers: dict[str, dt.Parser], watc
         assert len(answer(client, "parse", tokens=["d"])["trees"]) == 1
 
 
-def test_an_answer_that_takes_too_long_is_not_waited_for(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+def test_a_slow_response_times_out(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     watched.go.clear()
     app = create_app({"xx": parsers["xx"]}, limits=Limits(timeout_seconds=0.2))
     with serving(app) as client:
@@ -428,7 +428,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for(parsers: dict[str, dt.P
     assert watched.batches == [["a"]]
 
 
-def test_a_parser_that_fails_is_our_mistake(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+def test_a_sentence_that_fails_is_an_internal_error(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     app = create_app({"xx": parsers["xx"]})
     with serving(app) as client:
         assert problem(post(client, "parse", tokens=["bad"]), 500) == "internal server error"
@@ -470,7 +470,7 @@ def test_a_pool_refuses_work_when_its_queue_is_full() -> None:
 
 @pytest.fixture(scope="module")
 def small(parsers: dict[str, dt.Parser]) -> Iterator[httpx.Client]:
-    """A server that takes little, and is called by any name."""
+    """A server with low limits that accepts any Host."""
     limits = Limits(body_bytes=4000, treebank_trees=3, tree_bytes=600, sentence_words=9, response_positions=60)
     with serving(create_app({"xx": parsers["xx"]}, limits=limits, hosts=None)) as client:
         yield client
@@ -482,13 +482,13 @@ def test_large_bodies_are_refused_with_and_without_a_length(small: httpx.Client)
     assert "4,000 bytes" in problem(small.post("/api/parse", content=body, headers=headers), 413)
     pieces = (body[start : start + 100] for start in range(0, len(body), 100))
     assert "4,000 bytes" in problem(small.post("/api/parse", content=pieces, headers=headers), 413)
-    larger = b" " * 30_000  # what the server lets pass by before it answers
+    larger = b" " * 30_000  # more than the server reads before it answers
     assert "4,000 bytes" in problem(small.post("/api/parse", content=larger, headers=headers), 413)
     fine = (piece for piece in [b'{"text":', b'"Ja"}'])
     assert small.post("/api/parse", content=fine, headers=headers).status_code == 200
 
 
-def test_large_treebanks_are_cut_or_refused(small: httpx.Client) -> None:
+def test_large_treebanks_are_truncated_or_refused(small: httpx.Client) -> None:
     four = upload(TREES[4:8], "discbracket")
     given = answer(small, "treebank", **four)
     assert (given["trees"], given["is_complete"]) == (3, False)
@@ -506,14 +506,14 @@ def test_large_treebanks_are_cut_or_refused(small: httpx.Client) -> None:
 
 @pytest.mark.parametrize("shape", DEEP)
 @pytest.mark.parametrize("format", ["discbracket", "export", "tigerxml", "alpino", "penn"])
-def test_a_tree_without_end_does_not_fill_the_memory(shape: str, format: str) -> None:
+def test_an_endless_tree_does_not_fill_the_memory(shape: str, format: str) -> None:
     content = written([DEEP[shape](3000)], format)
     limits = Limits(tree_bytes=len(content) // 2)
     with pytest.raises(RequestRefused, match="found no complete tree within"):
         read_strictly(Upload(content=content, format=format), limits)
 
 
-def test_trees_that_are_small_one_by_one_may_be_many() -> None:
+def test_many_small_trees_are_accepted() -> None:
     for format in ("discbracket", "export", "tigerxml"):
         content = written(TREES * 20, format)
         limits = Limits(tree_bytes=max(len(content) // 50, 70_000))
@@ -616,7 +616,7 @@ def test_broken_trees_are_counted_and_named(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({"content": "hello"}, "the format is unclear"),
         ({"content": ""}, "the format is unclear"),
@@ -626,9 +626,9 @@ def test_broken_trees_are_counted_and_named(client: httpx.Client) -> None:
         ({"content": "\ud800"}, "surrogate"),
     ],
 )
-def test_uploads_that_are_no_treebank(client: httpx.Client, body: dict[str, Any], said: str) -> None:
+def test_uploads_that_are_no_treebank(client: httpx.Client, body: dict[str, Any], message: str) -> None:
     response = client.post("/api/treebank", content=json.dumps(body), headers={"Content-Type": "application/json"})
-    assert said in problem(response)
+    assert message in problem(response)
 
 
 def test_a_meter_counts_from_the_last_tree() -> None:
@@ -644,14 +644,14 @@ def test_a_meter_counts_from_the_last_tree() -> None:
 
 
 def changed(trees: Sequence[Tree]) -> list[Tree]:
-    """Every third tree flat."""
+    """Return the trees, every third one flat."""
     return [
         tree if k % 3 else dataclasses.replace(tree, root=dt.Node("ROOT", range(len(tree))))
         for k, tree in enumerate(trees)
     ]
 
 
-def test_figures_are_the_evaluators(client: httpx.Client) -> None:
+def test_metrics_are_the_evaluators(client: httpx.Client) -> None:
     predicted = changed(TREES)
     given = answer(client, "evaluate", gold=upload(TREES), predicted=upload(predicted, "tigerxml"))
     score = dt.evaluate(TREES, predicted)
@@ -670,7 +670,7 @@ def test_sentences_are_matched_by_their_ids(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({"gold": upload(TREES), "predicted": upload(TREES[1:])}, "have no prediction"),
         ({"gold": upload(TREES[:1]), "predicted": upload(TREES[:2])}, "not in the gold file"),
@@ -678,8 +678,8 @@ def test_sentences_are_matched_by_their_ids(client: httpx.Client) -> None:
         ({"gold": upload(TREES), "predicted": upload(TREES), "params": "/etc/passwd"}, "params"),
     ],
 )
-def test_files_that_cannot_be_compared(client: httpx.Client, body: dict[str, Any], said: str) -> None:
-    assert said in problem(post(client, "evaluate", **body))
+def test_files_that_cannot_be_compared(client: httpx.Client, body: dict[str, Any], message: str) -> None:
+    assert message in problem(post(client, "evaluate", **body))
 
 
 # Drawing
@@ -741,7 +741,7 @@ ROOT = {"label": "ROOT", "positions": [0, 1, 2]}
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"constituents": [{"label": "A", "positions": [0, 1]}]}, "has to be the root"),
         ({"constituents": [ROOT, {"label": "A", "positions": [0, 1]}, {"label": "B", "positions": [1, 2]}]}, "overlap"),
@@ -763,8 +763,8 @@ ROOT = {"label": "ROOT", "positions": [0, 1, 2]}
         ({"constituents": [{**ROOT, "confidence": 2}]}, "confidence"),
     ],
 )
-def test_records_that_are_no_tree(client: httpx.Client, fields: dict[str, Any], said: str) -> None:
-    assert said in problem(post(client, "draw", tree=PLAIN | fields))
+def test_records_that_are_no_tree(client: httpx.Client, fields: dict[str, Any], message: str) -> None:
+    assert message in problem(post(client, "draw", tree=PLAIN | fields))
 
 
 def test_a_drawing_is_that_of_the_library(client: httpx.Client, parsers: dict[str, dt.Parser]) -> None:
@@ -796,7 +796,7 @@ def test_a_tree_in_another_format(client: httpx.Client, output: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({"tree": upload(TREES[:2])}, "expected one tree, found 2"),
         ({"tree": TREES[0].to_dict(), "heads": "../negra"}, "heads"),
@@ -806,8 +806,8 @@ def test_a_tree_in_another_format(client: httpx.Client, output: str) -> None:
         ({"tree": TREES[0].to_dict(), "against": TREES[0].to_dict(), "output": "latex"}, "cannot be compared as latex"),
     ],
 )
-def test_what_cannot_be_drawn(client: httpx.Client, body: dict[str, Any], said: str) -> None:
-    assert said in problem(post(client, "draw", **body))
+def test_what_cannot_be_drawn(client: httpx.Client, body: dict[str, Any], message: str) -> None:
+    assert message in problem(post(client, "draw", **body))
 
 
 def test_one_tree_is_one_tree() -> None:
@@ -815,7 +815,7 @@ def test_one_tree_is_one_tree() -> None:
         read_one(Upload(content=written(TREES[:2], "export")), LIMITS)
 
 
-# Who may ask, and for what
+# Security
 
 
 @pytest.mark.parametrize("path", ["/", "/page/main.js", "/health", "/docs", "/openapi.json", "/nothing", "/api/parse"])
@@ -838,7 +838,7 @@ def test_foreign_names_are_refused(client: httpx.Client, small: httpx.Client, ho
     response = client.get("/health", headers={"Host": host})
     assert "its own name as Host" in problem(response, 403)
     assert response.headers["x-content-type-options"] == "nosniff"
-    assert small.get("/health", headers={"Host": host}).status_code == 200  # was told to answer to all
+    assert small.get("/health", headers={"Host": host}).status_code == 200  # this server accepts every Host
 
 
 def test_pages_from_elsewhere_are_refused(client: httpx.Client) -> None:
@@ -870,7 +870,7 @@ def test_pages_from_elsewhere_are_refused(client: httpx.Client) -> None:
 )
 def test_no_path_leads_to_a_file(client: httpx.Client, path: str) -> None:
     connection = http.client.HTTPConnection(client.base_url.host, client.base_url.port or 0)
-    connection.request("GET", path)  # as it is: httpx would tidy it up
+    connection.request("GET", path)  # unchanged: httpx would normalise it
     response = connection.getresponse()
     body = response.read()
     connection.close()
@@ -919,15 +919,15 @@ def test_the_command_serves_until_it_is_stopped(folder: Path) -> None:
         text = httpx.post(f"{url}/api/parse", json={"text": "Es kam.", "output": "discbracket"}).text
         assert text.startswith("(ROOT ")
         server.send_signal(signal.SIGINT)
-        _, said = server.communicate(timeout=20)
-        assert said == "Ctrl-C stops the server\n"
+        _, printed = server.communicate(timeout=20)
+        assert printed == "Ctrl-C stops the server\n"
         assert server.returncode in (0, 130, -signal.SIGINT)
     finally:
         server.kill()
         server.communicate()
 
 
-def test_a_port_that_is_taken_is_said(
+def test_a_port_in_use_is_reported(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with listen("127.0.0.1", 0) as bound:
@@ -939,7 +939,7 @@ def test_a_port_that_is_taken_is_said(
     assert f"cannot listen on 127.0.0.1, port {port}" in capsys.readouterr().err
 
 
-def test_a_missing_package_is_said_with_its_extra(
+def test_a_missing_package_is_reported_with_its_extra(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in [name for name in sys.modules if name.startswith("discotree.integrations")]:
@@ -953,7 +953,7 @@ def test_a_missing_package_is_said_with_its_extra(
     assert "pip install 'discotree[web]'" in capsys.readouterr().err
 
 
-def test_a_server_on_this_machine_answers_to_the_name_that_it_was_given():
+def test_a_loopback_server_accepts_the_host_it_was_started_with():
     for host in ("127.0.0.1", "127.0.0.2", "localhost"):
         with listen(host, 0) as bound:
             names = allowed_hosts(host, bound)

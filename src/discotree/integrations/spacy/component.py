@@ -141,9 +141,9 @@ class DiscotreePipe(Pipe):
         if self.settings.decode:
             decoding = replace(decoding, method=self.settings.decode)  # type: ignore[arg-type]
         inputs = [self._input(doc) for doc in docs]
-        sentences = (tokens for found in inputs if isinstance(found, list) for _, tokens, _ in found)
+        sentences = (tokens for rows in inputs if isinstance(rows, list) for _, tokens, _ in rows)
         outcomes = parse_each(parser, sentences, ParseOptions(decoding))
-        return [found if isinstance(found, Exception) else self._store(found, outcomes) for found in inputs]
+        return [rows if isinstance(rows, Exception) else self._store(rows, outcomes) for rows in inputs]
 
     def _input(self, doc: Doc) -> list[SentenceInput] | Exception:
         """Return the sentences to parse, or the reason why the Doc cannot be parsed."""

@@ -29,11 +29,11 @@ def trees(doc: Doc) -> list[Tree]:
 def constituents(item: Doc | Span | Token) -> list[DocConstituent]:
     """Return the constituents that lie completely inside, parents before children."""
     span = _span(item)
-    found = []
+    inside = []
     for sent, parse in parsed_sentences(span):
         whole, _ = _words(span, sent, parse)
-        found += [DocConstituent(sent, k, parse) for k, node in enumerate(parse.nodes) if not node.mask & ~whole]
-    return found
+        inside += [DocConstituent(sent, k, parse) for k, node in enumerate(parse.nodes) if not node.mask & ~whole]
+    return inside
 
 
 def labels(item: Span | Token) -> tuple[str, ...]:
@@ -43,14 +43,14 @@ def labels(item: Span | Token) -> tuple[str, ...]:
 
 def tree(item: Span | Token) -> Tree | None:
     """Return the tree of a constituent, its words renumbered from 0; None if the span is no constituent."""
-    found = _exact(item)
-    return found[0].tree if found else None
+    exact = _exact(item)
+    return exact[0].tree if exact else None
 
 
 def parse_string(item: Span | Token) -> str:
     """Return the discbracket of a constituent, or of a token and its tag; an empty string for any other span."""
-    if found := tree(item):
-        return str(found)
+    if subtree := tree(item):
+        return str(subtree)
     word = leaf(item) if isinstance(item, Token) else None
     if word is None:
         return ""
@@ -60,10 +60,10 @@ def parse_string(item: Span | Token) -> str:
 def parent(item: Span | Token) -> DocConstituent | None:
     """Return the smallest constituent that covers this and more words; None if its sentence has none."""
     span = _span(item)
-    found = [*parsed_sentences(span)]
-    if len(found) != 1:
+    sentences = [*parsed_sentences(span)]
+    if len(sentences) != 1:
         return None
-    ((sent, parse),) = found
+    ((sent, parse),) = sentences
     _, touched = _words(span, sent, parse)
     for number in _ancestors(parse, touched):
         mask = parse.nodes[number].mask
@@ -74,8 +74,8 @@ def parent(item: Span | Token) -> DocConstituent | None:
 
 def children(item: Span | Token) -> list[DocConstituent | Token]:
     """Return the children of the lowest constituent over exactly these words; none if there is no such one."""
-    found = _exact(item)
-    return found[-1].children if found else []
+    exact = _exact(item)
+    return exact[-1].children if exact else []
 
 
 def leaf(token: Token) -> Leaf | None:
@@ -138,10 +138,10 @@ def _ancestors(parse: StoredParse, mask: int) -> list[int]:
 def _exact(item: Span | Token) -> list[DocConstituent]:
     """Return the constituents over exactly these words, topmost first."""
     span = _span(item)
-    found = [*parsed_sentences(span)]
-    if len(found) != 1:
+    sentences = [*parsed_sentences(span)]
+    if len(sentences) != 1:
         return []
-    ((sent, parse),) = found
+    ((sent, parse),) = sentences
     whole, touched = _words(span, sent, parse)
     if whole != touched:
         return []

@@ -60,8 +60,8 @@ def render(
         return Markup("".join(draw_page(items, TITLE, theme)).replace("</style>", f"{rules}</style>", 1))
     if is_single:
         return Markup(pictures[0].replace("</style>", f"{rules}</style>", 1))
-    figures = "".join([f'<div style="overflow-x:auto">{svg}</div>\n' for svg in pictures])
-    return Markup(f"<div>\n<style>\n{stylesheet(theme)}{rules}</style>\n{figures}</div>\n")
+    blocks = "".join([f'<div style="overflow-x:auto">{svg}</div>\n' for svg in pictures])
+    return Markup(f"<div>\n<style>\n{stylesheet(theme)}{rules}</style>\n{blocks}</div>\n")
 
 
 def _trees(item: Doc | Span | DocConstituent) -> tuple[bool, list[Tree]]:

@@ -14,7 +14,7 @@ from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import evaluate, paired
 from discotree.integrations.web.batching import Batcher, TreeLists
 from discotree.integrations.web.limits import Limits, RequestRefused, count_positions, why_too_large
-from discotree.integrations.web.parse_input import InputSentence, sentences_of
+from discotree.integrations.web.parse_input import RequestSentence, sentences_of
 from discotree.integrations.web.rendering import media_type, render_drawing, render_trees
 from discotree.integrations.web.schemas import (
     DrawRequest,
@@ -110,11 +110,11 @@ class Endpoints:
         return name
 
     def _parse_content(
-        self, request: ParseRequest, model: str, sentences: Sequence[InputSentence], found: TreeLists
+        self, request: ParseRequest, model: str, sentences: Sequence[RequestSentence], tree_lists: TreeLists
     ) -> bytes:
         rows = [
             (number, sentence, replace(tree, id=f"{number}.{rank}" if request.k else str(number)))
-            for number, (sentence, trees) in enumerate(zip(sentences, found, strict=True), 1)
+            for number, (sentence, trees) in enumerate(zip(sentences, tree_lists, strict=True), 1)
             for rank, tree in enumerate(trees, 1)
         ]
         trees = [tree for _, _, tree in rows]
@@ -196,17 +196,17 @@ class Endpoints:
             return _to_json(tree.to_dict())
         return render_drawing(tree, against, request, _copy(rules)).encode()
 
-    def _tree(self, given: TreeRecord | Upload) -> Tree:
-        if isinstance(given, Upload):
-            return read_one(given, self.limits)
+    def _tree(self, source: TreeRecord | Upload) -> Tree:
+        if isinstance(source, Upload):
+            return read_one(source, self.limits)
         limits = self.limits
-        if len(given.tokens) > limits.sentence_words:
-            message = f"{len(given.tokens):,} words are too many: at most {limits.sentence_words:,}"
+        if len(source.tokens) > limits.sentence_words:
+            message = f"{len(source.tokens):,} words are too many: at most {limits.sentence_words:,}"
             raise RequestRefused(413, message)
-        positions = sum(len(constituent.positions) for constituent in given.constituents)
-        if positions > limits.tree_positions or len(given.constituents) > limits.tree_constituents:
+        positions = sum(len(constituent.positions) for constituent in source.constituents)
+        if positions > limits.tree_positions or len(source.constituents) > limits.tree_constituents:
             raise RequestRefused(413, "the tree has too many constituents")
-        tree = Tree.from_dict(given.model_dump(exclude_none=True))
+        tree = Tree.from_dict(source.model_dump(exclude_none=True))
         if problem := why_too_large(tree, limits):
             raise RequestRefused(413, problem)
         return tree

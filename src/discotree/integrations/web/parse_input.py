@@ -16,12 +16,12 @@ Offsets = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class InputSentence:
+class RequestSentence:
     tokens: list[Token]
     offsets: Offsets = ()  # start and end of each token in the text, if there was one
 
 
-def sentences_of(request: ParseRequest, parser: "Parser", limits: Limits) -> list[InputSentence]:
+def sentences_of(request: ParseRequest, parser: "Parser", limits: Limits) -> list[RequestSentence]:
     """Return the sentences of a request; refuse one that is contradictory or too large."""
     if (request.text is None) == (request.tokens is None):
         raise RequestRefused(422, "give either text or tokens")
@@ -39,7 +39,7 @@ def sentences_of(request: ParseRequest, parser: "Parser", limits: Limits) -> lis
     return sentences
 
 
-def _check_size(sentences: Sequence[InputSentence], limits: Limits, sentence_words: int) -> None:
+def _check_size(sentences: Sequence[RequestSentence], limits: Limits, sentence_words: int) -> None:
     if not sentences:
         raise RequestRefused(422, "there are no words")
     if len(sentences) > limits.request_sentences:
@@ -63,7 +63,7 @@ def _count_characters(given: str | list[str] | list[list[str]] | None) -> int:
     return sum(map(_count_characters, given)) if isinstance(given, list) else len(given or "")
 
 
-def _from_text(text: str | list[str], parser: "Parser") -> list[InputSentence]:
+def _from_text(text: str | list[str], parser: "Parser") -> list[RequestSentence]:
     language = parser.config.language
     if not language:
         raise RequestRefused(422, "this model has no language to tokenise text with: give tokens")
@@ -71,20 +71,22 @@ def _from_text(text: str | list[str], parser: "Parser") -> list[InputSentence]:
         rows = [row for row in split_text(text, language) if row]
     else:
         rows = [[word for row in split_text(item, language) for word in row] for item in text]
-    return [InputSentence([Token(word.form) for word in row], [(word.start, word.end) for word in row]) for row in rows]
+    return [
+        RequestSentence([Token(word.form) for word in row], [(word.start, word.end) for word in row]) for row in rows
+    ]
 
 
-def _from_tokens(request: ParseRequest) -> list[InputSentence]:
+def _from_tokens(request: ParseRequest) -> list[RequestSentence]:
     rows = _nested(request.tokens or [])
     if any(not form for row in rows for form in row):
         raise RequestRefused(422, "a token is empty")
     if request.tags is None:
-        return [InputSentence([Token(form) for form in row]) for row in rows]
+        return [RequestSentence([Token(form) for form in row]) for row in rows]
     tags = _nested(request.tags)
     if [len(row) for row in tags] != [len(row) for row in rows]:
         raise RequestRefused(422, "give a tag for every token")
     return [
-        InputSentence([Token(*pair) for pair in zip(*pairs, strict=True)]) for pairs in zip(rows, tags, strict=True)
+        RequestSentence([Token(*pair) for pair in zip(*pairs, strict=True)]) for pairs in zip(rows, tags, strict=True)
     ]
 
 

@@ -135,12 +135,12 @@ def _is_encodable(tree: Tree) -> bool:
     return True
 
 
-def matches(tree: Tree, wanted: TreebankFilter) -> bool:
+def matches(tree: Tree, criteria: TreebankFilter) -> bool:
     """Tell whether a tree passes a filter."""
     return (
-        len(tree) >= wanted.min_words
-        and (not wanted.max_words or len(tree) <= wanted.max_words)
-        and (not wanted.label or any(node.label == wanted.label for node in tree.nodes()))
-        and (not wanted.contains or wanted.contains.casefold() in " ".join(tree.words).casefold())
-        and (not wanted.gap_degree or tree.gap_degree >= wanted.gap_degree)
+        len(tree) >= criteria.min_words
+        and (not criteria.max_words or len(tree) <= criteria.max_words)
+        and (not criteria.label or any(node.label == criteria.label for node in tree.nodes()))
+        and (not criteria.contains or criteria.contains.casefold() in " ".join(tree.words).casefold())
+        and (not criteria.gap_degree or tree.gap_degree >= criteria.gap_degree)
     )
