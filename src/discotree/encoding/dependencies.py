@@ -1,23 +1,23 @@
 """Constituents as augmented dependencies, and back: section 2 of the paper, made lossless and total.
 
-Every node has a head word, found by head rules; the nodes that share a head word form its *spine*. A
-child that is not the head of its node becomes an arc from the node's head word to its own, labelled with
-the node's label and its height on that spine: ``NP#2`` joins the head's second phrase, an NP. The head
-word of the sentence hangs on the dummy root (-1) with the label ``ROOT``.
+Head rules find the head word of every node; the nodes that share a head word form its *spine*. A child that is not
+the head of its node becomes an arc from the node's head word to its own, labelled with the node's label and its level
+on that spine: ``NP#2`` joins the head's second phrase, an NP. The head word of the sentence hangs on the dummy root
+(-1) with the label ``ROOT``.
 
 Beyond the paper, so that ``to_tree(to_dependencies(t)) == t``:
 
 * A chain of nodes with one child each is one level, its labels joined from top to bottom: ``S+VP#1``.
-  Over a single word, where no arc can carry it, the chain stands in ``unaries``.
-* The functions of all nodes on a word's spine stand in ``functions``, from bottom to top.
-* The root's label and the sentence's id travel along. The root needs no arc when it has one child.
-* What could be misread in a label is escaped (see labels.py).
+  ``unaries`` holds the chain over a single word, which no arc can carry.
+* ``functions`` holds the functions of all nodes on a word's spine, from bottom to top.
+* The root's label and the sentence's id are kept. The root needs no arc when it has one child.
+* Characters with a meaning are escaped in labels (see labels.py).
 
-``to_tree`` makes a tree of *any* arcs that form a tree, with *any* labels, by these rules alone:
+``to_tree`` builds a tree from *any* arcs that form a tree, with *any* labels:
 
 * Two labels at one level: the most frequent wins, then that of the leftmost dependent.
 * A label without a number after the last ``#`` counts as level 1; levels may be skipped.
-* A root label below the top dissolves: its children go to the node above. An empty label becomes ``--``.
+* A root label inside the tree dissolves: its children go to its parent. An empty label becomes ``--``.
 * Labels on arcs from the dummy root are ignored; several such arcs meet at the root.
 """
 
@@ -30,14 +30,14 @@ from discotree.errors import EncodingError
 from discotree.trees.labels import JOINER, LEVEL, escape, split_chain, split_level
 from discotree.trees.tree import NONE, ROOT, Node, Token, Tree
 
-ROOT_LABEL = "ROOT"  # the label of the arc from the dummy root
+ROOT_LABEL = "ROOT"  # label of the arc from the dummy root
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
     """The lossless image of a Tree: one head and one label for every token.
 
-    ``functions`` and ``unaries`` may be left out; then no node has a function and no word a unary chain.
+    Without ``functions`` and ``unaries``, no node has a function and no word a unary chain.
     """
 
     tokens: tuple[Token, ...]
@@ -76,7 +76,7 @@ def to_dependencies(
     keep = unaries == "keep"
     chains = [""] * n  # over single words
     functions: list[list[str]] = [[] for _ in range(n)]
-    branching: list[tuple[Node, str, list[str]]] = []  # parents first: node, label, functions top-down
+    branching: list[tuple[Node, str, list[str]]] = []  # node, label, functions top-down; parents first
     stack: list[Node | int] = [root]
     while stack:
         child = stack.pop()
@@ -90,12 +90,12 @@ def to_dependencies(
                 roles.append(node.function)
                 if node is not root:
                     labels.append(escape(node.label, root.label))
-            below = node.children[0]
-            if below.__class__ is int:
-                chains[below] = JOINER.join(labels)
-                functions[below].extend(reversed(roles))
+            only = node.children[0]
+            if only.__class__ is int:
+                chains[only] = JOINER.join(labels)
+                functions[only].extend(reversed(roles))
                 break
-            node = below  # type: ignore[assignment]
+            node = only  # type: ignore[assignment]
         else:
             roles.append(node.function)
             label = escape(node.label, "" if node is root else root.label)
@@ -113,7 +113,7 @@ def _arcs(
     rules: HeadRules,
     functions: list[list[str]],
 ) -> tuple[list[int], list[str]]:
-    """Heads and labels from the branching nodes; extends the spines' functions on the way."""
+    """Return heads and labels from the branching nodes, and extend the functions of the spines."""
     heads = [DUMMY_ROOT] * len(tokens)
     labels = [ROOT_LABEL] * len(tokens)
     height = [0] * len(tokens)
@@ -132,7 +132,7 @@ def _arcs(
 
 
 def _head_word(child: Node | int, head_word: dict[int, int]) -> int:
-    """The head word of a child: of the branching node or the word at the end of its chain."""
+    """Return the head word of a child, which may be a chain of nodes."""
     while child.__class__ is not int:
         found = head_word.get(id(child))
         if found is not None:
@@ -187,7 +187,7 @@ def spines(dependencies: Dependencies) -> list[list[str]]:
 
 
 def _grow(parts: list[Node | int], labels: tuple[str, ...], roles: list[str]) -> list[Node | int]:
-    """Put a chain of nodes, given from top to bottom, over the parts; ``roles`` loses what it gives."""
+    """Put a chain of nodes, given from top to bottom, over the parts, and pop their functions from ``roles``."""
     for label in reversed(labels):
         parts = [Node(label, parts, roles.pop() if roles else NONE)]
     return parts

@@ -1,7 +1,6 @@
-"""Head rules: which child of a node carries its head word.
+"""Head rules: which child of a node holds its head word.
 
-A rule file is plain text, one rule a line, in disco-dop's syntax (``%`` starts a comment, case does not
-matter):
+A rule file is plain text, one rule a line, in disco-dop's syntax (``%`` starts a comment, case does not matter):
 
     PARENT  DIRECTION  LABEL LABEL …
 
@@ -17,9 +16,9 @@ Several lines for one parent are tried in turn. Directions:
 Three things go beyond disco-dop: the direction ``function``, labels that end in ``*`` (any ending), and
 the parent ``*``, whose rules are tried after those of every parent.
 
-When nothing hits, the head is the first child that is not punctuation, seen from the side of the last
-rule tried (the left when there was none); a line without labels, which disco-dop skips, says only which side
-that is. Where all children are punctuation, it is the first of them. So every node has a head.
+When no rule matches, the head is the first child that is not punctuation, seen from the side of the last rule tried
+(the left without any); a line without labels, which disco-dop skips, only names that side. Where all children are
+punctuation, it is the first of them. So every node has a head.
 """
 
 from collections.abc import Sequence
@@ -187,7 +186,7 @@ def _matches(pattern: str, label: str) -> bool:
 
 
 def parse(text: str, source: str = "<rules>") -> dict[str, list[Rule]]:
-    """Read a rule file's text."""
+    """Parse the text of a rule file."""
     rules: dict[str, list[Rule]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.partition("%")[0].upper().split()

@@ -1,1 +1,1 @@
-"""Token, Node and Tree, and what can be done to a tree without anything else."""
+"""Token, Node and Tree, and the transforms that need nothing else."""

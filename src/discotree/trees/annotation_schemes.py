@@ -1,7 +1,7 @@
-"""Tree → Tree between annotation schemes, so that treebanks can be trained on together.
+"""Convert trees between annotation schemes, so that one model can learn from several treebanks.
 
-``squoia``: SQUOIA's trees are those of TIGER made deeper: a phrase over every single noun, adjective and adverb,
-a noun phrase inside every prepositional phrase, heads marked everywhere. ``squoia_to_tiger`` undoes that.
+``squoia``: SQUOIA deepens the trees of TIGER: a phrase over every single noun, adjective and adverb, a noun phrase
+inside every prepositional phrase, heads marked everywhere. ``squoia_to_tiger`` undoes that.
 """
 
 from collections.abc import Callable
@@ -9,43 +9,43 @@ from collections.abc import Callable
 from discotree.trees.tree import Tree
 
 HEAD, KERNEL, ADPOSITION = "HD", "NK", "AC"
-OVER_A_WORD = ("NP", "AP", "AVP")
-NAMES = ("PN", "CNP", "CH")  # phrases that need no noun phrase above them
+UNARY_PHRASES = ("NP", "AP", "AVP")  # phrases that SQUOIA puts over single words
+NAMES = ("PN", "CNP", "CH")  # phrases that need no noun phrase over them
 ADPOSITIONS = ("APPR", "APPRART", "APPO", "APZR")
 FLAT = ("NP", "PP")  # phrases in which TIGER marks no head
 
 
 def squoia_to_tiger(tree: Tree) -> Tree:
-    """SQUOIA's trees in the flat scheme of TIGER and PCC. Secondary edges go, since their ends may."""
+    """Return a tree of SQUOIA in the flat scheme of TIGER and PCC, without secondary edges."""
     token_parents, nodes = tree.parents()
     labels = [label for label, _, _ in nodes]
     functions = [function for _, function, _ in nodes]
     parents = [parent for _, _, parent in nodes]
     roles = [token.function for token in tree.tokens]
-    below = _below(parents, token_parents)
+    children = _children(parents, token_parents)
 
-    gone: set[int] = set()
+    removed: set[int] = set()
     for node in reversed(range(len(nodes))):  # children first
-        words, phrases = below[node]
+        words, phrases = children[node]
         if len(words) + len(phrases) != 1:
             continue
-        if words and labels[node] in OVER_A_WORD:
+        if words and labels[node] in UNARY_PHRASES:
             roles[words[0]] = functions[node]
-            gone.add(node)
+            removed.add(node)
         elif phrases and labels[node] == "NP" and labels[phrases[0]] in NAMES:
             functions[phrases[0]] = functions[node]
-            gone.add(node)
-    for node, (words, phrases) in enumerate(below):
+            removed.add(node)
+    for node, (words, phrases) in enumerate(children):
         if labels[node] != "PP":
             continue
-        inner = [child for child in phrases if labels[child] == "NP" and child not in gone]
+        inner = [child for child in phrases if labels[child] == "NP" and child not in removed]
         adposition = any(tree.tokens[word].tag in ADPOSITIONS for word in words)
-        alone = all(functions[child] != KERNEL for child in phrases if child not in inner)
-        if adposition and len(inner) == 1 and alone:
-            gone.add(inner[0])
+        is_only_kernel = all(functions[child] != KERNEL for child in phrases if child not in inner)
+        if adposition and len(inner) == 1 and is_only_kernel:
+            removed.add(inner[0])
 
-    token_parents = [_kept(parent, parents, gone) for parent in token_parents]
-    parents = [_kept(parent, parents, gone) for parent in parents]
+    token_parents = [_kept(parent, parents, removed) for parent in token_parents]
+    parents = [_kept(parent, parents, removed) for parent in parents]
     for position, parent in enumerate(token_parents):
         if parent >= 0 and labels[parent] in FLAT and roles[position] == HEAD:
             is_adposition = labels[parent] == "PP" and tree.tokens[position].tag in ADPOSITIONS
@@ -53,7 +53,7 @@ def squoia_to_tiger(tree: Tree) -> Tree:
     for node, parent in enumerate(parents):
         if parent >= 0 and labels[parent] in FLAT and functions[node] == HEAD:
             functions[node] = KERNEL
-    number = {node: k for k, node in enumerate(node for node in range(len(nodes)) if node not in gone)}
+    number = {node: k for k, node in enumerate(node for node in range(len(nodes)) if node not in removed)}
     number[-1] = -1
     return Tree.from_parents(
         [token._replace(function=role) for token, role in zip(tree.tokens, roles, strict=True)],
@@ -65,21 +65,21 @@ def squoia_to_tiger(tree: Tree) -> Tree:
     )
 
 
-def _below(parents: list[int], token_parents: list[int]) -> list[tuple[list[int], list[int]]]:
-    """The words and the phrases right below every node."""
-    below: list[tuple[list[int], list[int]]] = [([], []) for _ in parents]
+def _children(parents: list[int], token_parents: list[int]) -> list[tuple[list[int], list[int]]]:
+    """Return the words and the phrases that are children of every node."""
+    children: list[tuple[list[int], list[int]]] = [([], []) for _ in parents]
     for position, parent in enumerate(token_parents):
         if parent >= 0:
-            below[parent][0].append(position)
+            children[parent][0].append(position)
     for node, parent in enumerate(parents):
         if parent >= 0:
-            below[parent][1].append(node)
-    return below
+            children[parent][1].append(node)
+    return children
 
 
-def _kept(node: int, parents: list[int], gone: set[int]) -> int:
-    """The node, or the lowest one above it that is kept."""
-    while node in gone:
+def _kept(node: int, parents: list[int], removed: set[int]) -> int:
+    """Return the node, or its lowest ancestor that is kept."""
+    while node in removed:
         node = parents[node]
     return node
 

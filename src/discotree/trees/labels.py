@@ -1,9 +1,9 @@
-r"""How labels are put together: chains of unaries, and a label with its level on a spine.
+r"""Composite labels: chains of unaries, and a label with its level on a spine.
 
 S+VP        an S over a VP, its only child
 NP#2        the second phrase on its head word's spine, an NP
 \+  \\      a + or a \ that belongs to a label
-\^ROOT      a label that looks like the root's but stands below the top on purpose
+\^ROOT      a label that equals the root's but belongs to a node inside the tree
 """
 
 import re
@@ -23,22 +23,22 @@ _MAX_DIGITS = 9
 
 
 def escape(label: str, root: str = "") -> str:
-    """A label that can stand in a chain below the root label ``root``."""
+    """Return a label that can be part of a chain in a tree whose root is labelled ``root``."""
     escaped = _SPECIAL.sub(r"\\\g<0>", label) if JOINER in label or ESCAPE in label else label
     return NOT_THE_ROOT + escaped if label == root else escaped
 
 
 @lru_cache(maxsize=50_000)
 def split_chain(chain: str, root: str = "") -> tuple[str, ...]:
-    """The labels of a chain, top to bottom, unescaped; what is the root label is left out."""
-    parts = [""]
+    """Return the labels of a chain, top to bottom, unescaped; the root label is left out."""
+    links = [""]
     for piece in _PIECE.findall(chain):
         if piece == JOINER:
-            parts.append("")
+            links.append("")
         else:
-            parts[-1] += piece
+            links[-1] += piece
     raw_root = escape(root)
-    return tuple(_unescape(part) or NONE for part in parts if part != raw_root or not root)
+    return tuple(_unescape(link) or NONE for link in links if link != raw_root or not root)
 
 
 def _unescape(label: str) -> str:
@@ -49,7 +49,7 @@ def _unescape(label: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def split_level(label: str, root: str = "") -> tuple[tuple[str, ...], int]:
-    """The chain of labels and the level of an arc's label; no level counts as 1."""
+    """Return the chain of labels and the level of an arc's label; a missing level counts as 1."""
     name, separator, level = label.rpartition(LEVEL)
     if separator and level.isascii() and level.isdecimal() and len(level) <= _MAX_DIGITS:
         return split_chain(name, root), int(level)

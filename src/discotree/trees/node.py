@@ -1,10 +1,10 @@
 """What trees are made of: Token, Node, SecondaryEdge and Constituent, all immutable and hashable.
 
-Positions are 0-based. A node's children are other nodes or, for words, their positions; they stand in
-the order of their first token whatever order they were given in, so two nodes with the same branches are
-equal. A node knows its words as a bit set (``mask``), which makes yields, gaps and containment cheap.
+Positions are 0-based. A node's children are other nodes or, for words, their positions. They are sorted by their first
+token, so two nodes with the same branches are equal. A node keeps its positions as a bit set (``mask``), which makes
+yields, gaps and containment cheap.
 
-Nothing here recurses: a chain of thousands of nodes is as good as any other tree.
+Nothing here recurses: a chain of thousands of nodes works like any other tree.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,14 +14,14 @@ from typing import NamedTuple, NoReturn
 from discotree.errors import TreeError
 
 NONE = "--"
-"""What the field writes for "nothing here": no lemma, no function."""
+"""The field's mark for "nothing here": no lemma, no function."""
 
 
 MAX_REPR = 1000  # characters
 
 
 class Token(NamedTuple):
-    """A word with what the treebank says about it."""
+    """A word with its annotation."""
 
     form: str
     tag: str = NONE
@@ -60,7 +60,7 @@ class Node:
     children: tuple["Node | int", ...]
     function: str
     mask: int  # bit i is set when the node covers token i
-    first: int  # the position of its first token
+    first: int  # position of its first token
 
     def __init__(self, label: str, children: "Iterable[Node | int]", function: str = NONE) -> None:
         children = tuple(children)
@@ -100,7 +100,7 @@ class Node:
     __setattr__ = __delattr__ = _refuse
 
     def nodes(self) -> "Iterator[Node]":
-        """This node and all below it: parents before children, children from left to right."""
+        """Return this node and all its descendants: parents before children, children from left to right."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -111,7 +111,7 @@ class Node:
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """The yield: the positions of all tokens below, ascending."""
+        """The yield: the positions of all its tokens, ascending."""
         return tuple(position for start, end in self.spans for position in range(start, end))
 
     @property
@@ -136,12 +136,12 @@ class Node:
 
     @property
     def block_degree(self) -> int:
-        """How many blocks there are: 1 where nothing is missing in between."""
+        """The number of blocks: 1 without a gap."""
         return (self.mask & ~(self.mask << 1)).bit_count()
 
     @property
     def gap_degree(self) -> int:
-        """How many gaps there are."""
+        """The number of gaps."""
         return self.block_degree - 1
 
     @property
@@ -191,7 +191,7 @@ class Node:
         return shortened("".join(pieces)[1:])
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Pickle as a flat list, children before parents: deep trees would exhaust pickle's recursion."""
+        """Pickle as a flat list: deep trees would exhaust pickle's recursion."""
         flat = [
             (node.label, node.function, tuple(c if isinstance(c, int) else None for c in node.children))
             for node in self.nodes()
@@ -221,7 +221,7 @@ def _first(child: Node | int) -> int:
 
 
 def _from_flat(flat: list[tuple[str, str, tuple[int | None, ...]]]) -> Node:
-    """Rebuild a node from its pre-order list, where None stands for the next node below."""
+    """Rebuild a node from its pre-order list, in which None stands for the next child node."""
     done: list[Node] = []
     for label, function, children in reversed(flat):
         done.append(Node(label, [done.pop() if c is None else c for c in children], function))

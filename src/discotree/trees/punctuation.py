@@ -1,9 +1,9 @@
-"""Punctuation: which token is a mark, decided here and nowhere else, and where marks hang in a tree.
+"""Punctuation: the one place that decides which token is a mark, and transforms that move marks in a tree.
 
-The tag decides where there is one: ``TAGS`` lists the punctuation tags of every treebank family, and
-since no family uses another's punctuation tag for words, a token is checked against all of them. A token
-without a tag (``--``, ``_``, ``__``, or the ``UNKNOWN`` of untagged text) is punctuation when every
-character of its form is Unicode punctuation other than the signs that are read aloud as words (% & # @ * §).
+The tag decides: ``TAGS`` lists the punctuation tags of every treebank family. No family uses another's punctuation tag
+for words, so a token is checked against all of them. A token without a tag (``--``, ``_``, ``__``, or the ``UNKNOWN``
+of untagged text) is punctuation when every character of its form is Unicode punctuation, except signs that are read
+aloud as words (% & # @ * §).
 """
 
 import unicodedata
@@ -35,9 +35,9 @@ def is_punctuation(token: Token) -> bool:
 def move_punctuation(tree: Tree) -> Tree:
     """Attach punctuation low, so that no gap is due to punctuation alone.
 
-    A mark that makes or fills no gap stays where the treebank has it. Any other goes to the lowest phrase that
-    holds both the word before and the word after it: whatever spans the mark contains it then, and what
-    ends or begins next to it does not. At the edge of a sentence that phrase is the root.
+    A mark that neither makes nor fills a gap stays. Any other moves to the lowest phrase that holds both the word
+    before and the word after it; at the edge of a sentence, that is the root. Every phrase around the mark then
+    contains it, and no phrase that ends or begins next to it does.
     """
     marks = sum(1 << k for k, token in enumerate(tree.tokens) if is_punctuation(token))
     words = tree.root.mask & ~marks
@@ -45,10 +45,10 @@ def move_punctuation(tree: Tree) -> Tree:
         return tree
     token_parents, nodes = tree.parents()
     masks = [node.mask for node in tree.nodes()]
-    masks.append(masks.pop(0))  # like the nodes: the last one, [-1], is the root's
+    masks.append(masks.pop(0))  # as in parents(), the root is the last one, [-1]
     units = _units(tree, marks, token_parents, nodes, masks)
     moved = True
-    while moved:  # a mark that leaves may open a gap before one that stayed
+    while moved:  # a mark that leaves may open a gap around one that stayed
         moved = False
         for unit in list(units):
             home = _home(unit, words, token_parents, nodes, masks)
@@ -71,13 +71,13 @@ def move_punctuation(tree: Tree) -> Tree:
     return _rebuilt(tree, token_parents, nodes)
 
 
-Unit = tuple[bool, int, int]  # a node (or a token), its index, and its mask
+Unit = tuple[bool, int, int]  # whether it is a node or a token, its index, its mask
 
 
 def _units(
     tree: Tree, marks: int, token_parents: list[int], nodes: list[tuple[str, str, int]], masks: list[int]
 ) -> list[Unit]:
-    """What is moved as one: a mark, or an unbroken phrase of nothing but marks."""
+    """Return what moves as one: a mark, or an unbroken phrase of nothing but marks."""
     units: dict[tuple[bool, int], int] = {}
     for position in range(len(tree)):
         if not marks >> position & 1:
@@ -99,11 +99,11 @@ def _is_unbroken(mask: int) -> bool:
 def _home(
     unit: Unit, words: int, token_parents: list[int], nodes: list[tuple[str, str, int]], masks: list[int]
 ) -> int | None:
-    """Where a unit has to go, or None where it is well placed."""
+    """Return the node that a unit moves to, or None where it may stay."""
     is_node, name, mask = unit
     before = words & ((mask & -mask) - 1)
     after = words >> mask.bit_length()
-    left = before.bit_length() - 1  # the word before, -1 at the start of the sentence
+    left = before.bit_length() - 1  # position of the word before; -1 at the start of the sentence
     right = (after & -after).bit_length() - 1 + mask.bit_length() if after else -1
     common = -1
     if left >= 0 and right >= 0:
@@ -114,7 +114,7 @@ def _home(
     while up != common:
         if up < 0:
             return common
-        # Below the common phrase a node must reach from the mark to one of the two words without a hole.
+        # A node inside the common phrase must reach from the mark to one of the two words without a gap.
         from_left = ((mask & -mask) - 1) & ~((1 << left) - 1) if left >= 0 else None
         to_right = ((2 << right) - 1) & ~((1 << mask.bit_length()) - 1) if right >= 0 else None
         reaches = any(stretch is not None and not stretch & ~masks[up] for stretch in (from_left, to_right))
@@ -125,7 +125,7 @@ def _home(
 
 
 def remove_punctuation(tree: Tree) -> Tree:
-    """Delete punctuation and the phrases that it leaves empty. A sentence of nothing else stays as it is."""
+    """Delete punctuation and the phrases that it leaves empty; a sentence of nothing else stays."""
     removed = {k for k, token in enumerate(tree.tokens) if is_punctuation(token)}
     if not removed or len(removed) == len(tree):
         return tree
@@ -149,7 +149,7 @@ def _rebuilt(
     nodes: list[tuple[str, str, int]],
     removed: set[int] | frozenset[int] = frozenset(),
 ) -> Tree:
-    """The tree with other parents and without some tokens; nodes that are left empty disappear."""
+    """Return the tree with new parents and without the removed tokens; empty nodes disappear."""
     n = len(tree)
     filled = [False] * len(nodes)
     for position, parent in enumerate(token_parents):

@@ -1,6 +1,6 @@
-"""Tree → Tree: punctuation, functions, unaries and the root, each with its inverse where it has one.
+"""Transform punctuation, functions, unaries and the root of a tree, with the inverse where there is one.
 
-Ids, comments and secondary edges come along; an edge whose end disappears goes with it.
+Ids, comments and secondary edges are kept; an edge goes when one of its ends does.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def transform(
     unaries: Unaries = "keep",
     root: Root = "keep",
 ) -> Tree:
-    """Any of the transforms below by name, in an order in which they do not get into each other's way."""
+    """Apply transforms by name, in an order in which they do not interfere."""
     tree = {"keep": _same, "add": add_root, "strip": strip_root}[root](tree)
     tree = PUNCTUATION[punctuation](tree)
     tree = {"keep": _same, "collapse": collapse_unaries, "restore": restore_unaries}[unaries](tree)
@@ -49,12 +49,12 @@ PUNCTUATION: dict[Punctuation, Callable[[Tree], Tree]] = {
 
 
 def strip_functions(tree: Tree) -> Tree:
-    """Without the functions of phrases and words."""
+    """Remove the functions of phrases and words."""
     return _relabelled(tree, lambda label, _: (label, NONE), lambda token: token._replace(function=NONE))
 
 
 def join_functions(tree: Tree) -> Tree:
-    """The functions of phrases as part of their labels, NP-SBJ: for formats that have no other place."""
+    """Make the functions of phrases part of their labels (NP-SBJ), for formats that have no field for them."""
 
     def join(label: str, function: str) -> tuple[str, str]:
         return (label if function == NONE else f"{label}{FUNCTION_SEPARATOR}{function}"), NONE
@@ -63,7 +63,7 @@ def join_functions(tree: Tree) -> Tree:
 
 
 def split_functions(tree: Tree) -> Tree:
-    """The inverse of ``join_functions``: NP-SBJ is an NP with the function SBJ."""
+    """Undo ``join_functions``: NP-SBJ becomes an NP with the function SBJ."""
 
     def split(label: str, function: str) -> tuple[str, str]:
         name, separator, rest = label.partition(FUNCTION_SEPARATOR)
@@ -89,17 +89,17 @@ def _relabelled(tree: Tree, node: Callable[[str, str], tuple[str, str]], token: 
 
 
 def collapse_unaries(tree: Tree) -> Tree:
-    """Make one node of every chain of nodes with a single child: S+VP. The root stays on its own.
+    """Merge every chain of nodes with a single child into one node (S+VP), except the root.
 
-    The functions are joined in the same way where there are any. A secondary edge to a node inside a chain
-    then ends at the chain.
+    Functions are joined in the same way, if there are any. A secondary edge to a node inside a chain then ends at
+    the merged node.
     """
     token_parents, nodes = tree.parents()
     count = [0] * (len(nodes) + 1)
     for parent in [*token_parents, *(node[2] for node in nodes)]:
         count[parent] += 1
     chains = [[k] for k in range(len(nodes))]
-    merged: dict[int, int] = {}  # into which node above
+    merged: dict[int, int] = {}  # node → the top of its chain
     for k, (_, _, parent) in enumerate(nodes):
         if parent >= 0 and count[parent] == 1:
             merged[k] = merged.get(parent, parent)
@@ -119,7 +119,7 @@ def collapse_unaries(tree: Tree) -> Tree:
 
 
 def restore_unaries(tree: Tree) -> Tree:
-    """The inverse of ``collapse_unaries``."""
+    """Undo ``collapse_unaries``."""
     token_parents, nodes = tree.parents()
     restored: list[tuple[str, str, int]] = []
     top: dict[int, int] = {-1: -1}
@@ -157,7 +157,7 @@ def _renumbered(tree: Tree, token_parents: list[int], nodes: list[tuple[str, str
 
 
 def add_root(tree: Tree, label: str = ROOT) -> Tree:
-    """Put a virtual root on top, unless there is one."""
+    """Put a virtual root on top, unless there is one already."""
     if tree.root.label in ROOT_LABELS:
         return tree
     shifted = tuple(
@@ -167,20 +167,20 @@ def add_root(tree: Tree, label: str = ROOT) -> Tree:
 
 
 def label_root(tree: Tree, label: str) -> Tree:
-    """Call the virtual root something else: VROOT, as the paper does, or TOP."""
+    """Rename the virtual root, for example to VROOT, as in the paper."""
     if tree.root.label not in ROOT_LABELS:
         return tree
     return replace(tree, root=Node(label, tree.root.children, tree.root.function))
 
 
 def strip_root(tree: Tree) -> Tree:
-    """The inverse of ``add_root``: take a virtual root away that has only one phrase below it."""
-    (below, *more) = tree.root.children
-    if tree.root.label not in ROOT_LABELS or more or not isinstance(below, Node):
+    """Undo ``add_root``: remove a virtual root whose only child is a phrase."""
+    (child, *siblings) = tree.root.children
+    if tree.root.label not in ROOT_LABELS or siblings or not isinstance(child, Node):
         return tree
     shifted = tuple(
-        SecondaryEdge(role, child - (child >= len(tree)), parent - 1)
-        for role, child, parent in tree.secondary
-        if len(tree) not in (child, parent)  # nothing can hang on a root that is gone
+        SecondaryEdge(role, end - (end >= len(tree)), parent - 1)
+        for role, end, parent in tree.secondary
+        if len(tree) not in (end, parent)  # an edge of the root goes with it
     )
-    return replace(tree, root=below, secondary=shifted)
+    return replace(tree, root=child, secondary=shifted)

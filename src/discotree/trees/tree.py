@@ -1,6 +1,6 @@
-"""Tree: a sentence with its constituents, immutable, hashable and checked when it is made.
+"""Tree: a sentence with its constituents, immutable, hashable and checked when it is built.
 
-Drawing and encoding a tree are the business of the floors above; ``draw`` and ``dependencies`` only reach up for them.
+Higher floors draw and encode trees; ``draw`` and ``dependencies`` import them when they are called.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["GAP", "NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree", "rounded"]
 
 ROOT = "ROOT"
-"""The label that every reader gives to the virtual root on top of a sentence."""
+"""The label that readers give to the virtual root on top of a sentence."""
 
 GAP = " … "
 """Stands between the spans of a discontinuous constituent."""
 
 _ONLY_TOKENS = frozenset({Token})
-ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})  # what treebanks and parsers call it
+ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})  # names of the virtual root elsewhere
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A sentence and its constituents. The root covers every token exactly once, or there is no Tree.
+    """A sentence and its constituents. The root covers every token exactly once, or building the Tree fails.
 
-    Secondary edges, the comment and confidences travel along but do not count when trees are compared.
+    Comparing trees ignores secondary edges, the comment and confidences.
     """
 
     tokens: tuple[Token, ...]
@@ -41,8 +41,10 @@ class Tree:
     id: str = ""
     secondary: tuple[SecondaryEdge, ...] = field(default=(), compare=False)
     comment: str = field(default="", compare=False)
-    confidence: float | None = field(default=None, compare=False)  # how sure a parser is of the whole tree
-    confidences: tuple[float, ...] = field(default=(), compare=False)  # and of each node, in the order of nodes()
+    confidence: float | None = field(default=None, compare=False)  # probability of the whole tree
+    confidences: tuple[float, ...] = field(
+        default=(), compare=False
+    )  # probability of each node, in the order of nodes()
 
     def __post_init__(self) -> None:
         tokens = self.tokens
@@ -87,7 +89,7 @@ class Tree:
         secondary: Iterable[SecondaryEdge] = (),
         comment: str = "",
     ) -> "Tree":
-        """Build a tree from parent pointers, in which form most treebanks keep it.
+        """Build a tree from parent pointers, the form in which most treebanks store it.
 
         ``nodes`` holds (label, function, parent) for every node but the root; a parent is an index into
         ``nodes``, or -1 for the root. Secondary edges count the root as node 0, then ``nodes`` in the
@@ -96,10 +98,10 @@ class Tree:
         parents = [*token_parents, *[node[2] for node in nodes]]
         if parents and (min(parents) < -1 or max(parents) >= len(nodes)):
             raise TreeError(f"a parent is not among -1..{len(nodes) - 1}")
-        below: list[list[Node | int]] = [[] for _ in range(len(nodes) + 1)]  # the last one, [-1], is the root's
+        children: list[list[Node | int]] = [[] for _ in range(len(nodes) + 1)]  # the root's are the last, [-1]
         for position, parent in enumerate(token_parents):
-            below[parent].append(position)
-        inner: list[list[int]] = [[] for _ in below]  # the same for nodes, by index
+            children[parent].append(position)
+        inner: list[list[int]] = [[] for _ in children]  # child nodes by index
         for index, (_, _, parent) in enumerate(nodes):
             inner[parent].append(index)
         order = list(inner[-1])
@@ -113,17 +115,17 @@ class Tree:
         for index in reversed(order):
             label, function, parent = nodes[index]
             try:
-                built[index] = node = Node(label, below[index], function)
+                built[index] = node = Node(label, children[index], function)
             except TreeError as error:
                 raise TreeError(str(error), index) from None
-            below[parent].append(node)
-        top = Node(root[0], below[-1], root[1])
+            children[parent].append(node)
+        top = Node(root[0], children[-1], root[1])
         if secondary:
             secondary = _readdress(secondary, len(tokens), [top, *built], top)
         return cls(tuple(tokens), top, id, tuple(secondary), comment)
 
     def parents(self) -> tuple[list[int], list[tuple[str, str, int]]]:
-        """The inverse of ``from_parents``: a parent for every token, and the nodes below the root."""
+        """Return the parent of every token, and all nodes but the root: the inverse of ``from_parents``."""
         token_parents = [-1] * len(self.tokens)
         nodes: list[tuple[str, str, int]] = []
         stack: list[tuple[Node, int]] = [(self.root, -1)]
@@ -141,7 +143,7 @@ class Tree:
         return token_parents, nodes
 
     def nodes(self) -> Iterator[Node]:
-        """All nodes, the root first: parents before children, children from left to right."""
+        """Return all nodes, the root first: parents before children, children from left to right."""
         return self.root.nodes()
 
     @property
@@ -202,12 +204,12 @@ class Tree:
         raise TreeError(f"{shown(child)} is not in the tree")
 
     def constituents(self) -> list[Constituent]:
-        """All nodes as plain rows, in the order of ``nodes()``; without confidences that were meant for other nodes."""
+        """Return all nodes as rows in the order of ``nodes()``; confidences of another number of nodes are left out."""
         nodes = list(self.nodes())
-        sure = self.confidences if len(self.confidences) == len(nodes) else [None] * len(nodes)
+        known = self.confidences if len(self.confidences) == len(nodes) else [None] * len(nodes)
         return [
             Constituent(node.label, node.function, node.positions, confidence)
-            for node, confidence in zip(nodes, sure, strict=True)
+            for node, confidence in zip(nodes, known, strict=True)
         ]
 
     def to_dict(self, offsets: Offsets = ()) -> dict[str, Any]:
@@ -251,13 +253,13 @@ class Tree:
     def draw(
         self, *, ascii: bool = False, color: bool = False, width: int | None = None, functions: bool = False
     ) -> str:
-        """The tree in letters and lines; ``draw_text`` says what the options do."""
+        """Return the tree drawn in characters; ``draw_text`` describes the options."""
         from discotree.drawing.text import draw_text
 
         return draw_text(self, ascii=ascii, color=color, width=width, functions=functions)
 
     def _repr_svg_(self) -> str:
-        """What a notebook shows."""
+        """Return the picture that a notebook shows."""
         from discotree.drawing.svg import draw_svg
 
         return draw_svg(self)
