@@ -24,7 +24,7 @@ OLD_WORDS = {
     r"\bLEAST_[A-Z]": "MIN_",
     r"\bCANNOT\b": "SENTENCE_ERRORS",
     r"\b(desk|easel)\b": "a name that says what it is",
-    r"\bblanks?\b": "whitespace",
+    r"(?<!spacy\.)\bblanks?\b": "whitespace",
     r"\b[Ww]hoever\b": "a subject",
     r"\bfigures\b(?! [0-9])": "metrics",
     r"(?<!#)# ?(that|which|whose|of which|of whom|with which) ": "a comment with a subject of its own",

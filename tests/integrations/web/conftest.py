@@ -1,0 +1,45 @@
+"""Models, parsers and servers for the tests of the web server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from support.models import CARD, saved_model, with_card
+from support.servers import serving
+from support.web import LIMITS
+
+import discotree as dt
+from discotree.integrations.web import Limits, create_app
+from discotree.integrations.web.security import LOOPBACK_HOSTS
+from discotree.integrations.web.server import load_app
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save three models: one with a card, one that needs tags, one without a language."""
+    folder = tmp_path_factory.mktemp("models")
+    with_card(saved_model(folder / "xx"), CARD)
+    saved_model(folder / "tags", tags="gold")
+    saved_model(folder / "mute", language="")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def parsers(folder: Path) -> dict[str, dt.Parser]:
+    return {name: dt.load(str(folder / name), "cpu") for name in ("xx", "tags", "mute")}
+
+
+@pytest.fixture(scope="session")
+def client(folder: Path) -> Iterator[httpx.Client]:
+    names = [str(folder / name) for name in ("xx", "tags", "mute")]
+    with serving(load_app(names, "cpu", LOOPBACK_HOSTS, True, LIMITS)) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def small(parsers: dict[str, dt.Parser]) -> Iterator[httpx.Client]:
+    """A server with low limits that accepts any Host."""
+    limits = Limits(body_bytes=4000, treebank_trees=3, tree_bytes=600, sentence_words=9, response_positions=60)
+    with serving(create_app({"xx": parsers["xx"]}, limits=limits, hosts=None)) as client:
+        yield client

@@ -1,0 +1,95 @@
+"""The server process and the command discotree serve."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from support.web import LIMITS
+
+import discotree as dt
+from discotree.cli import main
+from discotree.integrations.web import create_app
+from discotree.integrations.web.security import LOOPBACK_HOSTS
+from discotree.integrations.web.server import allowed_hosts, listen, load_app
+from discotree.models import finding as bundled
+
+
+def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
+    with pytest.raises(dt.ConfigError, match="two models are called 'xx'"):
+        load_app([str(folder / "xx"), f"{folder}/./xx"], "cpu", LOOPBACK_HOSTS, True, LIMITS)
+    with pytest.raises(dt.ModelError, match="there is no model"):
+        load_app(["nowhere"], "cpu", LOOPBACK_HOSTS, True, LIMITS)
+    with pytest.raises(dt.ConfigError, match="needs at least one model"):
+        create_app({})
+
+
+def test_without_a_name_all_bundled_models_are_served(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundled, "MODELS", folder)
+    service = load_app([], "cpu", LOOPBACK_HOSTS, True, LIMITS).state.endpoints
+    assert list(service.parsers) == ["mute", "tags", "xx"]
+    service.close()
+    monkeypatch.setattr(bundled, "MODELS", tmp_path)
+    with pytest.raises(dt.ModelError, match="no models are installed"):
+        load_app([], "cpu", LOOPBACK_HOSTS, True, LIMITS)
+
+
+@pytest.mark.slow
+def test_the_command_serves_until_it_is_stopped(folder: Path) -> None:
+    command = [sys.executable, "-W", "error", "-m", "discotree", "serve", "--model", str(folder / "xx"), "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+", url)
+        assert httpx.get(f"{url}/health").json()["models"] == ["xx"]
+        text = httpx.post(f"{url}/api/parse", json={"text": "Es kam.", "output": "discbracket"}).text
+        assert text.startswith("(ROOT ")
+        server.send_signal(signal.SIGINT)
+        _, printed = server.communicate(timeout=20)
+        assert printed == "Ctrl-C stops the server\n"
+        assert server.returncode in (0, 130, -signal.SIGINT)
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_a_port_in_use_is_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with listen("127.0.0.1", 0) as bound:
+        port = str(bound.getsockname()[1])
+        monkeypatch.setattr(sys, "argv", ["discotree", "serve", "--model", str(folder / "xx"), "--port", port])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert ended.value.code == 1
+    assert f"cannot listen on 127.0.0.1, port {port}" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_reported_with_its_extra(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("discotree.integrations")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    monkeypatch.setattr(sys, "argv", ["discotree", "serve", "--model", str(folder / "xx")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert "pip install 'discotree[web]'" in capsys.readouterr().err
+
+
+def test_a_loopback_server_accepts_the_host_it_was_started_with():
+    for host in ("127.0.0.1", "127.0.0.2", "localhost"):
+        with listen(host, 0) as bound:
+            names = allowed_hosts(host, bound)
+            assert names is not None
+            assert {host, "localhost"} <= names
+    with listen("0.0.0.0", 0) as bound:
+        assert allowed_hosts("0.0.0.0", bound) is None
