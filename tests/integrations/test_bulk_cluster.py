@@ -15,9 +15,9 @@ from pyarrow import parquet
 from support.models import saved_model
 from support.networks import TREES
 
-from discotree.integrations.bulk.plan import Plan
-from discotree.integrations.bulk.shards import Output
-from discotree.integrations.bulk.work import Task, Worker
+from discotree.integrations.bulk.plan import ShardPlan
+from discotree.integrations.bulk.shards import ShardFolder
+from discotree.integrations.bulk.work import BulkTask, ShardWorker
 from discotree.models.finding import find, fingerprint
 
 pytestmark = pytest.mark.cluster
@@ -34,11 +34,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bulk")
     saved_model(folder / "model")
     (folder / "corpus.txt").write_text("\n".join((SENTENCES * (ROWS // len(SENTENCES)))[:ROWS]) + "\n")
-    output = Output(str(folder / "plain"), "parquet", documents=False)
+    output = ShardFolder(str(folder / "plain"), "parquet", documents=False)
     name = str(folder / "model")
-    worker = Worker(Task(name, fingerprint(find(name)), "tokens", "tokens", "id", output), "cpu", 1)
+    worker = ShardWorker(BulkTask(name, fingerprint(find(name)), "tokens", "tokens", "id", output), "cpu", 1)
     with output.begun({}):
-        assert not any(worker(shard).problem for shard in Plan.of([str(folder / "corpus.txt")], SHARD).shards)
+        assert not any(worker(shard).problem for shard in ShardPlan.of([str(folder / "corpus.txt")], SHARD).shards)
     return folder
 
 
@@ -139,7 +139,7 @@ def assert_complete(folder: Path, plain: Path) -> None:
     places = [sum(length) * (row // len(length)) + sum(length[: row % len(length)]) for row in range(ROWS)]
     assert ids == [f"corpus.txt:{place}" for place in places]
     assert shards(folder) == shards(plain)
-    assert {path.name for path in folder.iterdir()} == {*shards(plain), "_SUCCESS", "_job.json", "_lock"}
+    assert {path.name for path in folder.iterdir()} == {*shards(plain), "_SUCCESS", "_job.json"}
 
 
 def test_a_killed_worker_costs_no_row(start: Start, home: Path, tmp_path: Path) -> None:

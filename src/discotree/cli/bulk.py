@@ -16,7 +16,7 @@ from discotree.models.hub import HUB
 from discotree.version import __version__
 
 if TYPE_CHECKING:
-    from discotree.integrations.bulk.work import Outcome
+    from discotree.integrations.bulk.work import ShardOutcome
 
 SECONDS = 30.0  # between two lines about how far it is, where there is no terminal
 MAX_PROBLEMS = 10  # shards that fail before the job stops: it is not the shards, then
@@ -57,17 +57,17 @@ def bulk(
         raise typer.BadParameter("--workers 0 means this process, but there is an --address")
     with requires_extra("ray"):
         from discotree.integrations.bulk.job import Cluster, on_ray
-        from discotree.integrations.bulk.plan import Plan, check_column, check_place
-        from discotree.integrations.bulk.shards import Output
+        from discotree.integrations.bulk.plan import ShardPlan, check_column, check_output
+        from discotree.integrations.bulk.shards import ShardFolder
         from discotree.integrations.bulk.storage import absolute
-        from discotree.integrations.bulk.work import Task, Worker
+        from discotree.integrations.bulk.work import BulkTask, ShardWorker
     inputs = expand(inputs)
     column = column or ("tokens" if from_ == "tokens" else "text")
-    folder = Output(absolute(output), to, documents=from_ == "text")
+    folder = ShardFolder(absolute(output), to, documents=from_ == "text")
     name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # workers are elsewhere
-    task = Task(name, fingerprint(find(name)), from_, column, id_column, folder)
-    check_place(inputs, output)
-    plan = Plan.of(inputs, shard_rows)
+    task = BulkTask(name, fingerprint(find(name)), from_, column, id_column, folder)
+    check_output(inputs, output)
+    plan = ShardPlan.of(inputs, shard_rows)
     check_column(plan.files, column)
     job = {
         "discotree": __version__,
@@ -79,7 +79,9 @@ def bulk(
         "--to": to,
         "--shard-rows": shard_rows,
     }
-    worker = Worker(task, "" if workers == 0 else "cpu")  # what is wrong with the model is said before anything begins
+    worker = ShardWorker(
+        task, "" if workers == 0 else "cpu"
+    )  # what is wrong with the model is said before anything begins
     interrupted = False
     with folder.begun(job):
         left = folder.missing(plan.shards)
@@ -112,7 +114,7 @@ class _Progress:
         self.rows = self.sentences = self.errors = self.problems = 0
         self.start = self.said = time.monotonic()
 
-    def __call__(self, outcomes: "Generator[Outcome, None, None]") -> None:
+    def __call__(self, outcomes: "Generator[ShardOutcome, None, None]") -> None:
         columns = (
             BarColumn(),
             MofNCompleteColumn(),
@@ -128,7 +130,7 @@ class _Progress:
                 if not err.is_terminal and time.monotonic() - self.said > SECONDS:
                     self.say("so far")
 
-    def add(self, outcome: "Outcome") -> None:
+    def add(self, outcome: "ShardOutcome") -> None:
         if outcome.problem:
             self.problems += 1
             err.print(f"discotree: {outcome.problem}", style="red", markup=False, soft_wrap=True)

@@ -29,8 +29,9 @@ from discotree.trees.tree import NONE, Node, SecondaryEdge, Token, Tree
 TOKEN_COLUMNS = ("words", "tags", "lemmas", "morph", "functions")  # in the order of Token's fields
 NEEDED = ("words", "parents", "constituents")
 BRACKETS = "tree"  # the column of files that hold trees as strings
+SENTENCES = "sentences"  # the column of files with several trees in a row
 OPTIONAL = ("id", *TOKEN_COLUMNS[1:], "secondary", "comment", "confidence", BRACKETS, "error")
-COLUMNS = frozenset({*NEEDED, *OPTIONAL})  # that are looked at
+COLUMNS = frozenset({*NEEDED, *OPTIONAL, SENTENCES})  # that are looked at
 HALF = re.compile("[\ud800-\udfff]")  # of a character
 
 
@@ -163,11 +164,11 @@ def from_batch(batch: Any, seen: int) -> Iterator[Tree | TreeError]:
         given.values("comment"),
         given.values("confidence"),
     )
-    return map(_tree_or_error, *columns)
+    return map(_tree_or_error, given.values("error"), *columns)
 
 
 def from_brackets(batch: Any, seen: int) -> Iterator[Tree | TreeError]:
-    """The same where trees are strings in discbracket, as ``discotree bulk`` writes them.
+    """The same where trees are strings in discbracket, as ``discotree bulk`` 0.1 wrote them.
 
     ``functions`` are then those of the words and after them those of the nodes; ``error`` says why there is no tree.
     """
@@ -215,7 +216,9 @@ def _with_functions(tree: Tree, functions: list[Any]) -> Tree:
     )
 
 
-def _tree_or_error(*row: Any) -> Tree | TreeError:
+def _tree_or_error(reason: str | None, *row: Any) -> Tree | TreeError:
+    if reason:
+        return TreeError(reason)
     try:
         return _tree(*row)
     except TreeError as error:

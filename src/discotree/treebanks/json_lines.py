@@ -31,14 +31,25 @@ def read_json(source: Source) -> Iterator[Tree]:
         except (ValueError, RecursionError) as error:
             source.broken(number, f"expected a JSON object on one line: {_reason(error)}")
             continue
-        try:
-            if isinstance(record, Mapping) and not record.get("id"):
-                record = {**record, "id": RunningNumber(seen)}
-            tree = Tree.from_dict(record)
-        except TreeError as error:
-            source.broken(number, str(error))
-        else:
-            yield tree
+        for one in _sentences(record):
+            try:
+                tree = _tree(one, seen)
+            except TreeError as error:
+                source.broken(number, str(error))
+            else:
+                yield tree
+
+
+def _sentences(record: Any) -> list[Any]:
+    """Return the records of a line: a document has a list of them."""
+    sentences = record.get("sentences") if isinstance(record, Mapping) else None
+    return sentences if isinstance(sentences, list) and sentences else [record]
+
+
+def _tree(record: Any, seen: int) -> Tree:
+    if isinstance(record, Mapping) and not record.get("id"):
+        record = {**record, "id": RunningNumber(seen)}
+    return Tree.from_dict(record)
 
 
 def _reason(error: Exception) -> str:

@@ -13,8 +13,17 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from discotree.errors import TreebankError, TreeError, first_line
-from discotree.treebanks.arrays import arrow
-from discotree.treebanks.columns import BRACKETS, COLUMNS, NEEDED, from_batch, from_brackets, schema, to_batch
+from discotree.treebanks.arrays import Arrays, arrow
+from discotree.treebanks.columns import (
+    BRACKETS,
+    COLUMNS,
+    NEEDED,
+    SENTENCES,
+    from_batch,
+    from_brackets,
+    schema,
+    to_batch,
+)
 from discotree.treebanks.source import Source
 from discotree.trees.tree import Tree
 
@@ -103,18 +112,44 @@ def _read(source: Source, batches: BatchReader) -> Iterator[Tree]:
                 batch = next(found, None)
                 if batch is None:
                     return
-                trees = _reader(batch.schema)(batch, seen)
+                numbered = _numbered(batch, seen)
             except TreebankError as error:
                 raise source.error(_first(seen), error.message) from None
             except (pa.ArrowException, OSError, ValueError) as error:
                 reason = first_line(error)
                 raise source.error(_first(seen), f"cannot be read: {reason}") from None
-            for row, tree in enumerate(trees, seen + 1):
+            for row, tree in numbered:
                 if isinstance(tree, TreeError):
                     source.broken(row, str(tree))
                 else:
                     yield tree
             seen += batch.num_rows
+
+
+def _numbered(batch: Any, seen: int) -> Iterator[tuple[int, Tree | TreeError]]:
+    """Yield the trees of a batch, or what is wrong with them, each with the number of its row."""
+    if _has_documents(batch.schema):
+        return _of_documents(batch, seen)
+    return enumerate(_reader(batch.schema)(batch, seen), seen + 1)
+
+
+def _has_documents(schema: Any) -> bool:
+    if SENTENCES not in schema.names or not set(NEEDED) - set(schema.names):
+        return False
+    inner = getattr(schema.field(SENTENCES).type, "value_type", None)
+    return inner is not None and arrow().types.is_struct(inner) and set(NEEDED) <= {field.name for field in inner}
+
+
+def _of_documents(batch: Any, seen: int) -> Iterator[tuple[int, Tree | TreeError]]:
+    """Do the same where every row has a list of sentences."""
+    column = batch.column(SENTENCES)
+    trees = from_batch(arrow().RecordBatch.from_struct_array(column.flatten()), seen)
+    counts = column.value_lengths().to_pylist()
+    for row, (count, error) in enumerate(zip(counts, Arrays(batch).values("error"), strict=True), seen + 1):
+        if not count:
+            yield row, TreeError(error or "there are no sentences")
+        for tree in islice(trees, count or 0):
+            yield row, tree
 
 
 def _first(seen: int) -> int:
@@ -124,7 +159,7 @@ def _first(seen: int) -> int:
 
 def _reader(schema: Any) -> Callable[[Any, int], Iterator[Tree | TreeError]]:
     names = set(schema.names)
-    if names.issuperset(NEEDED):
+    if names.issuperset(NEEDED) or _has_documents(schema):
         return from_batch
     if BRACKETS in names:
         return from_brackets

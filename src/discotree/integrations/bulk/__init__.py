@@ -1,7 +1,7 @@
-"""Parsing more sentences than one process can: on the cores of a machine, or on many machines with Ray.
+"""Parse more sentences than one process can: on the cores of a machine, or on many machines with Ray.
 
-    input files → Plan of shards → rows of a shard → records → a shard of the output
+    input files → ShardPlan → Row → sentences → ParsedRow → a shard of the output
 
-The plan follows from the input alone. A shard is worked on by whoever is free, and is there entirely or not at all: so
-every row has exactly one record whoever dies on the way, and whatever is there already is never done again.
+The plan follows from the input alone. Any free worker takes the next shard, and a shard is written entirely or not at
+all. So every row has exactly one record, whatever dies on the way, and nothing is done twice.
 """

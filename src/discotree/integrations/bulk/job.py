@@ -1,7 +1,7 @@
-"""Shards worked on in the processes of a Ray cluster, on this machine or on many.
+"""Work on shards in the processes of a Ray cluster, on this machine or on many.
 
-The shards are the rows of a dataset, and workers are actors that map them. Ray Data gives a shard to whoever is free;
-if a worker dies it starts another, which does the shard again. What workers read and write does not travel.
+The shards are the rows of a Ray dataset, and workers are actors that map them. Ray Data gives a shard to any free
+worker; if a worker dies, Ray starts another, which does the shard again. What workers read and write does not travel.
 """
 
 import logging
@@ -16,41 +16,41 @@ from typing import Any
 
 from discotree.errors import DiscotreeError, requires_extra
 from discotree.integrations.bulk.plan import Shard
-from discotree.integrations.bulk.work import Outcome, Task, Worker
+from discotree.integrations.bulk.work import BulkTask, ShardOutcome, ShardWorker
 
-MAX_BLOCKS = 10_000  # of a dataset: each costs the scheduler some milliseconds
-STORE = 2**27  # bytes on this machine for what travels
+MAX_BLOCKS = 10_000  # per dataset: each costs the scheduler some milliseconds
+OBJECT_STORE_BYTES = 2**27  # Ray's shared memory on this machine
 
 notices = logging.getLogger("discotree")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where workers run: at the address of a Ray cluster, or on this machine. Each gets so much of a machine."""
+    """Where workers run: on a Ray cluster or on this machine; and what each of them gets."""
 
     address: str = ""
-    workers: int | None = None  # None: as many as there is room for
+    workers: int | None = None  # None: as many as fit
     cpus: float = 1.0
     gpus: float | None = None  # None: one if there are any
 
 
-class Actor:
-    """A worker as Ray Data wants it: a row in, a row out."""
+class RayWorker:
+    """A worker as Ray Data wants it: a dict in, a dict out."""
 
-    def __init__(self, task: Task, device: str, threads: int) -> None:
-        self.worker = Worker(task, device, threads)
+    def __init__(self, task: BulkTask, device: str, threads: int) -> None:
+        self.worker = ShardWorker(task, device, threads)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         return self.worker(Shard(**row))._asdict()
 
 
-def on_ray(task: Task, shards: Sequence[Shard], cluster: Cluster) -> Generator[Outcome, None, None]:
-    """Work on shards in a cluster; the outcomes come as they are there."""
+def on_ray(task: BulkTask, shards: Sequence[Shard], cluster: Cluster) -> Generator[ShardOutcome, None, None]:
+    """Work on shards in a cluster; yield the outcomes as they come."""
     with requires_extra("ray"):
         ray, data = import_module("ray"), import_module("ray.data")
-    with _connected(cluster) as there:
-        gpus = float(there.get("GPU", 0) > 0) if cluster.gpus is None else cluster.gpus
-        room = int(there.get("GPU", 0) / gpus if gpus else there.get("CPU", 0) / cluster.cpus)
+    with _connected(cluster) as resources:
+        gpus = float(resources.get("GPU", 0) > 0) if cluster.gpus is None else cluster.gpus
+        room = int(resources.get("GPU", 0) / gpus if gpus else resources.get("CPU", 0) / cluster.cpus)
         workers = room if cluster.workers is None else cluster.workers
         if room < 1:
             if not cluster.address:
@@ -59,31 +59,31 @@ def on_ray(task: Task, shards: Sequence[Shard], cluster: Cluster) -> Generator[O
         data.DataContext.get_current().enable_progress_bars = False
         rows = data.from_items([asdict(shard) for shard in shards], override_num_blocks=min(len(shards), MAX_BLOCKS))
         outcomes = rows.map(
-            Actor,
+            RayWorker,
             fn_constructor_args=(task, "cuda" if gpus else "cpu", max(1, int(cluster.cpus))),
             compute=data.ActorPoolStrategy(size=max(1, min(workers, len(shards))), max_tasks_in_flight_per_actor=1),
             **({"num_gpus": gpus} if gpus else {"num_cpus": cluster.cpus}),
         )
         try:
             for row in outcomes.iter_rows():
-                yield Outcome(**row)
+                yield ShardOutcome(**row)
         except ray.exceptions.RayError as error:
             raise DiscotreeError(f"a worker has failed: {str(error).strip().splitlines()[-1]}") from None
 
 
 @contextmanager
 def _connected(cluster: Cluster) -> Iterator[dict[str, float]]:
-    """A cluster, and what there is in it. One on this machine is private, and ends with us."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or it would tell its makers that it is used
+    """Connect to a cluster and yield its resources. One on this machine is private and ends with the block."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no usage statistics
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     with requires_extra("ray"):
         ray = import_module("ray")
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what it raises is enough
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # its exceptions are enough
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         if not cluster.address:
-            cores = cluster.workers and ceil(cluster.workers * cluster.cpus)  # also more than there are, if asked for
-            options |= {"num_cpus": cores, "object_store_memory": STORE}
+            cores = cluster.workers and ceil(cluster.workers * cluster.cpus)  # may exceed the real cores
+            options |= {"num_cpus": cores, "object_store_memory": OBJECT_STORE_BYTES}
             options |= {"include_dashboard": False, "_temp_dir": folder}
         try:
             ray.init(cluster.address or "local", **options)

@@ -1,7 +1,7 @@
-"""What there is to do: the files of the input, cut into shards.
+"""Plan a job: split the files of the input into shards.
 
-A shard is a stretch of one file: of a Parquet file some rows, of others some bytes, to which the lines belong that
-begin there. No file has to be read for that but the ends of Parquet files. A packed file is one shard.
+A shard is a range of one file: rows of a Parquet file, or bytes of any other, with the lines that begin there. Only the
+footers of Parquet files are read for that. A compressed file is one shard.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,17 +16,17 @@ from discotree.errors import DiscotreeError
 from discotree.files import COMPRESSED, is_archive
 from discotree.integrations.bulk.storage import addressed, storage
 
-Kind = Literal["text", "json", "parquet"]
-KINDS: dict[str, Kind] = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
+FileKind = Literal["text", "json", "parquet"]
+KINDS: dict[str, FileKind] = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 ZSTANDARD = ".zst"
 PACKED = (*COMPRESSED, ZSTANDARD)
-BYTES_A_ROW = 100  # of text, about
-END = 2**62  # beyond the end of any file
-LOOKING = 16  # threads that wait for the ends of Parquet files
+BYTES_PER_ROW = 100  # of text, about
+END = 2**62  # bytes: beyond the end of any file
+FOOTER_THREADS = 16  # threads that wait for the footers of Parquet files
 
 
-def kind_of(path: str) -> Kind:
-    """What a file holds, by its name: text if that says nothing."""
+def kind_of(path: str) -> FileKind:
+    """Return what a file holds, by its suffix; text if that says nothing."""
     base = path.lower()
     for suffix in PACKED:
         base = base.removesuffix(suffix)
@@ -38,25 +38,25 @@ def is_packed(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file of the input. ``source`` is the address that led to it, ``path`` its place in the file system there."""
+class InputFile:
+    """A file of the input. ``source`` is the address it was found under, ``path`` its path in that file system."""
 
     source: str
     path: str
-    name: str  # what tells it apart from the others
+    name: str  # tells it apart from the other files
     size: int  # bytes, or rows of a Parquet file
-    modified: int | None  # nanoseconds; None where the storage does not say
-    columns: tuple[str, ...] = ()  # of a Parquet file
+    modified: int | None  # in nanoseconds; None where the storage does not say
+    columns: tuple[str, ...] = ()  # names, for a Parquet file
 
     @property
     def identity(self) -> list[object]:
-        """What the same file still has when a job goes on. Not the address: it may hold a password."""
+        """What must be the same when a job is resumed. The address is left out: it may hold a password."""
         return [self.path, self.size, self.modified]
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A stretch of a file: the rows or lines that begin in it."""
+    """A range of a file: the rows or lines that begin in it."""
 
     number: int
     source: str
@@ -67,25 +67,27 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Plan:
-    files: tuple[File, ...]
+class ShardPlan:
+    """The files of the input and the shards they are split into."""
+
+    files: tuple[InputFile, ...]
     shards: tuple[Shard, ...]
 
     @classmethod
-    def of(cls, addresses: Sequence[str], rows: int) -> "Plan":
-        """The shards of some files and folders, in their order, with about so many rows each."""
+    def of(cls, addresses: Sequence[str], rows: int) -> "ShardPlan":
+        """Split files and folders, in their order, into shards of about this many rows."""
         found = tuple(_files(addresses))
         shards: list[Shard] = []
         for file in found:
-            step = rows if kind_of(file.path) == "parquet" else rows * BYTES_A_ROW
+            step = rows if kind_of(file.path) == "parquet" else rows * BYTES_PER_ROW
             cuts = [0, END] if is_packed(file.path) else [*range(0, file.size, step), file.size]
             for begin, end in pairwise(cuts):
                 shards.append(Shard(len(shards), file.source, file.path, file.name, begin, end))
         return cls(found, tuple(shards))
 
 
-def _files(addresses: Sequence[str]) -> list[File]:
-    places: list[tuple[str, Any, Any]] = []  # address, file system, what that says about the file
+def _files(addresses: Sequence[str]) -> list[InputFile]:
+    places: list[tuple[str, Any, Any]] = []  # address, file system, file info
     for address in addresses:
         filesystem, path = storage(address)
         with addressed(address):
@@ -99,12 +101,12 @@ def _files(addresses: Sequence[str]) -> list[File]:
             else:
                 places.append((address, filesystem, about))
     if not places:
-        raise DiscotreeError(f"{', '.join(addresses)}: there is no file in it")
+        raise DiscotreeError(f"{', '.join(addresses)}: holds no file")
     for _, _, about in places:
         if is_archive(about.path):
-            raise DiscotreeError(f"{about.path}: archives are not read: unpack it ({', '.join(PACKED)} may stay)")
+            raise DiscotreeError(f"{about.path}: archives cannot be split: unpack it ({', '.join(PACKED)} are fine)")
     names = _names([about.path for _, _, about in places])
-    with ThreadPoolExecutor(LOOKING) as threads:
+    with ThreadPoolExecutor(FOOTER_THREADS) as threads:
         return list(threads.map(_file, *zip(*places, strict=True), names))
 
 
@@ -113,7 +115,7 @@ def _is_visible(path: str, folder: str) -> bool:
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """The paths without the folders that all of them have in common."""
+    """Return the paths without the folders that all of them share."""
     common = ""
     for parts in zip(*(path.split("/")[:-1] for path in paths), strict=False):
         if len(set(parts)) > 1:
@@ -122,25 +124,25 @@ def _names(paths: Sequence[str]) -> list[str]:
     return [path[len(common) :] for path in paths]
 
 
-def _file(address: str, filesystem: Any, about: Any, name: str) -> File:
+def _file(address: str, filesystem: Any, about: Any, name: str) -> InputFile:
     size, columns = about.size, ()
     if kind_of(about.path) == "parquet":
         with addressed(about.path), filesystem.open_input_file(about.path) as stream:
             metadata = parquet.read_metadata(stream)
         size, columns = metadata.num_rows, tuple(metadata.schema.to_arrow_schema().names)
-    return File(address, about.path, name, size, about.mtime_ns, columns)
+    return InputFile(address, about.path, name, size, about.mtime_ns, columns)
 
 
-def check_column(files: Iterable[File], column: str) -> None:
-    """Refuse a column that no Parquet file has: one record after the other would say so."""
+def check_column(files: Iterable[InputFile], column: str) -> None:
+    """Refuse a column that no Parquet file has, which would be an error in every row."""
     tables = [file for file in files if kind_of(file.path) == "parquet"]
     if tables and not any(column in file.columns for file in tables):
         there = ", ".join(tables[0].columns)
         raise DiscotreeError(f"{tables[0].path}: there is no column {column!r}; there are {there:.200}")
 
 
-def check_place(addresses: Sequence[str], output: str) -> None:
-    """Refuse a folder of the input as the place of the output: what is written there would be input the next time."""
+def check_output(addresses: Sequence[str], output: str) -> None:
+    """Refuse an output inside the input, where the next run would read it."""
     target = storage(output)[1]
     for address in addresses:
         if f"{target}/".startswith(f"{storage(address)[1]}/"):

@@ -1,67 +1,119 @@
-"""A row's record: what is written for it. ``discotree.read`` makes trees of Parquet files of these again.
+"""What is written for a row: the record of its tree (``Tree.to_dict``, or the treebank's Parquet columns) and an error.
 
-    id          string
-    tokens      list of strings: the words
-    tree        string: discbracket, which holds the words, their tags and the labels
-    functions   list of strings: those of the words, then those of the nodes in the order of Tree.nodes
-    confidence  double: the probability of the tree
-    error       string: why there is no tree; null where there is one
+    JSON     {"id": …, "tokens": […], "constituents": […], "confidence": …, "error": null}
+    Parquet  id, words, tags, lemmas, morph, functions, parents, constituents, secondary, comment, confidence, error
 
-Rows that are documents have a list of each, with an entry for every sentence; an error then names the sentence.
+``error`` says why there is no tree, and is null where there is one. A row that is a text has ``id``, ``sentences``, a
+list of such records, and ``error``, which names the sentences without a tree. ``discotree.read`` reads all of these.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from discotree.errors import first_line
-from discotree.treebanks.discbracket import DiscbracketWriter
+from discotree.treebanks import columns
 from discotree.trees.tree import Tree
 
-LONGEST = 200  # characters of an error
-MAX_ERRORS = 10  # of a document that are named
-Record = dict[str, Any]
-FIELDS: dict[str, Any] = {
-    "tokens": pa.list_(pa.string()),
-    "tree": pa.string(),
-    "functions": pa.list_(pa.string()),
-    "confidence": pa.float64(),
-}
+MAX_ERROR_CHARACTERS = 200
+MAX_NAMED_ERRORS = 10  # of a text
 
 
+@dataclass(frozen=True)
+class ParsedRow:
+    """A row with what its sentences became: trees with ids of their own, or why there is none."""
+
+    id: str
+    sentences: list[Tree | str] = field(default_factory=list)
+    problem: str = ""  # why the row has no sentences
+
+    @property
+    def trees(self) -> list[Tree]:
+        return [outcome for outcome in self.sentences if isinstance(outcome, Tree)]
+
+    @property
+    def error(self) -> str | None:
+        """Why the row, or the first sentences of it that failed, have no tree."""
+        if len(self.sentences) == 1 and isinstance(self.sentences[0], str):
+            return self.sentences[0]
+        outcomes = enumerate(self.sentences, 1)
+        failed = [f"sentence {number}: {reason}" for number, reason in outcomes if isinstance(reason, str)]
+        return self.problem or "; ".join(failed[:MAX_NAMED_ERRORS]) or None
+
+
+def shorten(error: Exception) -> str:
+    """Return the first line of an error, shortened: some errors quote a whole sentence."""
+    text, half = first_line(error), MAX_ERROR_CHARACTERS // 2
+    return text if len(text) <= MAX_ERROR_CHARACTERS else f"{text[:half]} … {text[-half:]}"
+
+
+def sentence_id(row: str, number: int) -> str:
+    """Return the id of the ``number``-th sentence of a text."""
+    return f"{row}/{number}"
+
+
+# JSON
+
+
+def to_record(row: ParsedRow, documents: bool) -> dict[str, Any]:
+    """Return what JSON lines hold for a row."""
+    if not documents:
+        tree = row.trees[0].to_dict() if row.trees else {}
+        return {**tree, "id": row.id, "error": row.error}
+    sentences = [
+        {**outcome.to_dict(), "error": None}
+        if isinstance(outcome, Tree)
+        else {"id": sentence_id(row.id, number), "error": outcome}
+        for number, outcome in enumerate(row.sentences, 1)
+    ]
+    return {"id": row.id, "sentences": sentences, "error": row.error}
+
+
+# Parquet
+
+
+@lru_cache
 def schema(documents: bool) -> Any:
-    fields = [(name, pa.list_(kind) if documents else kind) for name, kind in FIELDS.items()]
-    return pa.schema([("id", pa.string()), *fields, ("error", pa.string())])
+    """Return the columns of a shard."""
+    sentence = columns.schema().append(pa.field("error", pa.string()))
+    if not documents:
+        return sentence
+    return pa.schema(
+        [("id", pa.string()), (columns.SENTENCES, pa.list_(pa.struct(list(sentence)))), ("error", pa.string())]
+    )
 
 
-def failed(id: str, error: Exception) -> Record:
-    """The record of a row that has no tree."""
-    return {"id": id, **dict.fromkeys(FIELDS), "error": reason(error)}
+def to_batch(rows: Sequence[ParsedRow], documents: bool) -> Any:
+    """Return the rows of a shard as one record batch."""
+    if not documents:
+        outcomes = [row.trees[0] if row.trees else (row.error or "") for row in rows]
+        return _sentences([row.id for row in rows], outcomes)
+    ids = [sentence_id(row.id, number) for row in rows for number, _ in enumerate(row.sentences, 1)]
+    inner = _sentences(ids, [outcome for row in rows for outcome in row.sentences])
+    offsets = pa.array(accumulate((len(row.sentences) for row in rows), initial=0), pa.int32())
+    kind = schema(True).field(columns.SENTENCES).type
+    struct = pa.StructArray.from_arrays(inner.columns, fields=list(inner.schema))
+    sentences = pa.ListArray.from_arrays(offsets, struct).cast(kind)
+    arrays = [pa.array([row.id for row in rows], pa.string()), sentences, _texts(row.error for row in rows)]
+    return pa.record_batch(arrays, schema=schema(True))
 
 
-def reason(error: Exception) -> str:
-    """What an error says, in short: some quote a whole sentence."""
-    text = first_line(error)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
+def _sentences(ids: Sequence[str], outcomes: Sequence[Tree | str]) -> Any:
+    """Return trees and errors, each in its place: a row without a tree is null everywhere else."""
+    trees = [outcome for outcome in outcomes if isinstance(outcome, Tree)]
+    places = accumulate((isinstance(outcome, Tree) for outcome in outcomes), initial=0)
+    taken = [place if isinstance(outcome, Tree) else None for place, outcome in zip(places, outcomes, strict=False)]
+    batch = columns.to_batch(trees)
+    if len(trees) < len(outcomes):
+        batch = batch.take(pa.array(taken, pa.int32()))
+    arrays = [pa.array(ids, pa.string()), *batch.columns[1:]]
+    errors = _texts(outcome if isinstance(outcome, str) else None for outcome in outcomes)
+    return pa.record_batch([*arrays, errors], schema=schema(False))
 
 
-def of_tree(id: str, tree: Tree) -> Record:
-    """The record of a sentence; a TreebankError says what discbracket cannot hold, such as a word with a blank."""
-    line = DiscbracketWriter().tree(replace(tree, id="", comment=""), 1)
-    return {
-        "id": id,
-        "tokens": list(tree.words),
-        "tree": line.rstrip("\n"),
-        "functions": [token.function for token in tree.tokens] + [node.function for node in tree.nodes()],
-        "confidence": tree.confidence,
-        "error": None,
-    }
-
-
-def of_document(id: str, sentences: Sequence[Record]) -> Record:
-    """The record of a row with any number of sentences."""
-    errors = [f"sentence {number}: {one['error']}" for number, one in enumerate(sentences, 1) if one["error"]]
-    columns = {name: [one[name] for one in sentences] for name in FIELDS}
-    return {"id": id, **columns, "error": "; ".join(errors[:MAX_ERRORS]) or None}
+def _texts(values: Any) -> Any:
+    return pa.array(list(values), pa.string())

@@ -1,4 +1,4 @@
-"""The rows of a shard: each with its id and what it holds, or why that cannot be read, in bounded memory.
+"""Read the rows of a shard, each with its id and its content or the reason why that cannot be read, in bounded memory.
 
 A row never gets lost: whatever is wrong with it, it comes out in its place.
 """
@@ -17,9 +17,9 @@ from discotree.files import open_compressed, without_bom
 from discotree.integrations.bulk.plan import ZSTANDARD, Shard, is_packed, kind_of
 from discotree.integrations.bulk.storage import addressed, storage
 
-BLOCK = 2**20  # bytes that are read at a time
-LONGEST = 2**22  # bytes of a row: a longer one is an error, and never in the memory as a whole
-BATCH = 1000  # rows of a Parquet file that are unpacked at a time
+BLOCK = 2**20  # bytes read at a time
+MAX_ROW_BYTES = 2**22  # a longer row is an error, and never in memory as a whole
+BATCH = 1000  # rows of a Parquet file decoded at a time
 TEXT = pa.large_binary()
 
 
@@ -28,21 +28,21 @@ class RowError(DiscotreeError):
 
 
 class Row(NamedTuple):
-    """``content`` is text, as UTF-8 or decoded, a list of words, or an error; or else something that is no sentence."""
+    """A row of the input. ``content`` is text (UTF-8 or decoded), a list of words, an error, or anything else."""
 
     id: str
     content: object
 
 
 def rows(shard: Shard, column: str, id_column: str) -> Iterator[Row]:
-    """The rows of a shard. Without an id of its own, a row is called by its file and its place there."""
+    """Yield the rows of a shard. The id of a row that has none is its file and its offset or number there."""
     filesystem, _ = storage(shard.source)
     with addressed(shard.path), filesystem.open_input_file(shard.path) as raw:
         if kind_of(shard.path) == "parquet":
             yield from _of_table(raw, shard, column, id_column)
             return
-        for place, line in lines(_unpacked(raw, shard.path), shard.begin, shard.end):
-            row = Row(f"{shard.name}:{place}", line)
+        for offset, line in lines(_unpacked(raw, shard.path), shard.begin, shard.end):
+            row = Row(f"{shard.name}:{offset}", line)
             yield row if kind_of(shard.path) == "text" else _of_json(row, column, id_column)
 
 
@@ -56,44 +56,44 @@ def _unpacked(raw: Any, path: str) -> BinaryIO:
 
 
 def lines(stream: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes | RowError]]:
-    """The lines that begin in a stretch of bytes, without their ends, each with the place where it begins."""
-    place = begin
+    """Yield the lines that begin in a range of bytes, without their line ends, each with its offset."""
+    offset = begin
     if begin:
-        stream.seek(begin - 1)  # the byte before says whether a line begins here
-        place -= 1
+        stream.seek(begin - 1)  # the byte before tells whether a line begins here
+        offset -= 1
     pieces: list[bytes] = []
-    length = 0  # of the line so far
+    length = 0  # bytes of the line so far
     is_ours = not begin
     while block := stream.read(BLOCK):
         at = 0
         while (stop := block.find(b"\n", at)) >= 0:
             if is_ours:
-                yield place, _line([*pieces, block[at:stop]], length + stop - at, place)
-            place += length + stop + 1 - at
+                yield offset, _line([*pieces, block[at:stop]], length + stop - at, offset)
+            offset += length + stop + 1 - at
             at = stop + 1
             pieces, length, is_ours = [], 0, True
-            if place >= end:
+            if offset >= end:
                 return
         length += len(block) - at
-        if not is_ours and place + length >= end:
-            return  # all of it is in the middle of a line
-        if is_ours and length <= LONGEST:
+        if not is_ours and offset + length >= end:
+            return  # the whole range is in the middle of a line
+        if is_ours and length <= MAX_ROW_BYTES:
             pieces.append(block[at:])
         else:
             pieces = []
     if is_ours and length:
-        yield place, _line(pieces, length, place)
+        yield offset, _line(pieces, length, offset)
 
 
-def _line(pieces: list[bytes], length: int, place: int) -> bytes | RowError:
-    if length > LONGEST:
-        return RowError(f"a row of {length:,} bytes is too long: at most {LONGEST:,}")
+def _line(pieces: list[bytes], length: int, offset: int) -> bytes | RowError:
+    if length > MAX_ROW_BYTES:
+        return RowError(f"a row of {length:,} bytes is too long: at most {MAX_ROW_BYTES:,}")
     line = b"".join(pieces)
-    return (line if place else without_bom(line)).removesuffix(b"\r")
+    return (line if offset else without_bom(line)).removesuffix(b"\r")
 
 
 def _of_json(row: Row, column: str, id_column: str) -> Row:
-    """What an object on a line holds."""
+    """Return the row that a JSON object on a line holds."""
     if isinstance(row.content, RowError):
         return row
     try:
@@ -106,16 +106,16 @@ def _of_json(row: Row, column: str, id_column: str) -> Row:
     return Row(_identity(record.get(id_column), row.id), content)
 
 
-def _identity(value: object, place: str) -> str:
-    """An id as text; nothing, or what cannot be written as text, is no id."""
+def _identity(value: object, default: str) -> str:
+    """Return an id as text; None and the empty string are no ids."""
     if value is None or value == "":
-        return place
+        return default
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text.encode("utf-8", "replace").decode()
 
 
 def brief(value: object) -> str:
-    """Something that was not expected, for a message."""
+    """Return an unexpected value for a message."""
     return json.dumps(value, default=str)[:40]
 
 
@@ -123,7 +123,7 @@ def brief(value: object) -> str:
 
 
 def _of_table(raw: Any, shard: Shard, column: str, id_column: str) -> Iterator[Row]:
-    """Some rows of a Parquet file; only the groups of rows that they belong to are read."""
+    """Yield some rows of a Parquet file; only the row groups that they belong to are read."""
     file = parquet.ParquetFile(raw)
     groups: list[int] = []
     before = skipped = 0
@@ -133,24 +133,24 @@ def _of_table(raw: Any, shard: Shard, column: str, id_column: str) -> Iterator[R
             skipped = skipped if groups else shard.begin - before
             groups.append(group)
         before = after
-    wanted = [name for name in {column, id_column} if file.schema_arrow.get_field_index(name) >= 0]
-    place = shard.begin - skipped
-    for batch in file.iter_batches(BATCH, row_groups=groups, columns=wanted, use_threads=False):
-        first = min(max(shard.begin - place, 0), batch.num_rows)
-        part = batch.slice(first, shard.end - place - first)
+    present = [name for name in {column, id_column} if file.schema_arrow.get_field_index(name) >= 0]
+    position = shard.begin - skipped
+    for batch in file.iter_batches(BATCH, row_groups=groups, columns=present, use_threads=False):
+        first = min(max(shard.begin - position, 0), batch.num_rows)
+        part = batch.slice(first, shard.end - position - first)
         missing = [RowError(f"there is no column {column!r}")] * part.num_rows
-        contents = _contents(part.column(column)) if column in wanted else missing
-        ids = _ids(part.column(id_column)) if id_column in wanted else [None] * part.num_rows
-        for number, (content, identity) in enumerate(zip(contents, ids, strict=True), place + first):
+        contents = _contents(part.column(column)) if column in present else missing
+        ids = _ids(part.column(id_column)) if id_column in present else [None] * part.num_rows
+        for number, (content, identity) in enumerate(zip(contents, ids, strict=True), position + first):
             yield Row(_identity(identity, f"{shard.name}:{number}"), content)
-        place += batch.num_rows
-        if place >= shard.end:
+        position += batch.num_rows
+        if position >= shard.end:
             return
     raise TreebankError("has fewer rows than when the job began", shard.path)
 
 
 def _contents(column: Any) -> list[Any]:
-    """Texts as bytes, since a file may say UTF-8 and hold something else; numbers are not taken for text."""
+    """Return texts as bytes, since a file may declare UTF-8 and hold something else; numbers are no texts."""
     for kind in (TEXT, pa.large_list(TEXT)):
         with suppress(pa.ArrowException):
             return list(column.cast(kind).to_pylist())
@@ -158,7 +158,7 @@ def _contents(column: Any) -> list[Any]:
 
 
 def _ids(column: Any) -> list[Any]:
-    """Whatever can be written as text."""
+    """Return ids as text, whatever type they have."""
     for kinds in ([TEXT], [pa.string(), TEXT]):
         with suppress(pa.ArrowException):
             texts = reduce(pa.Array.cast, kinds, column).to_pylist()

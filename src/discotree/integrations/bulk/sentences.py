@@ -1,19 +1,19 @@
-"""What a row holds as sentences of words, or why it holds none."""
+"""Split what a row holds into sentences of words, or say why it holds none."""
 
 from collections.abc import Iterable
 from typing import Literal
 
-from discotree.integrations.bulk.rows import LONGEST, RowError, brief
+from discotree.integrations.bulk.rows import MAX_ROW_BYTES, RowError, brief
 from discotree.text import Word, sentences, tokenised
 
-Input = Literal["lines", "tokens", "text"]
-MAX_WORDS = 10_000  # of a sentence
+RowKind = Literal["lines", "tokens", "text"]
+MAX_WORDS = 10_000  # per sentence
 
 Words = list[str]
 
 
-def sentences_of(content: object, kind: Input, language: str) -> list[Words]:
-    """The sentences of a row: one, unless rows are texts."""
+def sentences_of(content: object, kind: RowKind, language: str) -> list[Words]:
+    """Return the sentences of a row: one, unless rows are texts."""
     if isinstance(content, RowError):
         raise content
     if kind == "tokens" and isinstance(content, list):
@@ -40,9 +40,9 @@ def _forms(lines: Iterable[list[Word]]) -> Words:
 
 
 def _text(content: object, expected: str = "text") -> str:
-    """Text that can be written again, too."""
-    if isinstance(content, (str, bytes)) and len(content) > LONGEST:
-        raise RowError(f"a row of {len(content):,} bytes is too long: at most {LONGEST:,}")
+    """Return content as text, if UTF-8 can hold it."""
+    if isinstance(content, (str, bytes)) and len(content) > MAX_ROW_BYTES:
+        raise RowError(f"a row of {len(content):,} bytes is too long: at most {MAX_ROW_BYTES:,}")
     try:
         if isinstance(content, bytes):
             return content.decode()

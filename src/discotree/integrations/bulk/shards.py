@@ -1,12 +1,10 @@
-"""The output: a folder of shards, each of which is there entirely or not at all, and what they are shards of.
+"""The output: a folder of shards, each of which is there entirely or not at all.
 
-``_job.json`` says which job the folder belongs to, ``_SUCCESS`` that all of it is done. Whoever reads a folder of
-Parquet files leaves out what begins with an underscore. A worker that dies leaves a file that ends in ``.tmp``.
+``_job.json`` says which job the folder belongs to, ``_SUCCESS`` that all shards are there. Programs that read a folder
+of Parquet files leave out names that begin with an underscore. A worker that dies leaves a file that ends in ``.tmp``.
 """
 
-import json
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,58 +16,64 @@ from pyarrow import fs, parquet
 
 from discotree.errors import DiscotreeError
 from discotree.integrations.bulk.plan import Shard
-from discotree.integrations.bulk.records import Record, schema
+from discotree.integrations.bulk.records import ParsedRow, schema, to_batch, to_record
 from discotree.integrations.bulk.storage import UNFINISHED, addressed, appearing, is_local, storage
+from discotree.parsing.output_job import JobIdentity, lock_output, unlock_output
+from discotree.treebanks.json_lines import json_line
+from discotree.treebanks.parquet import COMPRESSION
 
-if sys.platform != "win32":
-    import fcntl
-
-Format = Literal["parquet", "json"]
-SUFFIXES = {"parquet": "parquet", "json": "jsonl"}
+ShardFormat = Literal["parquet", "json"]
+SUFFIXES: dict[ShardFormat, str] = {"parquet": "parquet", "json": "jsonl"}
 JOB, DONE, LOCK, BEGUN = "_job.json", "_SUCCESS", "_lock", "_begun"
-GROUP = 10_000  # rows that are written at a time
+BATCH_ROWS = 500  # rows that are columns of Python objects at a time
+GROUP_ROWS = 10_000  # rows of a row group, which are in memory as Arrow columns
 
 
 @dataclass(frozen=True)
-class Output:
-    """The folder, and how its shards are written. ``documents``: a record holds any number of sentences."""
+class ShardFolder:
+    """The folder, and how its shards are written. With ``documents``, a row holds any number of sentences."""
 
     address: str
-    format: Format
+    format: ShardFormat
     documents: bool
 
     def name(self, shard: Shard) -> str:
         return f"part-{shard.number:07}.{SUFFIXES[self.format]}"
 
-    def write(self, shard: Shard, records: Iterable[Record]) -> None:
-        """The shard appears when all records are written."""
+    def write(self, shard: Shard, rows: Iterable[ParsedRow]) -> None:
+        """Write a shard, which appears when all rows are written."""
         filesystem, folder = storage(self.address)
-        source = iter(records)
         with appearing(filesystem, f"{folder}/{self.name(shard)}") as stream:
             if self.format == "json":
-                for record in source:
-                    stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+                for row in rows:
+                    stream.write(json_line(to_record(row, self.documents)).encode())
                 return
             columns = schema(self.documents)
-            with parquet.ParquetWriter(stream, columns, compression="zstd") as writer:
-                while group := list(islice(source, GROUP)):
-                    writer.write_table(pa.Table.from_pylist(group, columns))
+            with parquet.ParquetWriter(stream, columns, compression=COMPRESSION, write_page_checksum=True) as writer:
+                batches = self._batches(rows)
+                while group := list(islice(batches, GROUP_ROWS // BATCH_ROWS)):
+                    writer.write_table(pa.Table.from_batches(group))
+
+    def _batches(self, rows: Iterable[ParsedRow]) -> Iterator[Any]:
+        source = iter(rows)
+        while some := list(islice(source, BATCH_ROWS)):
+            yield to_batch(some, self.documents)
 
     @contextmanager
     def attempt(self, shard: Shard) -> Iterator[int]:
-        """Note that a shard is worked on, for as long as somebody does; gives how many workers have died meanwhile."""
+        """Note that a worker is on a shard while the block runs; give the number of workers that have died of it."""
         filesystem, folder = storage(self.address)
         note = f"{folder}/{BEGUN}/{self.name(shard)}"
-        died = 0
+        deaths = 0
         if filesystem.get_file_info(note).is_file:
             with filesystem.open_input_stream(note) as stream:
-                died = len(stream.read())
+                deaths = len(stream.read())
         with filesystem.open_output_stream(note) as stream:
-            stream.write(b"." * (died + 1))
+            stream.write(b"." * (deaths + 1))
         try:
-            yield died
+            yield deaths
         finally:
-            with suppress(FileNotFoundError):  # where somebody else worked on it, too
+            with suppress(FileNotFoundError):  # another worker may have been on it, too
                 filesystem.delete_file(note)
 
     def is_there(self, shard: Shard) -> bool:
@@ -77,33 +81,33 @@ class Output:
         return bool(filesystem.get_file_info(f"{folder}/{self.name(shard)}").is_file)
 
     def missing(self, shards: Sequence[Shard]) -> list[Shard]:
-        """The shards that are still to be done."""
+        """Return the shards that are still to be written."""
         there = self._names()
         return [shard for shard in shards if self.name(shard) not in there]
 
     @contextmanager
     def begun(self, job: Mapping[str, object]) -> Iterator[None]:
-        """Make the folder that of a job, or go on with it; another job's is refused, and one that is at work."""
+        """Begin or resume a job; refuse the folder of another job, and one that another process is writing."""
         filesystem, folder = storage(self.address)
         with addressed(self.address, "written"):
             filesystem.create_dir(folder, recursive=True)
         names = {name for name in self._names() if not name.endswith(UNFINISHED)}
         if JOB not in names and names - {LOCK}:
-            raise DiscotreeError(f"{self.address}: there is something in it ({min(names)}), and no job of ours")
+            raise DiscotreeError(f"{self.address}: the folder is not empty ({min(names)}) and holds no job of ours")
         with self._locked():
-            self._check(json.loads(json.dumps(job)))
+            self._check(JobIdentity.of(job))
             with addressed(self.address, "written"):
                 self._tidy()
                 filesystem.create_dir(f"{folder}/{BEGUN}")
             yield
 
     def finish(self) -> None:
-        """Say that all shards are there."""
+        """Mark the job as complete."""
         self._tidy()
         self._put(DONE, b"")
 
     def _tidy(self) -> None:
-        """Take away what workers have left behind, and what may be true no longer."""
+        """Remove what dead workers have left behind, and a mark that may no longer be true."""
         filesystem, folder = storage(self.address)
         names = self._names()
         if BEGUN in names:
@@ -112,22 +116,17 @@ class Output:
             if name.endswith(UNFINISHED) or name == DONE:
                 filesystem.delete_file(f"{folder}/{name}")
 
-    def _check(self, job: Mapping[str, object]) -> None:
+    def _check(self, identity: JobIdentity) -> None:
         if JOB not in self._names():
-            self._put(JOB, json.dumps(job, indent=1, ensure_ascii=False).encode() + b"\n")
+            self._put(JOB, identity.to_json(indent=1))
             return
         filesystem, folder = storage(self.address)
         try:
             with addressed(self.address), filesystem.open_input_stream(f"{folder}/{JOB}") as stream:
-                begun = dict(json.loads(stream.read()))
-        except (ValueError, TypeError):
-            raise DiscotreeError(f"{self.address}/{JOB}: this is not the description of a job") from None
-        for name, value in job.items():
-            if begun.get(name) != value:
-                old, new = (f"{what!r:.60}" for what in _difference(begun.get(name), value))
-                raise DiscotreeError(
-                    f"{self.address} belongs to another job: {name} was {old} and is {new}; choose another folder"
-                )
+                begun = JobIdentity.from_json(stream.read())
+        except ValueError as error:
+            raise DiscotreeError(f"{self.address}/{JOB}: {error}") from None
+        identity.check(self.address, begun, "choose another folder")
 
     def _put(self, name: str, content: bytes) -> None:
         filesystem, folder = storage(self.address)
@@ -141,24 +140,13 @@ class Output:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """One at a time, where there are locks; elsewhere, two of the same job do everything twice."""
+        """Keep other processes away. Remote storage has no locks: there, a second process does everything twice."""
         filesystem, folder = storage(self.address)
-        if not is_local(filesystem) or sys.platform == "win32":
+        if not is_local(filesystem):
             yield
             return
-        with open(os.path.join(folder, LOCK), "ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise DiscotreeError(f"{self.address}: another process is writing to it") from None
-            except OSError:  # a file system that has no locks
-                pass
+        lock = lock_output(os.path.join(folder, LOCK), self.address)
+        try:
             yield
-
-
-def _difference(old: Any, new: Any) -> tuple[Any, Any]:
-    """What to show of two values: of two lists the first entries that differ."""
-    if not isinstance(old, list) or not isinstance(new, list):
-        return old, new
-    pairs = zip([*old, None], [*new, None], strict=False)
-    return next(((one, other) for one, other in pairs if one != other), (old, new))
+        finally:
+            unlock_output(lock)

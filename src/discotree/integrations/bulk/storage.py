@@ -1,4 +1,4 @@
-"""Files wherever they are: paths, and addresses such as s3://… that pyarrow or fsspec can open."""
+"""Files on any storage: paths, and addresses such as s3://… that pyarrow or fsspec can open."""
 
 import os
 import uuid
@@ -17,12 +17,12 @@ UNFINISHED = ".tmp"
 
 
 def absolute(address: str) -> str:
-    """An address that means the same on every machine that has the place."""
+    """Return an address that means the same in every working directory."""
     return address if "://" in address else os.path.abspath(address)
 
 
 def storage(address: str) -> tuple[Any, str]:
-    """The file system of an address, and the path in it."""
+    """Return the file system of an address, and the path in it."""
     if "://" not in address:
         return fs.LocalFileSystem(), os.path.abspath(address)
     return _remote(address)
@@ -30,7 +30,7 @@ def storage(address: str) -> tuple[Any, str]:
 
 @lru_cache
 def _remote(address: str) -> tuple[Any, str]:
-    with addressed(address, "opened"), suppress(pa.ArrowInvalid):  # which says that this is none of pyarrow's own
+    with addressed(address, "opened"), suppress(pa.ArrowInvalid):  # not one of pyarrow's own schemes
         filesystem, path = fs.FileSystem.from_uri(address)
         return filesystem, path.rstrip("/")
     try:
@@ -38,7 +38,7 @@ def _remote(address: str) -> tuple[Any, str]:
 
         filesystem, path = fsspec.core.url_to_fs(address)
     except (ImportError, ValueError) as error:
-        raise DiscotreeError(f"{address}: this kind of address cannot be opened: {error}") from None
+        raise DiscotreeError(f"{address}: cannot open this kind of address: {error}") from None
     return fs.PyFileSystem(fs.FSSpecHandler(filesystem)), path.rstrip("/")
 
 
@@ -48,7 +48,7 @@ def is_local(filesystem: Any) -> bool:
 
 @contextmanager
 def addressed(path: str, what: str = "read") -> Iterator[None]:
-    """Turn what the libraries say of a file that cannot be read, or written, into an error with an address."""
+    """Turn errors of the storage libraries into a TreebankError with an address."""
     try:
         yield
     except (*UNREADABLE, pa.ArrowException) as error:
@@ -58,7 +58,7 @@ def addressed(path: str, what: str = "read") -> Iterator[None]:
 
 @contextmanager
 def appearing(filesystem: Any, path: str) -> Iterator[IO[bytes]]:
-    """Write a file that is there under its name when all of it is written, and not before."""
+    """Open a file for writing that appears under its name when all of it is written."""
     if is_local(filesystem):
         with writable(path) as local:
             yield local
