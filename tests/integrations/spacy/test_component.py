@@ -1,0 +1,266 @@
+"""The component in a pipeline: settings, batches, threads, processes, saving."""
+
+import pickle
+import random
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+import srsly
+import torch
+from spacy.lang.de import German
+from spacy.language import Language
+from spacy.tokens import Doc
+from support.models import saved_model, with_card
+from support.spacy_docs import brackets_of, pipeline
+
+import discotree
+from discotree import ConfigError, InputError, ModelError, Token
+from discotree.config import Decoding
+from discotree.integrations.spacy import DiscotreePipe, component
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"model": "nonsense"}, "there is no model 'nonsense': .* comes with discotree"),
+        ({"decode": "fast"}, "decode: expected one of greedy, beam, exact, got 'fast'"),
+        ({"tokens": "mine"}, "tokens: expected 'spacy' or 'model', got 'mine'"),
+        ({"batch_words": -1}, "batch_words: expected 0 or more, got -1"),
+        ({"device": "abacus"}, "device 'abacus' cannot be used"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_at_once(folder: Path, config: dict[str, Any], message: str) -> None:
+    with pytest.raises((ConfigError, ModelError), match=message):
+        spacy.blank("de").add_pipe("discotree", config={"model": str(folder), **config})
+
+
+def test_without_a_name_the_model_is_that_of_the_language(dutch: Language) -> None:
+    assert dutch.get_pipe("discotree").settings.model == "nl"
+    with pytest.raises(ModelError, match="there is no model 'xx'"):
+        spacy.blank("xx").add_pipe("discotree")
+
+
+def test_a_second_component_is_reported(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It would overwrite the trees of the first."""
+    nlp = pipeline(folder)
+    nlp.replace_pipe("discotree", "discotree", config={"model": str(folder)})
+    assert caplog.text == ""
+    nlp.add_pipe("discotree", name="again", config={"model": str(folder)})
+    assert "again: the pipeline already has a discotree component" in caplog.text
+
+
+def test_decoding_is_as_the_settings_say(folder: Path) -> None:
+    words = ["Was", "hat", "sie", "denn", "gesagt", "?"]
+    parser = discotree.load(str(folder))
+    for method in ("greedy", "beam", "exact"):
+        doc = pipeline(folder, decode=method, batch_words=7)(" ".join(words))
+        (expected,) = parser.parse_tokens([[Token(word) for word in words]], Decoding(method))
+        assert doc._.trees == [expected]
+
+
+def test_a_model_that_looks_at_tags_takes_those_of_the_tokens(tmp_path: Path) -> None:
+    model = saved_model(tmp_path / "model", tags="gold")
+    nlp = pipeline(model)
+    words, tags = ["Er", "kam", " ", "."], ["PPER", "VVFIN", "_SP", "$."]
+    (tree,) = nlp(Doc(nlp.vocab, words=words, tags=tags))._.trees
+    tokens = [Token(word, tag) for word, tag in zip(words, tags, strict=True) if word != " "]
+    assert tree == discotree.load(str(model))(tokens)
+    with pytest.raises(InputError, match=r"needs tags, and 'Er' has none.*before discotree"):
+        nlp("Er kam.")
+    with pytest.raises(ConfigError, match="needs tags, which only spaCy's tokens have"):
+        pipeline(model, tokens="model")
+
+
+def test_tags_are_set_only_on_demand(folder: Path) -> None:
+    text = "Er  kam."
+    assert not pipeline(folder)(text).has_annotation("TAG")
+    doc = pipeline(folder, set_tags=True)(text)
+    assert [token.tag_ for token in doc if not token.is_space] == [token.tag for token in doc._.trees[0].tokens]
+    assert doc[1].tag_ == ""
+
+
+def texts() -> list[str]:
+    words = ["Er", "sie", "es", "kam", "ging", "sah", "lange", "das", "Buch", "."]
+    rng = random.Random(1)
+    return [" ".join(rng.choices(words, k=rng.randrange(12))) for _ in range(24)]
+
+
+def test_a_stream_gives_the_same_as_one_by_one(small: Language) -> None:
+    expected = [brackets_of(small(text)) for text in texts()]
+    for size in (7, 1000):
+        assert [brackets_of(doc) for doc in small.pipe(texts(), batch_size=size)] == expected
+    pairs = small.pipe(zip(texts(), range(24), strict=True), as_tuples=True)
+    assert [(brackets_of(doc), k) for doc, k in pairs] == [(row, k) for k, row in enumerate(expected)]
+
+
+def test_a_stream_is_read_only_as_far_as_some_batches_need_it(folder: Path) -> None:
+    read = 0
+
+    def endless() -> Iterator[str]:
+        nonlocal read
+        while True:
+            read += 1
+            yield "Er kam gestern Abend nach Hause ."
+
+    docs = pipeline(folder, batch_words=14).pipe(endless(), batch_size=10**6)
+    next(docs)
+    assert read == 10  # 5 batches of 14 words
+
+
+def test_one_bad_doc_does_not_cost_the_others(tmp_path: Path) -> None:
+    nlp = pipeline(saved_model(tmp_path / "model", language=""))
+    good = [Doc(nlp.vocab, words=["Er", "kam"], sent_starts=[True, False]) for _ in range(4)]
+    docs = [*good[:2], Doc(nlp.vocab, words=["ohne", "Grenzen"]), *good[2:]]
+    failed = []
+    nlp.set_error_handler(lambda name, _, docs, error: failed.append((name, [doc.text for doc in docs], str(error))))
+    assert [doc.text.strip() for doc in nlp.pipe(docs)] == ["Er kam"] * 4
+    ((name, bad, message),) = failed
+    assert (name, bad) == ("discotree", ["ohne Grenzen "])
+    assert "no sentence boundaries" in message
+
+
+def test_a_sentence_that_fails_costs_only_its_own_doc(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = pipeline(folder)
+    parser = nlp.get_pipe("discotree").parser
+    parse_tokens = parser.parse_tokens
+
+    def picky(sentences: Any, *rest: Any) -> Any:
+        if any(token.form == "bad" for sentence in sentences for token in sentence):
+            raise RuntimeError("out of memory")
+        return parse_tokens(sentences, *rest)
+
+    monkeypatch.setattr(parser, "parse_tokens", picky)
+    failed = []
+    nlp.set_error_handler(lambda _, __, docs, error: failed.append(([doc.text for doc in docs], str(error))))
+    docs = list(nlp.pipe(["Er kam.", "Er kam. Sie bad .", "Sie ging."]))
+    assert [doc.text for doc in docs] == ["Er kam.", "Sie ging."]
+    assert all(len(doc._.trees) == 1 for doc in docs)
+    assert failed == [(["Er kam. Sie bad ."], "out of memory")]
+
+
+def test_threads_may_share_a_pipeline(small: Language) -> None:
+    expected = [brackets_of(small(text)) for text in texts()]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda text: brackets_of(small(text)), texts())) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_several_processes_give_the_same_as_one(folder: Path) -> None:
+    """Forked while torch has threads, which are not there in the workers."""
+    nlp = pipeline(folder)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(4)
+    try:
+        expected = [brackets_of(doc) for doc in nlp.pipe(texts() * 4)]
+        assert [brackets_of(doc) for doc in nlp.pipe(texts() * 4, n_process=2, batch_size=40)] == expected
+        assert torch.backends.mkldnn.enabled == torch.backends.mkldnn.is_available()  # only workers do without it
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_a_worker_does_not_touch_the_gpu_of_its_parent(folder: Path) -> None:
+    pipe = pipeline(folder).get_pipe("discotree")
+    pipe.parser.device = torch.device("cuda")
+    pipe._process = 0  # as it is in a process that was forked: another one's
+    with pytest.raises(ConfigError, match="n_process=1 or the device 'cpu'"):
+        pipe(spacy.blank("de")("Er kam."))
+
+
+def handler(*_: Any) -> None:
+    """One that can be pickled."""
+
+
+def test_a_pickled_component_loads_its_model_itself(folder: Path) -> None:
+    pipe = pipeline(folder, decode="greedy").get_pipe("discotree")
+    assert isinstance(pipe, DiscotreePipe)
+    pipe.set_error_handler(handler)
+    data = pickle.dumps(pipe)
+    assert len(data) < 2000
+    again = pickle.loads(data)
+    assert (again.settings, again.get_error_handler()) == (pipe.settings, handler)
+    doc = spacy.blank("de")("Er kam.")
+    assert brackets_of(again(doc.copy())) == brackets_of(pipe(doc))
+    pickle.dumps(spacy.tokens.underscore.Underscore.get_state())  # goes to the workers where they are not forked
+
+
+def test_a_pipeline_is_saved_with_its_settings(folder: Path, tmp_path: Path) -> None:
+    nlp = pipeline(folder, decode="greedy", set_tags=True)
+    expected = brackets_of(nlp("Er kam."))
+    nlp.to_disk(tmp_path / "pipeline")
+    assert not (tmp_path / "pipeline" / "discotree").exists()  # a name is enough
+    loaded = spacy.load(tmp_path / "pipeline")
+    again = German.from_config(nlp.config).from_bytes(nlp.to_bytes())
+    for other in (loaded, again):
+        assert other.get_pipe("discotree").settings == nlp.get_pipe("discotree").settings
+        assert brackets_of(other("Er kam.")) == expected
+    elsewhere = {"components": {"discotree": {"model": "nonsense"}}}
+    with pytest.raises(ModelError, match="there is no model 'nonsense'"):
+        spacy.load(tmp_path / "pipeline", config=elsewhere)
+
+
+def test_a_pipeline_may_take_its_model_along(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "model")
+    nlp = pipeline(tmp_path / "model", include_model=True)
+    expected = brackets_of(nlp("Er kam."))
+    for _ in range(2):  # over itself, too
+        nlp.to_disk(tmp_path / "pipeline")
+    data = nlp.to_bytes()
+    component = pickle.dumps(nlp.get_pipe("discotree"))
+    shutil.rmtree(tmp_path / "model")
+    assert brackets_of(spacy.load(tmp_path / "pipeline")("Er kam.")) == expected
+    other = German.from_config(nlp.config)
+    with pytest.raises(ModelError, match=r"there is no model .* the pipeline was loaded without one"):
+        other("Er kam.")
+    assert brackets_of(other.from_bytes(data)("Er kam.")) == expected
+    assert brackets_of(pickle.loads(component)(spacy.blank("de")("Er kam."))) == expected
+    shutil.rmtree(tmp_path / "pipeline" / "discotree")
+    with pytest.raises(ModelError, match=r"not a model|there is no model"):
+        spacy.load(tmp_path / "pipeline")
+
+
+def test_a_model_that_came_along_is_the_only_one_that_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the one of that name nor the hub is asked, and the licence comes along."""
+    model = with_card(saved_model(tmp_path / "model"))
+    nlp = pipeline(model, include_model=True)
+    nlp.to_disk(tmp_path / "pipeline")
+    data = nlp.to_bytes()
+    taken = []
+    monkeypatch.setattr(component, "load", lambda name, device: taken.append(name) or discotree.load(name, device))
+    elsewhere = {"components": {"discotree": {"model": "hub:me/../nonsense"}}}  # asking for it would be an error
+    loaded = spacy.load(tmp_path / "pipeline", config=elsewhere)
+    assert taken == [str(tmp_path / "pipeline" / "discotree")]
+    again = German.from_config(loaded.config).from_bytes(data)
+    assert len(taken) == 2
+    again.to_disk(tmp_path / "again")
+    for name in ("card.json", "README.md"):
+        assert (tmp_path / "again" / "discotree" / name).read_text() == (model / name).read_text()
+
+
+def test_a_model_that_is_to_come_along_is_loaded_once_and_refused_late(folder: Path) -> None:
+    nlp = pipeline(folder, include_model=True)
+    pipe = nlp.get_pipe("discotree")
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(lambda _: id(pipe.parser), range(4)))) == 1
+    wrong = pipeline("hub:x", include_model=True)
+    with pytest.raises(ModelError, match=r"'x' is not the name of a rep.*the pipeline was loaded without one"):
+        wrong("Er kam.")
+    with pytest.raises(ModelError, match=r"'x' is not the name of a rep"):
+        wrong.to_bytes()
+    with pytest.raises(ModelError, match="device 'abacus' cannot be used"):
+        pipeline(folder, include_model=True, device="abacus")("Er kam.")
+
+
+def test_a_model_in_bytes_stays_in_its_folder(folder: Path, tmp_path: Path) -> None:
+    pipe = pipeline(folder, include_model=True).get_pipe("discotree")
+    for name in ("../escaped", str(tmp_path / "escaped")):
+        with pytest.raises(ModelError, match="outside its folder"):
+            pipe.from_bytes(srsly.msgpack_dumps({name: b"x"}))
+    assert not (tmp_path / "escaped").exists()
