@@ -1,4 +1,4 @@
-"""train and tag from the command line: what is seen, what is written, how it ends."""
+"""train and tag from the command line: what they show, what they write, how they end."""
 
 import io
 import json
@@ -29,7 +29,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command beside a small recipe, in this process: torch takes its time to start."""
+    """Return a function that runs a command beside a small recipe, in this process, which has loaded torch already."""
     small_recipe(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DISCOTREE_DATA", raising=False)
@@ -38,7 +38,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         lines = io.StringIO()
         monkeypatch.setattr(training, "err", Console(file=lines, width=200))
         result = CliRunner().invoke(app, arguments)
-        result.said = lines.getvalue()  # type: ignore[attr-defined]
+        result.messages = lines.getvalue()  # type: ignore[attr-defined]
         return result
 
     return run
@@ -51,7 +51,7 @@ def done(result: Any) -> Any:
 
 
 def process(folder: Path, *arguments: str, code: str = "", **env: str) -> "subprocess.Popen[str]":
-    """The command as a process of its own; its lines come through a pipe."""
+    """Start the command as a process of its own, with pipes for its output."""
     start = ["-c", code] if code else ["-m", "discotree"]
     return subprocess.Popen(
         [sys.executable, *start, *arguments],
@@ -78,22 +78,22 @@ def test_train_ends_with_a_table_and_a_model(run: Run, tmp_path: Path) -> None:
     assert dev.split()[-1] == f"{results['scores']['dev']['attachment']['las']:.2f}"
     assert (results["config"]["data"]["tags"], results["config"]["data"]["unaries"]) == ("gold", "drop")
     assert Parser.from_pretrained(tmp_path / "runs/small-paper-gold-pos/model").has_tags
-    lines = result.said.splitlines()
+    lines = result.messages.splitlines()
     assert [line.split("  ")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
     assert all("loss " in line and "dev LAS " in line for line in lines)
 
 
-def test_train_with_several_seeds_and_all_ways_of_decoding(run: Run, tmp_path: Path) -> None:
+def test_train_with_several_seeds_and_all_decoding_methods(run: Run, tmp_path: Path) -> None:
     result = done(
         run("train", "small.toml", *QUICK, "--output", "here", "--seeds", "2", "--compare", "--set", "training.seed=5")
     )
-    assert [line.split("  ")[:2] for line in result.said.splitlines()] == [
+    assert [line.split("  ")[:2] for line in result.messages.splitlines()] == [
         ["seed 5", "epoch 1/1"],
         ["seed 6", "epoch 1/1"],
     ]
     assert " ± " in result.stdout.splitlines()[1]
-    ways = [line.split("  ")[1].strip() for line in result.stdout.splitlines() if line.startswith("dev")][1:]
-    assert ways == [f"{way}{more}" for more in ("", ", consistent") for way in ("greedy", "beam", "exact")]
+    methods = [line.split("  ")[1].strip() for line in result.stdout.splitlines() if line.startswith("dev")][1:]
+    assert methods == [f"{method}{more}" for more in ("", ", consistent") for method in ("greedy", "beam", "exact")]
     assert result.stdout.splitlines()[-1] == "model: here/seed-5/model, here/seed-6/model"
     assert set(json.loads((tmp_path / "here/results.json").read_text("utf-8"))["seeds"]) == {"seed-5", "seed-6"}
 
@@ -117,35 +117,36 @@ def test_train_writes_scalars_for_tensorboard(run: Run, tmp_path: Path) -> None:
     assert [path.parent.name for path in sorted((tmp_path / "two").rglob("tensorboard"))] == ["seed-1", "seed-2"]
 
 
-def test_a_missing_tensorboard_is_said_once(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_tensorboard_is_reported_once(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    said = done(run("train", "small.toml", *set_all(TINY), "--set", "training.epochs=3")).said
-    assert said.count("TensorBoard is missing: pip install 'discotree[train]'") == 1
+    messages = done(run("train", "small.toml", *set_all(TINY), "--set", "training.epochs=3")).messages
+    assert messages.count("TensorBoard is missing: pip install 'discotree[train]'") == 1
     assert not (tmp_path / "runs/small/tensorboard").exists()
 
 
-def test_of_several_processes_only_the_first_one_talks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_first_of_several_processes_reports(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(World, "join", lambda _: World(rank=1))
     result = done(run("train", "small.toml", *set_all(TINY), "--output", "quiet"))
-    assert (result.stdout, result.said) == ("", "")
+    assert (result.stdout, result.messages) == ("", "")
     assert not Path("quiet/tensorboard").exists()
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_says_how_to_go_on_and_does(run: Run, tmp_path: Path) -> None:
+def test_an_interrupted_run_says_how_to_resume_and_does(run: Run, tmp_path: Path) -> None:
     command = ["train", "small.toml", *QUICK, "--set", "training.epochs=20"]
     first = process(tmp_path, *command, OMP_NUM_THREADS="1")
     assert first.stderr is not None
     line = first.stderr.readline()
     assert line.startswith("epoch 1/20  loss ")
     first.send_signal(signal.SIGINT)
-    _, said = first.communicate(timeout=60)
-    *lines, last = [line, *said.splitlines()]
+    _, messages = first.communicate(timeout=60)
+    *lines, last = [line, *messages.splitlines()]
     assert last == "discotree: interrupted; the same command continues after the last complete epoch"
     assert first.returncode == training.INTERRUPTED
     result = done(run(*command))
     before, after = (
-        [int(line.split()[1].partition("/")[0]) for line in some] for some in (lines, result.said.splitlines())
+        [int(line.split()[1].partition("/")[0]) for line in run_lines]
+        for run_lines in (lines, result.messages.splitlines())
     )
     assert after == list(range(after[0], 21))
     assert after[0] - before[-1] in (0, 1)  # an epoch is complete when its checkpoint is written
@@ -225,8 +226,8 @@ def test_without_torch_the_commands_say_what_to_install(tmp_path: Path) -> None:
         for arguments in (("train", "negra"), ("tag", "negra", "-o", "tags.tsv"), ("train", "--help"))
     ]
     train, tag, help = ((*child.communicate(timeout=60), child.returncode) for child in started)
-    for _, said, code in (train, tag):
-        assert said.endswith("is missing: pip install 'discotree[parser]'\n")
+    for _, message, code in (train, tag):
+        assert message.endswith("is missing: pip install 'discotree[parser]'\n")
         assert code == 1
     assert (help[1], help[2]) == ("", 0)
 
@@ -248,7 +249,7 @@ def test_tag_writes_tags_that_train_can_use(run: Run, tmp_path: Path) -> None:
     assert head.split() == ["%", "right", "all", "known", "words", "unknown", "words"]
     assert (train.split()[:2], dev.split()[0], test.split()[0]) == (["train", "(jackknifed)"], "dev", "test")
     assert list(read_tags(tmp_path / "tags.tsv")) == [tree.id for tree in TREES]
-    lines = result.said.splitlines()
+    lines = result.messages.splitlines()
     assert [line.split("  ")[:2] for line in lines[:3]] == [
         ["model 1/4", "epoch 1/2"],
         ["model 1/4", "epoch 2/2"],

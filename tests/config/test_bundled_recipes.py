@@ -1,4 +1,4 @@
-"""Every recipe reads its treebank in the format and the folders in which it is distributed."""
+"""Every recipe reads its treebank in the format and folders in which it is distributed."""
 
 import dataclasses
 import os
@@ -35,7 +35,7 @@ RANGES |= {f"{name}-bert": RANGES[name] for name in ("negra", "tiger")}
 
 
 def prepared(name: str, data: Path, folder: Path, settings: list[str] | None = None, **choice: str) -> Config:
-    """The recipe, with a small treebank where it looks for it."""
+    """Return the recipe, with a small treebank in the folder that it reads."""
     LAYOUTS[name](data, folder)
     config = load_recipe(name, [f"data.folder={folder}", *(settings or [])], **choice)
     small = {split: tuple(smaller(name, config.data, split)) for split in SPLITS}
@@ -43,7 +43,7 @@ def prepared(name: str, data: Path, folder: Path, settings: list[str] | None = N
 
 
 def smaller(name: str, data: Data, split: str) -> Iterator[DataSource]:
-    """The sources of a split, with other ranges in place of the real ones: the last two sentences are dev and test."""
+    """Yield the sources of a split with small ranges: the last two sentences are dev and test."""
     for source in getattr(data, split):
         if source.sentences:
             (found,) = resolve(dataclasses.replace(data, train=(source,))).train
@@ -99,7 +99,7 @@ def test_tiger_and_its_spmrl_files_have_the_ids_of_the_treebank(data: Path, tmp_
     assert splits["dev"].trees[0].words[1] == "Dafür"
 
 
-def test_a_node_of_tiger_with_two_parents_that_cannot_be_read_keeps_its_place(data: Path, tmp_path: Path) -> None:
+def test_a_node_of_tiger_with_two_parents_that_cannot_be_read_keeps_its_number(data: Path, tmp_path: Path) -> None:
     config = prepared("tiger", data, tmp_path)
     path = tmp_path / TIGER
     text = path.read_bytes()
@@ -110,7 +110,7 @@ def test_a_node_of_tiger_with_two_parents_that_cannot_be_read_keeps_its_place(da
     assert [splits[split].skipped for split in SPLITS] == [0, 1, 0]
 
 
-def test_the_penn_treebank_is_cut_by_sections(data: Path, tmp_path: Path) -> None:
+def test_the_penn_treebank_is_split_by_sections(data: Path, tmp_path: Path) -> None:
     config = prepared("dptb", data, tmp_path)
     splits = loaded(config.data)
     sections = {split: sorted({id[4:6] for id in ids(splits[split])}) for split in SPLITS}
@@ -123,7 +123,7 @@ def test_the_penn_treebank_is_cut_by_sections(data: Path, tmp_path: Path) -> Non
     assert [name for name in before if before[name] != after[name]] == ["treebank_3/parsed/mrg/wsj/0[2-9]"]
 
 
-# The real places
+# The real treebanks
 
 TABLES = {"alpino": "alpino_cdb", "pcc": "pcc", "squoia-de": "squoia_de", "craft": "craft", "icepahc": "icepahc"}
 
@@ -157,7 +157,7 @@ def test_all_of_negra_is_used_as_the_standard_split_says(tmp_path: Path) -> None
 
 
 def test_the_other_split_of_negra_can_be_had(data: Path, tmp_path: Path) -> None:
-    """As the recipe's header has it, with small numbers."""
+    """The recipe's comment shows the settings; here they have small numbers."""
     negra(data, tmp_path)
     header = (RECIPES / "negra.toml").read_text("utf-8")
     given = re.findall(r"--set '(data\.\w+=\[.*\])'", header)
@@ -194,7 +194,7 @@ def test_a_range_may_be_open_and_must_lead_somewhere() -> None:
 
 
 def with_tags(config: Config, folder: Path) -> Config:
-    """The same with a file of predicted tags, where the scenario wants one."""
+    """Add a file of predicted tags if the scenario needs one."""
     if config.data.tags != "predicted":
         return config
     gold = loaded(dataclasses.replace(config.data, tags="none"))

@@ -19,7 +19,7 @@ from discotree.errors import ConfigError
 
 @pytest.fixture
 def load(tmp_path):
-    """Load a recipe with this content."""
+    """Return a function that loads a recipe with this content."""
 
     def load(content="", *settings, scenario=""):
         path = tmp_path / "small.toml"
@@ -89,7 +89,7 @@ def test_a_recipe_says_everything_that_can_be_set(load):
 
 
 def test_a_recipe_may_be_a_variant_of_another(load):
-    """Its sections take the place of the other's setting by setting, and its preset is its own."""
+    """Its settings override those of the base one by one, and its preset is its own."""
     config = load('base = "negra"\npreset = "paper"\n[data]\nheads = "ptb"\n[training]\nseed = 3')
     negra = load_recipe("negra", preset="paper")
     assert (config.data.train, config.language) == (negra.data.train, "de")

@@ -1,4 +1,4 @@
-"""Checkpoints: the same tensors and the same state come back, or an error that says which file to remove."""
+"""Checkpoints: tensors and state come back unchanged, or an error says which file to remove."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def test_a_checkpoint_of_other_sizes_is_refused(path):
     assert "cannot be read" in message(path)
 
 
-def test_a_checkpoint_that_was_cut_off_is_refused(path):
+def test_a_truncated_checkpoint_is_refused(path):
     whole = path.read_bytes()
     for size in {0, 1, 7, 8, 9, 100, len(whole) // 2, len(whole) - 1}:
         path.write_bytes(whole[:size])

@@ -1,4 +1,4 @@
-"""The trees that a recipe names: files, splits, ranges, tags, and what changes a checksum."""
+"""The trees of a recipe: files, splits, ranges, tags, and what changes a checksum."""
 
 import dataclasses
 
@@ -53,7 +53,7 @@ def message(data, error=TreebankError):
 # Sources
 
 
-def test_parts_hold_trees_and_their_encoding(bank):
+def test_splits_hold_trees_and_their_encoding(bank):
     splits = loaded(bank)
     assert list(splits) == list(SPLITS)
     expected = [transform(tree, punctuation="move") for tree in TREES]
@@ -66,7 +66,7 @@ def test_parts_hold_trees_and_their_encoding(bank):
 
 @pytest.mark.parametrize("punctuation", ["keep", "move", "remove", "root"])
 @pytest.mark.parametrize("unaries", ["keep", "drop"])
-def test_trees_are_made_what_the_recipe_says(bank, punctuation, unaries):
+def test_trees_are_transformed_as_the_recipe_says(bank, punctuation, unaries):
     split = loaded(dataclasses.replace(bank, punctuation=punctuation, unaries=unaries))["train"]
     assert split.trees == [transform(tree, punctuation=punctuation) for tree in TREES]
     assert split.encoded == [to_dependencies(tree, RULES, unaries) for tree in split.trees]
@@ -109,7 +109,7 @@ def test_splits_that_lead_nowhere_are_named(bank, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("sentences", "places"),
+    ("sentences", "numbers"),
     [
         ("1-20", range(1, 21)),
         ("3", [3]),
@@ -120,8 +120,8 @@ def test_splits_that_lead_nowhere_are_named(bank, tmp_path):
         ("20-", [20]),
     ],
 )
-def test_sentences_are_those_at_their_places(bank, sentences, places):
-    assert loaded_ids(with_sources(bank, DataSource("all.export", sentences=sentences))) == numbered(*places)
+def test_sentences_are_selected_by_number(bank, sentences, numbers):
+    assert loaded_ids(with_sources(bank, DataSource("all.export", sentences=sentences))) == numbered(*numbers)
 
 
 @pytest.mark.parametrize("sentences", ["x", "1-2-3", "-5", "1,", "1.5", "0", "0-3", "5-3", "²", "1- 3"])
@@ -168,9 +168,9 @@ def test_broken_trees_stop_unless_they_are_skipped_and_counted(bank, tmp_path):
     assert "broken.export:" in message(with_sources(bank, DataSource("broken.export")))
     split = loaded(with_sources(bank, DataSource("broken.export", skip_broken=True)))["train"]
     assert (len(split), split.skipped) == (20, 1)
-    # A broken tree has its place, so ranges mean the same whether it can be read or not.
-    some = loaded(with_sources(bank, DataSource("broken.export", sentences="2-4", skip_broken=True)))["train"]
-    assert ([tree.id for tree in some.trees], some.skipped) == (numbered(2, 3), 1)
+    # A broken tree counts, so ranges mean the same whether it can be read or not.
+    few = loaded(with_sources(bank, DataSource("broken.export", sentences="2-4", skip_broken=True)))["train"]
+    assert ([tree.id for tree in few.trees], few.skipped) == (numbered(2, 3), 1)
     others = loaded(with_sources(bank, DataSource("broken.export", sentences="10-", skip_broken=True)))["train"]
     assert others.skipped == 0
 
@@ -278,7 +278,7 @@ def test_tags_that_do_not_fit_are_named(tagged, tmp_path, edit, complaint):
     assert complaint in message(tagged)
 
 
-def test_a_missing_file_of_tags_says_how_to_make_it(tagged, tmp_path):
+def test_a_missing_file_of_tags_is_refused_with_the_command_that_writes_it(tagged, tmp_path):
     (tmp_path / "tags.tsv").unlink()
     assert "with `discotree tag`" in message(tagged)
     (tmp_path / "tags.tsv").write_bytes(b"\xff\xff")

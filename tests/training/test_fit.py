@@ -1,4 +1,4 @@
-"""The training loop: schedules, averages, the best weights, seeds, and going on after an interruption."""
+"""The training loop: schedules, averages, the best weights, seeds, and resuming after an interruption."""
 
 import dataclasses
 import math
@@ -251,7 +251,7 @@ def test_every_epoch_and_process_draws_something_else():
     assert len(drawn) == 6
 
 
-# Going on
+# Resuming
 
 
 class Interrupted(Exception):
@@ -274,7 +274,7 @@ def undisturbed(name):
 
 
 @pytest.mark.parametrize(("name", "after"), [("plateau", 2), ("plateau", 4), ("cosine", 1), ("average", 3)])
-def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path, name, after):
+def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path, name, after):
     whole, first = undisturbed(name), Rehearsal(METRICS, epochs=5, **SETTINGS[name])
 
     def interrupt(event, numbers):
@@ -303,7 +303,7 @@ def test_a_run_that_is_over_is_not_trained_again(tmp_path):
     assert same(again.weights(), run.weights())
 
 
-def test_checkpoints_are_as_frequent_as_one_wants(tmp_path):
+def test_checkpoints_are_written_as_often_as_set(tmp_path):
     Rehearsal(epochs=3, checkpoint_epochs=0).go(tmp_path)
     assert list(tmp_path.iterdir()) == []
     Rehearsal(epochs=3, checkpoint_epochs=2).go(tmp_path)

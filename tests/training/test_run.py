@@ -1,4 +1,4 @@
-"""Training from a recipe to a model: what is written down, several seeds, several processes, and kill -9."""
+"""Training from a recipe to a model: results, several seeds, several processes, and kill -9."""
 
 import dataclasses
 import hashlib
@@ -25,8 +25,8 @@ from discotree.training.checkpoint import FILE as CHECKPOINT
 from discotree.training.results import attachment
 from discotree.training.run import MODEL, train, train_seeds
 
-LEAST = dict.fromkeys(HEADS, 0.0) | {"tag_weight": 0.3, "function_weight": 0.3, "lstm_layers": 1}
-QUICK, QUIET = (dataclasses.replace(network, **LEAST) for network in (TINY, CALM))
+SMALLEST = dict.fromkeys(HEADS, 0.0) | {"tag_weight": 0.3, "function_weight": 0.3, "lstm_layers": 1}
+QUICK, QUIET = (dataclasses.replace(network, **SMALLEST) for network in (TINY, CALM))
 
 
 def settings_of(folder, network=QUICK, **training):
@@ -41,7 +41,7 @@ def settings_of(folder, network=QUICK, **training):
 
 
 def recipe(path, settings):
-    """The settings as a file that load_recipe reads."""
+    """Write the settings to a file that load_recipe reads."""
     table = dataclasses.asdict(settings)
 
     def toml(value):
@@ -65,7 +65,7 @@ def timeless(results):
     return [timeless(value) for value in results] if isinstance(results, list) else results
 
 
-# What is written down
+# Results
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,8 @@ def test_results_have_the_history_of_training(run):
     history = results["history"]
     assert [epoch["epoch"] for epoch in history] == [1, 2]
     assert [metrics for event, metrics in events if event == "epoch"] == history
-    wanted = {"loss", "loss/head", "loss/label", "loss/tag", "dev/las", "dev/uas", "dev/tag", "dev/function"}
-    assert wanted <= set(history[0])
+    expected = {"loss", "loss/head", "loss/label", "loss/tag", "dev/las", "dev/uas", "dev/tag", "dev/function"}
+    assert expected <= set(history[0])
     best = max(history, key=lambda epoch: epoch["dev/las"])
     assert results["best_epoch"] == best["epoch"]
     assert results["scores"]["dev"]["attachment"]["las"] == best["dev/las"]
@@ -120,8 +120,8 @@ def test_results_have_all_scores_of_dev_and_test(run):
         assert scores["all"]["sentences"] == count
         assert {"f1", "precision", "recall", "exact_match", "pos_accuracy"} <= set(scores["discontinuous"])
         assert set(scores["attachment"]) == {"las", "uas", "tag", "function"}
-        ways = ["greedy", "beam", "exact", "greedy, consistent", "beam, consistent", "exact, consistent"]
-        assert list(scores["decoding"]) == ways
+        methods = ["greedy", "beam", "exact", "greedy, consistent", "beam, consistent", "exact, consistent"]
+        assert list(scores["decoding"]) == methods
         own = scores["decoding"]["exact"]["f1"]
         assert (None if math.isnan(own) else own) == scores["all"]["f1"]
 
@@ -215,7 +215,7 @@ def test_several_seeds_have_folders_of_their_own_and_a_mean(tmp_path):
 
 
 def command(*arguments, processes=1):
-    """The command line that trains, in one process or several; with one thread each, so that numbers are the same."""
+    """Return the command that trains in one process or several; with one thread each, numbers are the same."""
     start = [sys.executable]
     if processes > 1:
         start += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
@@ -228,10 +228,10 @@ PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "en
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_goes_on_to_the_same_model_and_scores(tmp_path):
+def test_a_killed_run_resumes_to_the_same_model_and_scores(tmp_path):
     settings = settings_of(tmp_path, epochs=EPOCHS, average=0.9, patience=2)
     path = recipe(tmp_path / "quick.toml", settings)
-    # Both at once: one is left alone, the other is killed when it has begun to learn the third time.
+    # Both at once: one is left alone, the other is killed in its third epoch.
     undisturbed = subprocess.Popen(command(path, "--output", tmp_path / "whole"), **PIPES)
     killed = subprocess.Popen(command(path, "--output", tmp_path / "killed"), **PIPES)
     with killed:
@@ -282,8 +282,7 @@ def test_two_processes_learn_what_one_learns(tmp_path):
     assert {file.name for file in (tmp_path / "two" / "seed-1").iterdir()} == {MODEL, RESULTS, CHECKPOINT}
 
 
-def test_another_way_of_decoding_is_no_other_run(run):
-    """Whoever chose a decoding that failed, or wants to see another, need not train again."""
+def test_another_decoding_method_does_not_train_again(run):
     settings, folder, _, _ = run
     events = []
     greedy = dataclasses.replace(settings, decoding=Decoding("greedy"))

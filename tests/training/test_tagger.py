@@ -1,4 +1,4 @@
-"""Predicted tags: nobody is tagged by a model that has seen them, nothing is lost, and the file can be learned from."""
+"""Predicted tags: no model tags what it has seen, nothing is lost, and a parser can learn from the file."""
 
 import dataclasses
 from collections.abc import Callable
@@ -57,13 +57,13 @@ def test_folds_have_to_have_something_in_them(count: int) -> None:
 
 
 def test_no_sentence_is_tagged_by_a_model_that_has_seen_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every sentence has a word of its own, so that one can see what a model was given."""
+    """Every sentence has a word of its own, which shows what a model was given."""
     trees = [
         Tree((Token(f"only{chr(97 + k)}", "NN"), Token("ist", "V")), Node("ROOT", [0, 1]), str(k)) for k in range(12)
     ]
     write(trees, tmp_path / "own.export")
-    sources = [f'data.{split}=[{{file="own.export", sentences="{places}"}}]'
-               for split, places in (("train", "1-8"), ("dev", "9-10"), ("test", "11-12"))]  # fmt: skip
+    sources = [f'data.{split}=[{{file="own.export", sentences="{numbers}"}}]'
+               for split, numbers in (("train", "1-8"), ("dev", "9-10"), ("test", "11-12"))]  # fmt: skip
     config = load_recipe(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY, *sources])
     seen: dict[Tagger, set[str]] = {}
     fit, predict = tagger.fit, Tagger.predict
@@ -109,7 +109,7 @@ def test_tags_can_be_learned_from(config: Config, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_tagger_learns(config: Config, tmp_path: Path) -> None:
-    """With dev among the training sentences, it has nothing to do but to learn them by heart."""
+    """Dev is among the training sentences, so the tagger can learn it by heart."""
     plain = ["training.schedule=plateau", "training.average=0.0", "training.learning_rate=0.02"]
     small = [*plain, "training.batch_words=60", "network.lstm_size=24", "network.unknown=0.0"]
     calm = [f"network.{name}_dropout=0.0" for name in ("embedding", "lstm", "recurrent")]
