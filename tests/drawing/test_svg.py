@@ -10,18 +10,18 @@ import re
 import time
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.drawings import as_drawn
-from support.helpers import DEEP, tree_of
-from support.strategies import HOLDS, random_heads, random_tree, trees, trees_with_edges
+from support.helpers import DEEP
+from support.pictures import DRAWINGS, FIGURE1, GOLD, WRONG, some_trees
+from support.strategies import HOLDS, random_tree, trees, trees_with_edges
 from support.svgs import SVG, boxes, groups, lines_of, parsed, read_svg, text_of
 from support.treebanks import TREEBANKS, folder
 
-from discotree import Dependencies, EvaluationError, HeadRules, Node, SecondaryEdge, Token, Tree, read, to_dependencies
+from discotree import Dependencies, HeadRules, Node, SecondaryEdge, Token, Tree, read, to_dependencies
 from discotree.drawing import (
     draw_arcs,
     draw_comparison,
@@ -33,18 +33,10 @@ from discotree.drawing import (
     layout,
     stylesheet,
 )
-from discotree.drawing.arcs import _Arc, _levels
-from discotree.drawing.comparison import CHANGED, MISSING, SPURIOUS, difference
-from discotree.drawing.glyphs import ems, is_right_to_left
+from discotree.drawing.glyphs import is_right_to_left
 from discotree.drawing.page import PageItem
-from discotree.evaluation.parseval import compare, match
 from discotree.trees.tree import NONE
 
-DATA = Path(__file__).parents[1] / "data"
-DRAWINGS = DATA / "drawings"
-(FIGURE1,) = read(DATA / "figure1.export")
-GOLD = {tree.id: tree for tree in read(DRAWINGS / "trees.export")}
-WRONG = tree_of("(ROOT (S (PPER 0=Es) (VVFIN 1=kam) (AP (PIS 2=nichts) (ADJA 3=Interessantes)) ($. 4=.)))", "1")
 PICTURES = {
     "figure1.svg": lambda: draw_svg(FIGURE1),
     "figure1_dark.svg": lambda: draw_svg(FIGURE1, theme="dark", functions=False, highlight=False),
@@ -53,18 +45,6 @@ PICTURES = {
     "comparison.text": lambda: draw_comparison_text(FIGURE1, WRONG) + "\n",
     **{f"{name}.svg": lambda tree=tree: draw_svg(tree) for name, tree in GOLD.items()},
 }
-some_trees = st.builds(
-    lambda seed, size: random_tree(random.Random(seed), size), st.integers(0, 2**32), st.integers(1, 14)
-)
-some_dependencies = st.builds(
-    lambda seed, size: Dependencies(
-        tuple([Token(f"w{k}") for k in range(size)]),
-        random_heads(random.Random(seed), size),
-        tuple([f"NP#{k}" for k in range(size)]),
-    ),
-    st.integers(0, 2**32),
-    st.integers(1, 14),
-)
 
 
 # --- pictures checked by eye
@@ -182,31 +162,6 @@ def test_right_to_left_words_say_so():
     assert not is_right_to_left("...")
 
 
-@pytest.mark.parametrize(
-    ("narrow", "wide"),
-    [
-        ("iiii", "mmmm"),
-        ("abc", "ABC"),
-        ("ab", "漢字"),
-        ("e", "E"),
-        ("", "."),
-        ("👍", "👍👍"),
-        ("пр", "ПР"),
-        ("ｶ", "カ"),
-    ],
-)
-def test_widths_follow_the_letters(narrow, wide):
-    assert ems(narrow) < ems(wide)
-    assert ems(wide) < ems(wide, bold=True)
-
-
-@pytest.mark.parametrize(
-    ("text", "same"), [("e\u0301", "e"), ("é", "e"), ("👍🏽", "👍"), ("👩\u200d👩\u200d👧", "👩"), ("क\u094d", "क")]
-)
-def test_accents_and_joined_characters_have_no_width(text, same):
-    assert ems(text) == ems(same)
-
-
 def test_long_words_push_each_other_apart():
     tree = Tree((Token("W" * 50), Token("i" * 50)), Node("ROOT", [0, 1]))
     (_, first), (_, second) = [box for box in boxes(parsed(draw_svg(tree))) if box[0][0] in "Wi"]
@@ -280,8 +235,8 @@ def test_functions_stand_on_the_edges_or_not_at_all():
 
 def test_confidence_is_there_if_the_parser_gave_it():
     nodes = sum(1 for _ in FIGURE1.nodes())
-    sure = replace(FIGURE1, confidences=tuple([0.987654 - 0.1 * k for k in range(nodes)]))
-    found = groups(parsed(draw_svg(sure)), "node")
+    confident = replace(FIGURE1, confidences=tuple([0.987654 - 0.1 * k for k in range(nodes)]))
+    found = groups(parsed(draw_svg(confident)), "node")
     assert [group.get("data-confidence") for group in found] == ["0.9877", "0.8877", "0.7877", "0.6877"]
     assert found[2].find(f"{SVG}title").text == "NP (SB): Es … nichts Interessantes\nconfidence 0.79"
     assert "confidence" not in draw_svg(FIGURE1)
@@ -316,126 +271,6 @@ def test_400_words_are_drawn_at_once(shape):
     start = time.process_time()
     parsed(draw_svg(tree))
     assert time.process_time() - start < 3
-
-
-# --- arcs
-
-
-@given(some_dependencies)
-def test_every_arc_is_drawn_once_with_its_label(dependencies):
-    drawn = groups(parsed(draw_arcs(dependencies)), "arc")
-    found = {int(g.get("data-dependent")): (int(g.get("data-head")), text_of(g, "function").text) for g in drawn}
-    assert len(drawn) == len(found) == len(dependencies.heads)
-    assert [found[k] for k in range(len(found))] == [*zip(dependencies.heads, dependencies.labels, strict=True)]
-
-
-@given(some_dependencies)
-def test_arcs_are_as_low_as_they_can_be(dependencies):
-    arcs = [_Arc(h, d, "", min(h, d), max(h, d)) for d, h in enumerate(dependencies.heads) if h >= 0]
-    placed = [*zip(arcs, _levels(arcs), strict=True)]
-
-    def overlap(a, b):
-        return a.left < b.right and b.left < a.right
-
-    for arc, level in placed:
-        others = [(other, theirs) for other, theirs in placed if other is not arc and overlap(arc, other)]
-        assert level not in [theirs for _, theirs in others]
-        inside = [theirs for other, theirs in others if arc.left <= other.left and other.right <= arc.right]
-        assert level > max(inside, default=0)
-        assert level == max(inside, default=0) + 1 or level - 1 in [theirs for _, theirs in others]
-
-
-@given(some_dependencies)
-def test_labels_and_words_of_arcs_keep_apart(dependencies):
-    for (a, mine), (b, theirs) in itertools.combinations(boxes(parsed(draw_arcs(dependencies))), 2):
-        apart = mine[2] < theirs[0] or theirs[2] < mine[0] or mine[3] < theirs[1] or theirs[3] < mine[1]
-        assert apart, (a, b)
-
-
-# --- gold against predicted
-
-
-@given(st.integers(0, 2**32), st.integers(1, 10))
-def test_what_differs_is_what_the_evaluator_counts(seed, size):
-    rng = random.Random(seed)
-    gold, predicted = random_tree(rng, size), random_tree(rng, size)
-    comparison = compare(gold, predicted)
-    counts = match(comparison.gold_brackets, comparison.predicted_brackets)
-    _, _, *marks = difference(gold, predicted)
-    ours, theirs = (Counter(of_tree[size:]) for of_tree in marks)
-    assert ours[MISSING] + ours[CHANGED] == counts.gold - counts.matched
-    assert theirs[SPURIOUS] + theirs[CHANGED] == counts.predicted - counts.matched
-    assert ours[CHANGED] == theirs[CHANGED]
-    assert not ours[SPURIOUS]
-    assert not theirs[MISSING]
-    same = match([mask for _, mask in comparison.gold_brackets], [mask for _, mask in comparison.predicted_brackets])
-    assert counts.matched + ours[CHANGED] == same.matched
-    picture = parsed(draw_comparison(gold, predicted))
-    drawn = Counter(group.get("class").split()[-1] for group in groups(picture, "node"))
-    assert drawn[MISSING] == ours[MISSING]
-    assert drawn[SPURIOUS] == theirs[SPURIOUS]
-    assert drawn[CHANGED] == ours[CHANGED] + theirs[CHANGED]
-    assert len(groups(picture, "word")) == size
-
-
-@given(some_trees)
-def test_a_tree_does_not_differ_from_itself(tree):
-    assert set(difference(tree, tree)[2] + difference(tree, tree)[3]) == {""}
-    text = draw_comparison_text(tree, tree)
-    assert text == f"gold\n{draw_text(tree)}\n\npredicted\n{draw_text(tree)}"
-
-
-def test_a_prediction_may_leave_out_punctuation():
-    short = tree_of("(ROOT (S (PPER 0=Es) (VVFIN 1=kam) (NP (PIS 2=nichts) (NN 3=Interessantes))))")
-    picture = parsed(draw_comparison(FIGURE1, short))
-    assert len(groups(picture, "word")) == 5
-    assert len(groups(picture, MISSING)) == 1
-
-
-def test_trees_over_different_words_cannot_be_compared():
-    with pytest.raises(EvaluationError, match="word 1 is 'Es'"):
-        draw_comparison(FIGURE1, tree_of("(ROOT (a 0=a) (b 1=b) (c 2=c) (d 3=d) (e 4=e))"))
-
-
-def test_a_word_is_not_taken_for_markup():
-    gold = tree_of('(ROOT (A 0="word") (B 1=</g>))')
-    picture = parsed(draw_comparison(gold, tree_of('(ROOT (C 0="word") (B 1=</g>))')))
-    assert [text_of(group, "form").text for group in groups(picture, "word")] == ['"word"', "</g>"]
-    assert [group.get("class") for group in groups(picture, CHANGED)] == ["word changed", "predicted changed"]
-
-
-def test_comparisons_in_ascii():
-    text = draw_comparison_text(FIGURE1, WRONG, ascii=True)
-    assert text.isascii()
-    assert "-NP" in text
-    assert "~AP" in text
-
-
-# --- one page for many
-
-
-def test_a_page_streams():
-    def items():
-        yield PageItem("a", "b", draw_svg(FIGURE1, style=False))
-        raise AssertionError("nobody asked for more")
-
-    page = draw_page(items(), "t")
-    assert next(page).startswith("<!doctype html>")
-    assert "<svg" in next(page)
-
-
-@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
-def test_a_page_has_one_style_and_a_section_for_every_tree(theme):
-    items = [
-        PageItem(tree.id, " ".join(tree.words), draw_svg(tree, style=False, theme=theme)) for tree in GOLD.values()
-    ]
-    page = "".join(draw_page(items, "Trees & <more>", theme))
-    assert page.count("<style>") == 1
-    assert page.count("<section") == page.count("<svg") == len(GOLD)
-    assert "<h1>Trees &amp; &lt;more&gt;</h1>" in page
-    assert "content-visibility:auto" in page
-    assert "<script" not in page
-    assert ("prefers-color-scheme" in page) == (theme == "auto")
 
 
 # --- real trees

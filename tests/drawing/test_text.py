@@ -1,4 +1,4 @@
-"""Text drawings, checked by eye, by a reader that follows the lines, and, for the layout, by what crosses what."""
+"""Text drawings, checked by eye and by a reader that follows the lines."""
 
 import random
 import re
@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.drawings import assert_reads_back
 from support.helpers import DEEP, tree_of
+from support.pictures import some_trees
 from support.strategies import HOLDS, random_tree, trees
 from support.treebanks import folder
 
@@ -20,9 +21,6 @@ from discotree.drawing import draw_text, layout
 
 DRAWINGS = sorted((Path(__file__).parents[1] / "data" / "drawings").glob("*.txt"))
 WIDE_LETTERS = ("文", "é", "ｗ", "o\u0308", "né\u0301文", "안녕")
-some_trees = st.builds(
-    lambda seed, size: random_tree(random.Random(seed), size), st.integers(0, 2**32), st.integers(1, 14)
-)
 
 
 # --- pictures checked by eye
@@ -192,82 +190,3 @@ def test_400_words_are_drawn_at_once(shape, options):
         draw_text(tree, **options)
         took.append(time.process_time() - start)
     assert min(took) < 0.5
-
-
-# --- the layout
-
-
-@given(some_trees | st.builds(lambda seed: random_tree(random.Random(seed), 40), st.integers(0, 2**32)))
-def test_the_grid_is_consistent(tree):
-    grid = layout(tree)
-    assert grid == layout(tree)
-    size = len(tree)
-    assert [cell.item for cell in grid.cells] == [*range(size), *tree.nodes()]
-    assert {cell.row for cell in grid.cells[:size]} == {grid.rows - 1}
-    columns = [cell.column for cell in grid.cells[:size]]
-    assert columns == sorted(set(columns))
-    for parent, child in grid.edges:
-        item = grid.cells[child].item
-        assert any(item is other or item == other for other in grid.cells[parent].item.children)
-        assert grid.cells[parent].row < grid.cells[child].row
-    for bar in grid.bars:
-        below = [grid.cells[child].column for parent, child in grid.edges if parent == bar.node]
-        assert (bar.row, bar.start, bar.end) == (grid.cells[bar.node].row, min(below), max(below))
-        assert bar.start <= grid.cells[bar.node].column <= bar.end
-        assert not any(bar.row == b.row and bar.start <= b.end and b.start <= bar.end for b in grid.bars if b != bar)
-    for stem in grid.stems:
-        assert not any(stem.column == cell.column and stem.top < cell.row < stem.bottom for cell in grid.cells)
-    assert {(crossing.node, crossing.child) for crossing in grid.crossings} == {
-        (bar.node, stem.child)
-        for bar in grid.bars
-        for stem in grid.stems
-        if bar.start <= stem.column <= bar.end and stem.top < bar.row < stem.bottom
-    }
-    assert tree.is_discontinuous or not grid.crossings
-
-
-def fewest_crossings(tree):
-    """Try all orders of stacking the nodes, and all columns for each."""
-    best = 1_000
-
-    def search(todo, columns, crossed):
-        nonlocal best
-        if crossed >= best:
-            return
-        if not todo:
-            best = crossed
-        for node in todo:
-            if todo.isdisjoint(child for child in node.children if isinstance(child, Node)):
-                below = [columns[child] for child in node.children]
-                rest = {key: column for key, column in columns.items() if key not in node.children}
-                span = range(min(below), max(below) + 1)
-                more = crossed + sum(column in span for column in rest.values())
-                for column in set(span) - set(rest.values()):
-                    search(todo - {node}, {**rest, node: column}, more)
-
-    search(frozenset(tree.nodes()), {word: 2 * word for word in range(len(tree))}, 0)
-    return best
-
-
-@given(st.integers(0, 2**32), st.integers(1, 6))
-def test_small_trees_have_as_few_crossings_as_can_be(seed, size):
-    tree = random_tree(random.Random(seed), size)
-    if sum(1 for _ in tree.nodes()) <= 5:
-        assert len(layout(tree).crossings) == fewest_crossings(tree)
-
-
-@pytest.mark.parametrize("shape", DEEP)
-def test_deep_trees_have_a_row_for_every_level(shape):
-    assert layout(DEEP[shape](1_000)).rows == 1_002
-
-
-def test_a_thousand_trees_are_laid_out_within_a_second():
-    rng = random.Random(1)
-    trees = [random_tree(rng, 20) for _ in range(200)]
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        for tree in trees:
-            layout(tree)
-        times.append(time.process_time() - start)
-    assert min(times) < 0.2

@@ -18,9 +18,9 @@ from discotree.trees.tree import NONE
 
 LEVEL_HEIGHT = 22  # from one level of arches to the next
 FOOT_DISTANCE = 7  # between the ends of two arcs at the same word
-RADIUS = 6  # of the corners
-LOWEST = 18  # from the words up to the lowest arch
-MIN_PADDING = 20  # of an arch around its label, both sides together
+RADIUS = 6  # radius of the corners
+LOWEST_HEIGHT = 18  # from the words up to the lowest arch
+MIN_PADDING = 20  # extra width of an arch around its label
 
 
 def draw_arcs(dependencies: Dependencies, *, theme: Theme = "auto", style: bool = True) -> str:
@@ -96,10 +96,10 @@ class _ArcDiagram:
 
     def arcs(self) -> Iterator[str]:
         ground = self.words_y - 12
-        tops = [ground - LOWEST - LEVEL_HEIGHT * (level - 1) for level in self.levels]
+        tops = [ground - LOWEST_HEIGHT - LEVEL_HEIGHT * (level - 1) for level in self.levels]
         posts = [(x, top) for pair, top in zip(self.ends, tops, strict=True) for x in pair]
         roots = [k for k, head in enumerate(self.dependencies.heads) if head == DUMMY_ROOT]
-        highest = min(tops, default=ground - LOWEST) - LEVEL_HEIGHT
+        highest = min(tops, default=ground - LOWEST_HEIGHT) - LEVEL_HEIGHT
         posts += [(self.xs[word], highest) for word in roots]
         for link, (left, right), top in zip(self.links, self.ends, tops, strict=True):
             passing = sorted([x for x, height in posts if left < x < right and height < top])
@@ -168,7 +168,7 @@ def _arrange(dependencies: Dependencies) -> _ArcDiagram:
             x = max(x, math.ceil(xs[links[k].left] + shifts[k][0] - shifts[k][1] + needed))
         xs.append(x)
     ends = [(xs[link.left] + left, xs[link.right] + right) for link, (left, right) in zip(links, shifts, strict=True)]
-    top = SIZES.margin + 2 * LEVEL_HEIGHT + LOWEST + LEVEL_HEIGHT * (max(levels, default=0) - 1)
+    top = SIZES.margin + 2 * LEVEL_HEIGHT + LOWEST_HEIGHT + LEVEL_HEIGHT * (max(levels, default=0) - 1)
     return _ArcDiagram(dependencies, forms, xs, links, levels, ends, xs[-1] + halves[-1] + SIZES.margin, top + 12)
 
 

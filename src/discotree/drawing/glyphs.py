@@ -26,7 +26,7 @@ WIDTHS = {  # thousandths of the font size
     **dict.fromkeys("%W", 944),
     **dict.fromkeys("@—…æœÆŒ", 1000),
 }
-SMALL, CAPITAL, WIDE, EMOJI = 650, 760, 1000, 1300  # all other characters
+LOWER, CAPITAL, WIDE, EMOJI = 650, 760, 1000, 1300  # all other characters
 BOLD = 1.09  # width of bold letters relative to regular ones
 
 
@@ -69,7 +69,7 @@ def _thousandths(character: str) -> int:
         return known
     if _is_wide(character):
         return EMOJI if unicodedata.category(character) == "So" else WIDE
-    return EMOJI - SMALL if character == EMOJI_STYLE else CAPITAL if character.isupper() else SMALL
+    return EMOJI - LOWER if character == EMOJI_STYLE else CAPITAL if character.isupper() else LOWER
 
 
 def _advancing(text: str) -> Iterator[str]:

@@ -206,9 +206,8 @@ def _costs(
     if parent < 0:
         return []
     now, then = ranks[node], ranks[parent]
-    bars = [
-        other for other in indexed.discontinuous if now < ranks[other] < then
-    ]  # its stem may meet these on the way up
+    # The stem of the node may meet these bars on the way up.
+    bars = [other for other in indexed.discontinuous if now < ranks[other] < then]
     if not bars and not passing:
         return []
     steps = [0] * (right - left + 2)  # change of cost from one column to the next

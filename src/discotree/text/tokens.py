@@ -32,7 +32,7 @@ _EXTENDER = (  # accents, joiners, variation selectors and skin tones belong to 
 )
 _W = rf"[^\s{_SYMBOL}]"
 _LETTER = rf"[^\s\d_{_SYMBOL}]"
-_SMALL = r"[a-zß-ÿ]"
+_LOWER = r"[a-zß-ÿ]"
 _HYPHEN = "[-‐‑–]"
 _REPEATED = "|".join(rf"{re.escape(c)}{{2,}}" for c in "-–—−*=~#•!?.")
 
@@ -44,10 +44,10 @@ _SYMBOLS = (
     rf"{_REPEATED}|''|``|,,(?={_W})|°[CFK](?!{_W})|[\U0001f1e6-\U0001f1ff]{{2}}"
     rf"|[{_SYMBOL}](?:[{_EXTENDER}]|(?<=\u200d)[{_SYMBOL}])*|\S"
 )
-_DOT = rf"\.(?!(?<={_SMALL}{_SMALL}\.)[A-ZÀ-Þ])(?={_W})"  # between letters, unless a space is missing after a sentence
+_DOT = rf"\.(?!(?<={_LOWER}{_LOWER}\.)[A-ZÀ-Þ])(?={_W})"  # between letters, unless a space is missing after a sentence
 _APOSTROPHE = rf"(?<={_LETTER})['’](?={_LETTER}|\d\d)|(?<=\d)['’](?=\d\d\d|s(?!{_W}))"
 # Inside a sentence a full stop belongs to its word, unless the word looks like the end of a sentence in brackets.
-_STOP = rf"\.(?=[\s,;:])(?![\s{re.escape(CLOSING)}]*\Z)(?!(?<={_SMALL * 4}\.)\s+[A-ZÀ-Þ])"
+_STOP = rf"\.(?=[\s,;:])(?![\s{re.escape(CLOSING)}]*\Z)(?!(?<={_LOWER * 4}\.)\s+[A-ZÀ-Þ])"
 _DOTTED = re.compile(rf"(?:{_LETTER}\.)+{_LETTER}")
 _AT_END = re.compile(rf"[\s{re.escape(CLOSING)}]*\Z")
 
@@ -66,7 +66,7 @@ def _word(convention: Convention) -> str:
     start, middle, end = rf"(?<!\S)-(?={_W})|{elision}", rf"(?:{joint}){_W}+", rf"{price}|-(?![-\w])|{_STOP}"
     if "(" not in convention.forms:  # (werk)dag, bezwaar(tje)
         start += rf"|\({_LETTER}{{1,12}}\)(?={_W})"
-        middle += rf"|(?:\({_LETTER}{{1,12}}\)(?={_W})|\({_SMALL}{{1,12}}\)){_W}*"
+        middle += rf"|(?:\({_LETTER}{{1,12}}\)(?={_W})|\({_LOWER}{{1,12}}\)){_W}*"
     quoted = rf'"{_W}+(?:-{_W}+)*"-{_W}+'  # "Alumni"-Verein
     return rf"(?:{start})?{_W}+(?:{middle})*(?:{end})?|{quoted}"
 

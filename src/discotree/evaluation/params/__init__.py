@@ -21,7 +21,7 @@ from discotree.errors import EvaluationError
 from discotree.files import read_text
 
 IGNORED = frozenset({"DEBUG", "MAX_ERROR"})
-NOT_OFFERED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # metrics of other things than brackets
+UNSUPPORTED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # metrics that do not count brackets
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _parse(text: str, source: str) -> Params:
             continue
         if not values:
             raise EvaluationError(f"{source}:{number}: {key} has no value")
-        if key in NOT_OFFERED:
+        if key in UNSUPPORTED:
             if values != ["0"]:
                 raise EvaluationError(f"{source}:{number}: {key} is not supported, expected 0")
         elif key in sets:
