@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import httpx
@@ -83,6 +84,13 @@ def test_a_missing_package_is_reported_with_its_extra(
         main()
     assert ended.value.code == 1
     assert "pip install 'discotree[web]'" in capsys.readouterr().err
+
+
+def test_importing_the_package_without_its_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "discotree.integrations.web")
+    with pytest.raises(dt.MissingExtraError, match=r"^uvicorn is missing: pip install 'discotree\[web\]'$"):
+        import_module("discotree.integrations.web")
 
 
 def test_a_loopback_server_accepts_the_host_it_was_started_with():
