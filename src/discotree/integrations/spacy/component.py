@@ -13,7 +13,7 @@ from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
-from discotree.errors import ConfigError, InputError, ModelError
+from discotree.errors import ConfigError, ModelError
 from discotree.integrations.spacy.doc_input import model_tokens, sentences_of, spacy_tokens
 from discotree.integrations.spacy.extensions import STORED, leaf, logger
 from discotree.integrations.spacy.model_files import pack_folder, unpack_folder
@@ -157,7 +157,7 @@ class DiscotreePipe(Pipe):
                     tokens, offsets = spacy_tokens(sent, has_tags)
                 if tokens:
                     rows.append((sent, tokens, offsets))
-        except InputError as error:
+        except Exception as error:  # spaCy's error handlers expect any exception, with the Doc that causes it
             return error
         return rows
 
