@@ -86,7 +86,7 @@ def hub(server: tuple[Hub, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     found, url = server
     found.clear()
     point_to(monkeypatch, url)
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True, raising=False)  # newer versions have it
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
     monkeypatch.setenv("HF_TOKEN", WRITER)
