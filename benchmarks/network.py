@@ -23,7 +23,7 @@ from discotree.encoding.dependencies import Dependencies
 from discotree.models.model import Model
 from discotree.network.batch import Corpus, by_length
 from discotree.network.decode import decode
-from discotree.network.model import small_heads
+from discotree.network.model import auxiliary_heads
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser
 from discotree.training.distributed import World
@@ -78,7 +78,7 @@ def flops_per_word(parser: Parser, n: int, labels: bool = True) -> float:
 
 def fresh(preset: str, device: torch.device, trees: Sequence[Dependencies]) -> Parser:
     settings = config.PRESETS[preset]
-    vocab = Vocab.build(trees, list(small_heads(settings.network)))
+    vocab = Vocab.build(trees, list(auxiliary_heads(settings.network)))
     torch.manual_seed(1)
     return Parser(Model.new(settings, vocab), device)
 

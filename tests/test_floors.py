@@ -163,7 +163,9 @@ def test_a_climbing_import_is_named(tmp_path, code, floor, complaint):
     assert complaint in found
 
 
-@pytest.mark.parametrize("code", ["import numpy", "import re, torch", "from discotree.network.model import Network"])
+@pytest.mark.parametrize(
+    "code", ["import numpy", "import re, torch", "from discotree.network.model import PointerNetwork"]
+)
 def test_the_upper_floors_may_import_what_they_need(tmp_path, code):
     path = tmp_path / "good.py"
     path.write_text(code)

@@ -26,7 +26,7 @@ from discotree.training.run import MODEL
 
 BITS = 6
 MODELS = Path(__file__).parent.parent / "src" / "discotree" / "models" / "bundled"
-ONLY_LEARNING = "spine"  # the small head that nobody asks for anything
+ONLY_LEARNING = "spine"  # the auxiliary head that nobody asks for anything
 
 ALPINO = Treebank("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL 2.1 or later")
 PCC = Treebank("Potsdam Commentary Corpus", "http://angcl.ling.uni-potsdam.de/resources/pcc.html", "CC BY-NC-SA 4.0")

@@ -29,28 +29,28 @@ def vocab_of(heads):
 
 @st.composite
 def decisions(draw):
-    """Any arcs that form a tree or several, with any labels, from a model with any small heads."""
+    """Any arcs that form a tree or several, with any labels, from a model with any auxiliary heads."""
     n = draw(st.integers(1, 9))
     order = draw(st.permutations(range(n)))
     heads = [-1] * n
     for place, word in enumerate(order):
         heads[word] = draw(st.sampled_from([-1, *order[:place]])) if place else -1
-    small = draw(st.lists(st.sampled_from(sorted(HEADS)), unique=True))
-    sure = st.lists(st.floats(0.01, 1), min_size=n, max_size=n)
+    auxiliary = draw(st.lists(st.sampled_from(sorted(HEADS)), unique=True))
+    probabilities = st.lists(st.floats(0.01, 1), min_size=n, max_size=n)
 
     def of(count):
         return draw(st.lists(st.integers(0, count - 1), min_size=n, max_size=n))
 
-    classes = {head: of(len(HEADS[head])) for head in small}
-    unaries = draw(sure) if "unary" in small else [1.0] * n
-    return Decisions(heads, of(len(LABELS)), draw(sure), classes, unaries, draw(st.floats(0, 1)))
+    classes = {head: of(len(HEADS[head])) for head in auxiliary}
+    unaries = draw(probabilities) if "unary" in auxiliary else [1.0] * n
+    return Decisions(heads, of(len(LABELS)), draw(probabilities), classes, unaries, draw(st.floats(0, 1)))
 
 
 @given(decisions())
-def test_one_walk_makes_the_same_tree_as_all_the_steps(said):
-    vocab = vocab_of(said.small)
-    words = [Token(f"w{k}", "T" if k % 2 else "U", "lemma", "morph", "function") for k in range(len(said.heads))]
-    found, expected = Assembler(vocab).tree(words, said, "7"), assembled(words, said, vocab, "7")
+def test_one_walk_makes_the_same_tree_as_all_the_steps(decided):
+    vocab = vocab_of(decided.auxiliary)
+    words = [Token(f"w{k}", "T" if k % 2 else "U", "lemma", "morph", "function") for k in range(len(decided.heads))]
+    found, expected = Assembler(vocab).tree(words, decided, "7"), assembled(words, decided, vocab, "7")
     assert found == expected
     assert found.confidence == expected.confidence
     assert all(abs(a - b) < 1e-9 for a, b in zip(found.confidences, expected.confidences, strict=True))

@@ -12,7 +12,7 @@ from discotree.config import DEFAULT, Config
 from discotree.errors import ModelError
 from discotree.evaluation.parseval import evaluate
 from discotree.network.batch import HEAD, IGNORED, LABEL, by_length
-from discotree.network.model import SMALL_HEADS, Decoder, Network, small_heads
+from discotree.network.model import AUXILIARY_HEADS, Decoder, PointerNetwork, auxiliary_heads
 from discotree.parsing.parser import Parser
 from discotree.training.data import load_splits, resolve
 from discotree.training.run import build
@@ -47,8 +47,8 @@ def test_shapes(parser):
     assert scores.dependents.shape == (3, n, CALM.label_size + 1)
     assert scores.heads.shape == (3, n + 1, CALM.label_size + 1)
     assert scores.bilinear.shape == (len(vocab.labels), CALM.label_size + 1, CALM.label_size + 1)
-    assert {head: values.shape for head, values in scores.small.items()} == {
-        head: (3, n, len(vocab.outputs[head])) for head in SMALL_HEADS
+    assert {head: values.shape for head, values in scores.auxiliary.items()} == {
+        head: (3, n, len(vocab.outputs[head])) for head in AUXILIARY_HEADS
     }
     labels = scores.labels(torch.zeros(3, n, dtype=torch.long))
     assert labels.shape == (3, n, len(vocab.labels))
@@ -57,7 +57,7 @@ def test_shapes(parser):
 def test_everything_said_is_a_log_probability(parser):
     scores = run(parser, [0, 3, 6])
     labels = scores.labels(torch.ones(3, 9, dtype=torch.long))
-    for values in (scores.arcs, labels, *scores.small.values()):
+    for values in (scores.arcs, labels, *scores.auxiliary.values()):
         inside = values[scores.mask]
         torch.testing.assert_close(inside.exp().sum(-1), torch.ones(len(inside)))
     beyond = torch.arange(10) > scores.lengths[:, None]
@@ -80,7 +80,7 @@ def test_padding_changes_no_score(parser):
                 (together.heads[k, : n + 1], alone.heads[0]),
                 (labels[k, :n], alone.labels(columns[:1, :n])[0]),
                 (best[k, :n, : n + 1], alone.best_labels()[0][0]),
-                *((together.small[head][k, :n], alone.small[head][0]) for head in SMALL_HEADS),
+                *((together.auxiliary[head][k, :n], alone.auxiliary[head][0]) for head in AUXILIARY_HEADS),
             ]
             assert torch.equal(which[k, :n, : n + 1], alone.best_labels()[1][0])
         for found, expected in pairs:
@@ -92,7 +92,7 @@ def test_the_loss_of_a_batch_is_the_sum_over_its_sentences(parser):
     with torch.no_grad():
         together = parser.network.loss(corpus.batch(ALL))
         alone = [parser.network.loss(corpus.batch(np.array([k]))) for k in ALL]
-    assert list(together) == [HEAD, LABEL, *SMALL_HEADS]
+    assert list(together) == [HEAD, LABEL, *AUXILIARY_HEADS]
     for name, value in together.items():
         torch.testing.assert_close(value, sum(losses[name] for losses in alone), atol=1e-3, rtol=1e-5)
 
@@ -107,11 +107,11 @@ def test_the_loss_is_the_cross_entropy_of_the_scores(smoothing):
     batch.gold[LABEL][0, 2] = batch.gold["tag"][1, 1] = IGNORED  # as if training had never seen them
     scores = run(parser, sentences)
     labels = scores.labels(batch.gold[HEAD].clamp_min(0)).detach()
-    expected = dict.fromkeys([HEAD, LABEL, *SMALL_HEADS], 0.0)
+    expected = dict.fromkeys([HEAD, LABEL, *AUXILIARY_HEADS], 0.0)
     for b, length in enumerate(scores.lengths.tolist()):
         for k in range(length):
             rows = {HEAD: scores.arcs[b, k, : length + 1], LABEL: labels[b, k]}
-            rows |= {head: values[b, k] for head, values in scores.small.items()}
+            rows |= {head: values[b, k] for head, values in scores.auxiliary.items()}
             for name, row in rows.items():
                 gold = int(batch.gold[name][b, k])
                 if gold != IGNORED:
@@ -143,7 +143,7 @@ def test_gradients_reach_every_weight(network, tags, subwords):
 def test_each_loss_alone_reaches_the_encoder():
     parser = parser_of()
     corpus = corpus_for(parser)
-    for name in (HEAD, LABEL, *SMALL_HEADS):
+    for name in (HEAD, LABEL, *AUXILIARY_HEADS):
         parser.network.zero_grad()
         parser.network.loss(corpus.batch(ALL))[name].backward()
         assert parser.network.encoder.words.weight.grad.any(), name
@@ -177,19 +177,19 @@ def test_the_decoder_reads_each_word_with_its_neighbours():
         torch.testing.assert_close(found[b, :length], expected[0])
 
 
-def test_small_heads_are_there_where_they_have_a_weight():
-    assert small_heads(dataclasses.replace(CALM, **dict.fromkeys(HEADS, 0.0))) == {}
+def test_auxiliary_heads_are_there_where_they_have_a_weight():
+    assert auxiliary_heads(dataclasses.replace(CALM, **dict.fromkeys(HEADS, 0.0))) == {}
     network = dataclasses.replace(CALM, **dict.fromkeys(HEADS, 0.0) | {"tag_weight": 0.5})
-    assert small_heads(network) == {"tag": 0.5}
+    assert auxiliary_heads(network) == {"tag": 0.5}
     parser = parser_of(network=network)
-    assert list(run(parser, [0]).small) == list(parser.network.small) == ["tag"]
+    assert list(run(parser, [0]).auxiliary) == list(parser.network.auxiliary) == ["tag"]
     assert list(parser.network.loss(corpus_for(parser).batch(ALL))) == [HEAD, LABEL, "tag"]
 
 
 def test_a_network_that_needs_sub_words_says_so():
     parser = parser_of()
     with pytest.raises(ModelError, match="needs sub-word vectors"):
-        Network(dataclasses.replace(CALM, subwords=SUBWORDS), parser.vocab, False, None)
+        PointerNetwork(dataclasses.replace(CALM, subwords=SUBWORDS), parser.vocab, False, None)
 
 
 def test_the_network_begins_without_a_preference():

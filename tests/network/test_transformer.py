@@ -253,8 +253,8 @@ def test_a_sentence_has_the_same_scores_alone_and_in_a_batch(folders, settings, 
             n = len(tree.tokens)
             alone = parser.network(corpus.batch(np.array([k])))
             torch.testing.assert_close(together.arcs[k, :n, : n + 1], alone.arcs[0], atol=1e-4, rtol=1e-4)
-            for head, scores in alone.small.items():
-                torch.testing.assert_close(together.small[head][k, :n], scores[0], atol=1e-4, rtol=1e-4)
+            for head, scores in alone.auxiliary.items():
+                torch.testing.assert_close(together.auxiliary[head][k, :n], scores[0], atol=1e-4, rtol=1e-4)
 
 
 def test_only_a_transformer_may_do_without_words_characters_and_lstms():

@@ -1,4 +1,4 @@
-"""Alphabets: how they are numbered, what the small heads are taught, and that JSON keeps all of it."""
+"""Alphabets: how they are numbered, what the auxiliary heads are taught, and that JSON keeps all of it."""
 
 import dataclasses
 import json
@@ -80,10 +80,10 @@ def test_the_root_is_the_most_frequent_one():
     assert Vocab.build(roots).root == "TOP"
 
 
-# What the small heads learn
+# What the auxiliary heads learn
 
 
-def test_targets_of_every_small_head():
+def test_targets_of_every_auxiliary_head():
     tree = tree_of("(ROOT (S (NP (NN 0=a)) (VP (VB 1=b) (NP (X (NN 2=c)))) (PU 3=.)))")
     tokens = tuple(token._replace(morph=f"m{k}", function=f"f{k}") for k, token in enumerate(tree.tokens))
     tree = to_dependencies(dataclasses.replace(tree, tokens=tokens), HeadRules({}))
@@ -92,7 +92,7 @@ def test_targets_of_every_small_head():
     assert list(targets(tree, "unary")) == ["NP", "", "NP+X", ""]
     assert targets(tree, "spine") == ["NP S ROOT", "VP", "X NP", ""]
     assert targets(tree, "function") == [NONE, NONE, NONE, "f3"]  # of phrases, where a word heads one
-    with pytest.raises(ModelError, match="there is no small head 'colour'"):
+    with pytest.raises(ModelError, match="there is no auxiliary head 'colour'"):
         targets(tree, "colour")
 
 

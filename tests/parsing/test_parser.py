@@ -20,11 +20,11 @@ from discotree.config import DEFAULT, Decoding
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import InputError, ModelError
 from discotree.models import CONFIG, VOCAB, WEIGHTS
-from discotree.models.folder import FORMAT, read_model, write_model
+from discotree.models.folder import FORMAT, network_name, read_model, stored_name, write_model
 from discotree.models.model import Model
 from discotree.network.assemble import Decisions
 from discotree.network.batch import Corpus
-from discotree.network.model import SMALL_HEADS
+from discotree.network.model import AUXILIARY_HEADS
 from discotree.network.vocab import head_functions, top_functions
 from discotree.parsing.parser import Parser
 from discotree.trees.tree import NONE, Node, Tree
@@ -185,7 +185,9 @@ def test_a_model_that_does_not_look_at_tags_does_not_care_about_them(parser):
 
 def test_what_the_parser_does_not_say_about_words_stays_as_it_was():
     tokens = [Token("Der", "T", "der", "M", "F"), Token("Hund", "U", "hund", "N", "G")]
-    silent = parser_of(network=dataclasses.replace(CALM, **dict.fromkeys([f"{h}_weight" for h in SMALL_HEADS], 0.0)))
+    silent = parser_of(
+        network=dataclasses.replace(CALM, **dict.fromkeys([f"{h}_weight" for h in AUXILIARY_HEADS], 0.0))
+    )
     (tree,) = silent.parse_tokens([tokens])
     assert tree.tokens == tuple(tokens)
     assert {node.function for node in tree.nodes()} == {NONE}
@@ -226,30 +228,30 @@ def test_functions_of_a_spine():
 # Confidence
 
 
-def by_definition(tree, said):
+def by_definition(tree, decided):
     """Of every node, from the words below it and the arcs between them alone."""
     result = []
     for node in tree.nodes():
         if node is tree.root:  # of every child the one word whose head is not in it
             tops = [
-                next(word for word in positions if said.heads[word] not in positions)
+                next(word for word in positions if decided.heads[word] not in positions)
                 for positions in [{c} if isinstance(c, int) else set(c.positions) for c in node.children]
             ]
-            result.append(math.prod(said.arcs[word] for word in tops))
+            result.append(math.prod(decided.arc_probabilities[word] for word in tops))
             continue
         while len(node.children) == 1 and not isinstance(node.children[0], int):
             (node,) = node.children
         if len(node.children) == 1:
-            result.append(said.unaries[node.children[0]])
+            result.append(decided.unary_probabilities[node.children[0]])
             continue
         outside = []  # of every child the one word whose head is not in it
         for child in node.children:
             below = {child} if isinstance(child, int) else set(child.positions)
-            (word,) = [word for word in below if said.heads[word] not in below]
+            (word,) = [word for word in below if decided.heads[word] not in below]
             outside.append(word)
         below = set(node.positions)
-        (_, *others) = sorted(outside, key=lambda word: said.heads[word] in below)  # of several heads the leftmost
-        result.append(math.prod(said.arcs[word] for word in others))
+        (_, *others) = sorted(outside, key=lambda word: decided.heads[word] in below)  # of several heads the leftmost
+        result.append(math.prod(decided.arc_probabilities[word] for word in others))
     return tuple(result)
 
 
@@ -260,35 +262,37 @@ def test_confidences_are_those_of_the_definition(request, which, settings):
     corpus = Corpus(WORDS, parser.forms())
     seen = 0
     for numbers, scores in parser.scores(corpus):
-        for row, said in enumerate(Decisions.of(parser.decode(scores, settings), scores)):
-            tree = parser.assembler.tree(WORDS[numbers[row]], said)
-            assert tree == assembled(WORDS[numbers[row]], said, parser.vocab)
-            assert tree.confidences == pytest.approx(by_definition(tree, said))
-            assert tree.confidences == pytest.approx(confidences(tree, said))
+        for row, decided in enumerate(Decisions.of(parser.decode(scores, settings), scores)):
+            tree = parser.assembler.tree(WORDS[numbers[row]], decided)
+            assert tree == assembled(WORDS[numbers[row]], decided, parser.vocab)
+            assert tree.confidences == pytest.approx(by_definition(tree, decided))
+            assert tree.confidences == pytest.approx(confidences(tree, decided))
             assert all(0 < value <= 1 for value in tree.confidences)
             assert len(tree.confidences) == sum(1 for _ in tree.nodes())
-            # The whole: of all arcs and their labels, as the network scores them, and of what is said of single words.
+            # The whole: of all arcs and their labels, as the network scores them, and of the unaries.
             n = len(tree)
             columns = torch.zeros(len(scores), scores.arcs.shape[1], dtype=torch.long)
-            columns[row, :n] = torch.tensor(said.heads) + 1
+            columns[row, :n] = torch.tensor(decided.heads) + 1
             with torch.inference_mode():
                 labels = scores.labels(columns)[row]
-            logs = [float(scores.arcs[row, k, said.heads[k] + 1]) + float(labels[k, said.labels[k]]) for k in range(n)]
-            assert said.arcs == pytest.approx([math.exp(value) for value in logs], rel=1e-4)
-            whole = math.exp(sum(logs)) * math.prod(said.unaries)
-            assert tree.confidence == said.confidence == pytest.approx(whole, rel=1e-3)
+            logs = [
+                float(scores.arcs[row, k, decided.heads[k] + 1]) + float(labels[k, decided.labels[k]]) for k in range(n)
+            ]
+            assert decided.arc_probabilities == pytest.approx([math.exp(value) for value in logs], rel=1e-4)
+            whole = math.exp(sum(logs)) * math.prod(decided.unary_probabilities)
+            assert tree.confidence == decided.confidence == pytest.approx(whole, rel=1e-3)
             assert 0 < tree.confidence <= 1
             seen += 1
     assert seen == 20
 
 
-def test_unaries_are_as_sure_as_the_head_that_said_so(parser):
+def test_the_confidence_of_a_unary_is_that_of_its_auxiliary_head(parser):
     (tree,) = parser.parse_tokens([WORDS[4]])  # Kinder spielen .
     corpus = Corpus([WORDS[4]], parser.forms())
     ((_, scores),) = parser.scores(corpus)
     nodes = [node.label for node in tree.nodes()]
     assert nodes == ["ROOT", "S", "NP"]
-    expected = float(scores.small["unary"][0, 0].exp()[parser.vocab.outputs["unary"].ids["NP"]])
+    expected = float(scores.auxiliary["unary"][0, 0].exp()[parser.vocab.outputs["unary"].ids["NP"]])
     assert tree.confidences[2] == pytest.approx(expected)
 
 
@@ -658,3 +662,14 @@ def test_a_model_is_loaded_by_name_or_folder(tmp_path, untrained):
         Parser.from_pretrained("klingon")
     with pytest.raises(ModelError, match="the device 'abacus' cannot be used"):
         Parser.from_pretrained(tmp_path / "model", "abacus")
+
+
+def test_weights_keep_the_names_that_files_always_had(tmp_path):
+    parser = parser_of(network=TINY)
+    write_model(parser.model, tmp_path / "model")
+    stored = load_file(tmp_path / "model" / WEIGHTS)
+    assert {name for name in stored if "tag.weight" in name} == {"small.tag.weight"}
+    assert not any(name.startswith("auxiliary") for name in stored)
+    names = list(parser.network.state_dict())
+    assert "auxiliary.tag.weight" in names
+    assert [network_name(stored_name(name)) for name in names] == names

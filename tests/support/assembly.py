@@ -11,9 +11,9 @@ from discotree.network.vocab import Vocab
 from discotree.trees.tree import NONE, Token, Tree
 
 
-def assembled(tokens: Sequence[Token], said: Decisions, vocab: Vocab, id: str = "") -> Tree:
+def assembled(tokens: Sequence[Token], decisions: Decisions, vocab: Vocab, id: str = "") -> Tree:
     """The tree of one sentence from what was decided about its words."""
-    names = {head: [vocab.outputs[head][k] for k in classes] for head, classes in said.small.items()}
+    names = {head: [vocab.outputs[head][k] for k in classes] for head, classes in decisions.auxiliary.items()}
     tags, morphs = names.get("tag"), names.get("morph")
     words = [
         token._replace(tag=tags[k] if tags else token.tag, morph=morphs[k] if morphs else token.morph)
@@ -21,8 +21,8 @@ def assembled(tokens: Sequence[Token], said: Decisions, vocab: Vocab, id: str = 
     ]
     dependencies = Dependencies(
         tuple(words),
-        tuple(said.heads),
-        tuple([vocab.labels[k] for k in said.labels]),
+        tuple(decisions.heads),
+        tuple([vocab.labels[k] for k in decisions.labels]),
         unaries=tuple(names.get("unary", ())),
         root=vocab.root,
         id=id,
@@ -30,7 +30,7 @@ def assembled(tokens: Sequence[Token], said: Decisions, vocab: Vocab, id: str = 
     if "function" in names:
         dependencies = with_functions(dependencies, names["function"], vocab.head_functions)
     tree = to_tree(dependencies)
-    return replace(tree, confidence=said.confidence, confidences=confidences(tree, said))
+    return replace(tree, confidence=decisions.confidence, confidences=confidences(tree, decisions))
 
 
 def with_functions(tree: Dependencies, top: Sequence[str], head_functions: dict[str, str]) -> Dependencies:
@@ -48,29 +48,29 @@ def with_functions(tree: Dependencies, top: Sequence[str], head_functions: dict[
     return Dependencies(tuple(words), tree.heads, tree.labels, tuple(functions), tree.unaries, tree.root, tree.id)
 
 
-def confidences(tree: Tree, said: Decisions) -> tuple[float, ...]:
-    """How sure the parser is of every node, in the order of ``tree.nodes()``.
+def confidences(tree: Tree, decisions: Decisions) -> tuple[float, ...]:
+    """The confidence of every node, in the order of ``tree.nodes()``.
 
     Of a phrase: the product of the probabilities of the arcs, with their labels, that join its children to its
-    head. Of a phrase over a single word: that of the small head that said so. A chain of phrases over a phrase
-    is one label, so all of it is as sure as the lowest one; the root, which is always there, is as sure as the arcs
-    that end at it. Arcs count with the labels that were decided for them, also where others outvoted them.
+    head. Of a phrase over a single word: that of the class of its auxiliary head. A chain of phrases over a phrase
+    is one label, so all of it has the confidence of the lowest one; the root has that of the arcs that end at it.
+    Arcs count with the labels that were decided for them, also where others outvoted them.
     """
     nodes = list(tree.nodes())
-    sure: dict[int, float] = {}  # by id of the node
+    values: dict[int, float] = {}  # by id of the node
     head_word: dict[int, int] = {}
     for node in reversed(nodes):
         words = [child if isinstance(child, int) else head_word[id(child)] for child in node.children]
         if node is tree.root:
-            sure[id(node)] = math.prod(said.arcs[word] for word in words)
+            values[id(node)] = math.prod(decisions.arc_probabilities[word] for word in words)
             continue
         if len(words) == 1:
             (child,) = node.children
             head_word[id(node)] = words[0]
-            sure[id(node)] = said.unaries[child] if isinstance(child, int) else sure[id(child)]
+            values[id(node)] = decisions.unary_probabilities[child] if isinstance(child, int) else values[id(child)]
             continue
         inside = set(words)
-        head = next((word for word in words if said.heads[word] not in inside), words[0])
+        head = next((word for word in words if decisions.heads[word] not in inside), words[0])
         head_word[id(node)] = head
-        sure[id(node)] = math.prod(said.arcs[word] for word in words if word != head)
-    return tuple([sure[id(node)] for node in nodes])
+        values[id(node)] = math.prod(decisions.arc_probabilities[word] for word in words if word != head)
+    return tuple([values[id(node)] for node in nodes])

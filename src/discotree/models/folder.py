@@ -5,6 +5,7 @@ A folder holds JSON and safetensors; reading it runs nothing.
 
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ from discotree.network.vocab import Vocab
 from discotree.validation import updated
 
 FORMAT = 1  # of the folder; a reader refuses a newer one
+AUXILIARY, STORED_AUXILIARY = "auxiliary", "small"  # the module of the auxiliary heads: in the network, in files
 
 
 def write_model(model: Model, folder: str | Path, texts: Mapping[str, str] | None = None) -> None:
@@ -47,7 +49,7 @@ def write_model(model: Model, folder: str | Path, texts: Mapping[str, str] | Non
             model.subwords.save(temporary / ENCODER)
         for name, content in (texts or {}).items():
             (temporary / name).write_text(content, "utf-8")
-        tensors = packed(model.network.state_dict(), model.config.training.weight_bits)
+        tensors = packed(_stored_weights(model), model.config.training.weight_bits)
         check_weights(model, unpacked(tensors, str(folder / WEIGHTS)), str(folder / WEIGHTS))
         save_file(tensors, temporary / WEIGHTS)
         os.chmod(temporary / WEIGHTS, (temporary / VOCAB).stat().st_mode)  # save_file lets only the owner read it
@@ -93,7 +95,7 @@ def read_model(folder: str | Path) -> Model:
     except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, an auxiliary head without classes
         raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r}") from None
     check_weights(model, weights, str(path))
-    model.network.load_state_dict({name: value.float() for name, value in weights.items()}, assign=True)
+    model.network.load_state_dict({network_name(name): value.float() for name, value in weights.items()}, assign=True)
     return replace(model, folder=folder)
 
 
@@ -115,7 +117,7 @@ def read_config(folder: Path) -> Config:
 
 def check_weights(model: Model, weights: dict[str, Tensor], where: str) -> None:
     """Refuse weights that belong to another network, and values that are not finite numbers."""
-    expected = model.network.state_dict()
+    expected = _stored_weights(model)
     for name in sorted(expected.keys() ^ weights.keys()):
         problem = "is missing" if name in expected else "does not belong there"
         raise ModelError(f"{where}: {name} {problem}: the weights belong to another network")
@@ -131,6 +133,20 @@ def round_weights(model: Model) -> None:
     """Round the weights to the precision that they are saved in."""
     tensors = packed(model.network.state_dict(), model.config.training.weight_bits)
     model.network.load_state_dict(unpacked(tensors, "the network"))
+
+
+def stored_name(name: str) -> str:
+    """Return the name that a weight of the network has in files."""
+    return re.sub(rf"^{AUXILIARY}\.", f"{STORED_AUXILIARY}.", name)
+
+
+def network_name(name: str) -> str:
+    """Return the name that a weight has in the network, given its name in files: the inverse of ``stored_name``."""
+    return re.sub(rf"^{STORED_AUXILIARY}\.", f"{AUXILIARY}.", name)
+
+
+def _stored_weights(model: Model) -> dict[str, Tensor]:
+    return {stored_name(name): value for name, value in model.network.state_dict().items()}
 
 
 def _text(folder: Path, name: str) -> str:

@@ -7,7 +7,7 @@ import torch
 
 from discotree.config import Config
 from discotree.network.encoder import pretrained_pieces
-from discotree.network.model import Network
+from discotree.network.model import PointerNetwork
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
@@ -19,7 +19,7 @@ class Model:
 
     config: Config
     vocab: Vocab
-    network: Network
+    network: PointerNetwork
     subwords: Subwords | Pretrained | None  # pretrained sub-word vectors, or a Transformer
     folder: Path | None = None  # where it was read from
 
@@ -33,7 +33,7 @@ class Model:
         """
         subwords = pretrained_pieces(settings.network) if subwords is None else subwords
         with torch.device(device):
-            network = Network(settings.network, vocab, settings.data.tags != "none", subwords)
+            network = PointerNetwork(settings.network, vocab, settings.data.tags != "none", subwords)
         return cls(settings, vocab, network, subwords)
 
     @property

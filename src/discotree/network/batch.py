@@ -38,7 +38,7 @@ class Batch:
     pieces: Tensor  # (B, P) sub-words; (B, 0) where none are used
     first: Tensor  # (B, N) each word's first piece
     last: Tensor  # (B, N) and its last
-    gold: dict[str, Tensor] = field(default_factory=dict)  # (B, N) each: head, label, and the small heads
+    gold: dict[str, Tensor] = field(default_factory=dict)  # (B, N) each: head, label, and the auxiliary heads
 
     def __len__(self) -> int:
         return len(self.lengths)

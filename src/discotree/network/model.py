@@ -1,4 +1,4 @@
-"""The network: a pointer decoder, a biaffine labeler and small heads on a shared encoder (sections 3 and 4).
+"""The network: a pointer decoder, a biaffine labeler and auxiliary heads on a shared encoder (sections 3 and 4).
 
 No prediction feeds back into the decoder, so one pass scores every arc of a batch. Shapes: B sentences, N
 words, N+1 positions with the dummy root in front, H encoder features, L labels.
@@ -19,12 +19,12 @@ from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
 
-SMALL_HEADS = ("tag", "morph", "function", "unary", "spine")
+AUXILIARY_HEADS = ("tag", "morph", "function", "unary", "spine")
 
 
-def small_heads(settings: config.NetworkSettings) -> dict[str, float]:
-    """The small heads that are switched on, and their weights in the loss."""
-    weights = {head: float(getattr(settings, f"{head}_weight")) for head in SMALL_HEADS}
+def auxiliary_heads(settings: config.NetworkSettings) -> dict[str, float]:
+    """The auxiliary heads that are switched on, and their weights in the loss."""
+    weights = {head: float(getattr(settings, f"{head}_weight")) for head in AUXILIARY_HEADS}
     return {head: weight for head, weight in weights.items() if weight > 0}
 
 
@@ -58,7 +58,7 @@ class Decoder(nn.Module):
         return pad_packed_sequence(packed._replace(data=output), batch_first=True)[0]
 
 
-class Network(nn.Module):
+class PointerNetwork(nn.Module):
     """Batch → Scores, and the loss."""
 
     def __init__(
@@ -84,19 +84,21 @@ class Network(nn.Module):
         bound = math.sqrt(6 / (settings.label_size * (settings.label_size + len(vocab.labels))))
         nn.init.uniform_(self.label_bilinear[:, :-1, :-1], -bound, bound)
         # A head with one class, such as morphology in a treebank without it, has nothing to learn.
-        self.weights = {head: w for head, w in small_heads(settings).items() if len(vocab.outputs[head]) > 1}
-        self.small = nn.ModuleDict({head: nn.Linear(size + state, len(vocab.outputs[head])) for head in self.weights})
+        self.weights = {head: w for head, w in auxiliary_heads(settings).items() if len(vocab.outputs[head]) > 1}
+        self.auxiliary = nn.ModuleDict(
+            {head: nn.Linear(size + state, len(vocab.outputs[head])) for head in self.weights}
+        )
 
     def forward(self, batch: Batch) -> Scores:
         """Log-probabilities of every head, and what labels are computed from."""
-        arcs, dependents, heads, small = self._run(batch)
+        arcs, dependents, heads, auxiliary = self._run(batch)
         return Scores(
             lengths=batch.lengths,
             arcs=arcs.float().log_softmax(-1),
             dependents=dependents,
             heads=heads,
             bilinear=self.label_bilinear.to(dependents.dtype),
-            small={head: scores.float().log_softmax(-1) for head, scores in small.items()},
+            auxiliary={head: scores.float().log_softmax(-1) for head, scores in auxiliary.items()},
         )
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
@@ -104,14 +106,14 @@ class Network(nn.Module):
         agreement = self.settings.agreement_weight if self.training else 0.0
         if agreement:
             batch = batch.twice()
-        arcs, dependents, heads, small = self._run(batch)
+        arcs, dependents, heads, auxiliary = self._run(batch)
         gold = batch.gold[HEAD]
         losses = {HEAD: self._entropy(arcs, gold)}
         real = gold != IGNORED
         chosen = torch.take_along_dim(heads, gold.clamp_min(0)[..., None], 1)  # (B, N, K): the gold head's features
         labels = label_scores(self.label_bilinear.to(heads.dtype), dependents[real], chosen[real])
         losses[LABEL] = self._entropy(labels, batch.gold[LABEL][real])
-        for head, scores in small.items():
+        for head, scores in auxiliary.items():
             losses[head] = self.weights[head] * self._entropy(scores, batch.gold[head])
         if agreement:
             losses = {name: loss / 2 for name, loss in losses.items()}
@@ -134,7 +136,7 @@ class Network(nn.Module):
         return loss
 
     def _run(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
-        """Arc scores (B, N, N+1), label features (B, N, K) and (B, N+1, K), small heads (B, N, classes)."""
+        """Arc scores (B, N, N+1), label features (B, N, K) and (B, N+1, K), auxiliary heads (B, N, classes)."""
         settings = self.settings
         vectors, summary = self.encoder(batch)
         states = self.decoder(vectors, summary, batch.lengths)
@@ -146,8 +148,8 @@ class Network(nn.Module):
         arcs = arcs.masked_fill(beyond[:, None], -torch.inf)
         dependents, heads = self._mlp(self.label_dependent(states), self.label_head(vectors))
         both = torch.cat([vectors[:, 1:], states], -1)
-        small = {head: layer(both) for head, layer in self.small.items()}
-        return arcs, dependents, heads, small
+        auxiliary = {head: layer(both) for head, layer in self.auxiliary.items()}
+        return arcs, dependents, heads, auxiliary
 
     def _mlp(self, dependents: Tensor, heads: Tensor) -> tuple[Tensor, Tensor]:
         """ELU, one dropout mask for both sides, and the constant feature 1."""

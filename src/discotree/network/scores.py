@@ -14,7 +14,7 @@ CHUNK = 1 << 23  # numbers in the largest intermediate result
 
 @dataclass(frozen=True)
 class Scores:
-    """What the network says about a batch: log-probabilities of heads, factors of labels, small heads.
+    """What the network says about a batch: log-probabilities of heads, factors of labels, auxiliary heads.
 
     Rows and columns beyond a sentence's length hold no information: columns are -inf, rows anything.
     """
@@ -24,8 +24,8 @@ class Scores:
     dependents: Tensor  # (B, N, K) label features of every word as a dependent
     heads: Tensor  # (B, N+1, K) label features of every word, and the dummy root, as a head
     bilinear: Tensor  # (L, K, K) a label's score for features of a dependent and of its head
-    small: dict[str, Tensor]  # of each small head that the network has: (B, N, classes) log-probabilities
-    ready: torch.cuda.Event | None = None  # on a GPU: when they are there, for whoever does not wait in line
+    auxiliary: dict[str, Tensor]  # by auxiliary head: (B, N, classes) log-probabilities
+    ready: torch.cuda.Event | None = None  # CUDA event another stream can wait on
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -56,7 +56,7 @@ class Vocab:
     chars: Alphabet  # 0: padding, 1: unknown
     tags: Alphabet  # as input; 0: unknown
     labels: Alphabet  # of arcs: NP#2
-    outputs: dict[str, Alphabet]  # of the small heads: tag, morph, function, unary, spine
+    outputs: dict[str, Alphabet]  # of the auxiliary heads: tag, morph, function, unary, spine
     head_functions: dict[str, str]  # "parent child": the function that a head child mostly has there
     root: str
 
@@ -156,11 +156,11 @@ def _by_count(counts: Counter[str]) -> list[str]:
     return sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
 
 
-# What the small heads learn
+# What the auxiliary heads learn
 
 
 def targets(tree: Dependencies, head: str) -> Sequence[str]:
-    """What a small head is to say about every word."""
+    """What a auxiliary head is to say about every word."""
     if head == "tag":
         return [token.tag for token in tree.tokens]
     if head == "morph":
@@ -171,7 +171,7 @@ def targets(tree: Dependencies, head: str) -> Sequence[str]:
         return top_functions(tree)
     if head == "spine":
         return [" ".join(labels) for labels in spines(tree)]
-    raise ModelError(f"there is no small head {head!r}")
+    raise ModelError(f"there is no auxiliary head {head!r}")
 
 
 def top_functions(tree: Dependencies) -> list[str]:

@@ -21,7 +21,7 @@ from discotree.errors import ConfigError
 from discotree.models import RESULTS
 from discotree.models.folder import round_weights, write_model
 from discotree.models.model import Model
-from discotree.network.model import small_heads
+from discotree.network.model import auxiliary_heads
 from discotree.network.vectors import Vectors, read_vectors, spellings
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser
@@ -127,7 +127,7 @@ def build(
     has_tags = config.data.tags != "none"
     vocab = Vocab.build(
         train.encoded,
-        list(small_heads(config.network)),
+        list(auxiliary_heads(config.network)),
         [[token.tag for token in tokens] for tokens in train.inputs] if has_tags else (),
         words_of(splits) if vectors else (),
         lambda word: vectors is not None and vectors.lookup(word) is not None,

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from discotree.config import Training
+from discotree.models.folder import stored_name
 from discotree.network.batch import Batch, Corpus, Ints
 from discotree.training.distributed import World
 
@@ -155,11 +156,12 @@ class Trainer:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return everything that a checkpoint keeps, by name; loading writes into these very tensors."""
-        result = {f"weights/{name}": weight.detach() for name, weight in self.weights.items()}
-        result |= {f"best/{name}": value for name, value in self.best.items()}
-        result |= {f"average/{name}": value for name, value in self.average.items()}
+        result = {f"weights/{stored_name(name)}": weight.detach() for name, weight in self.weights.items()}
+        result |= {f"best/{stored_name(name)}": value for name, value in self.best.items()}
+        result |= {f"average/{stored_name(name)}": value for name, value in self.average.items()}
         for name, weight in self.weights.items():
-            result |= {f"adam/{key}/{name}": value for key, value in self.optimizer.state[weight].items()}
+            state = self.optimizer.state[weight]
+            result |= {f"adam/{key}/{stored_name(name)}": value for key, value in state.items()}
         return result
 
 
