@@ -213,6 +213,7 @@ class Config:
 
     @classmethod
     def from_json(cls, text: str, where: str) -> "Config":
+        """Read a configuration from JSON; ``where`` is its address in error messages."""
         try:
             table = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -220,4 +221,5 @@ class Config:
         return updated(cls(), table, where)
 
     def to_json(self) -> str:
+        """Return the configuration as JSON, as ``from_json`` reads it."""
         return json.dumps(dataclasses.asdict(self), indent=2)
