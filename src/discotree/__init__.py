@@ -1,6 +1,6 @@
 """discotree: discontinuous constituent trees, from treebank to parser.
 
-Importing it imports neither torch nor numpy: ``load`` does so when it is called, ``Parser`` when it is asked for.
+Importing the package imports neither torch nor numpy; ``load`` and ``Parser`` do so on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from discotree.errors import (
     ModelError,
     TreebankError,
     TreeError,
+    requires_extra,
 )
 from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.score import Score
@@ -61,13 +62,11 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Parser, the one name that needs torch; a star import does without it."""
+        """Import Parser on first use: it is the one name that needs torch."""
         if name != "Parser":
             raise AttributeError(f"module 'discotree' has no attribute {name!r}")
-        try:
+        with requires_extra("parser"):
             from discotree.parsing.parser import Parser
-        except ModuleNotFoundError as error:
-            raise ImportError(f"{error.name} is missing: pip install 'discotree[parser]'", name=error.name) from None
         return Parser
 
     def __dir__() -> list[str]:

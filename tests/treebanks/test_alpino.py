@@ -86,9 +86,9 @@ GOOD = '<node cat="top" rel="top">\n<node begin="0" end="1" word="a" rel="hd"/>\
     ("body", "message"),
     [
         pytest.param(
-            '<node cat="top">\n◀<node begin="x" word="a"/>\n</node>', "'a' has no place .begin='x'", id="place"
+            '<node cat="top">\n◀<node begin="x" word="a"/>\n</node>', "'a' has no position .begin='x'", id="position"
         ),
-        pytest.param('<node cat="top">\n◀<node word="a"/>\n</node>', "'a' has no place .begin=''", id="no place"),
+        pytest.param('<node cat="top">\n◀<node word="a"/>\n</node>', "'a' has no position .begin=''", id="no position"),
         pytest.param('<node cat="top">\n◀<node begin="0" word=""/>\n</node>', "a word is empty", id="empty word"),
         pytest.param(
             '<node cat="top">\n<node begin="0" word="a"/>\n◀<node begin="0" word="b"/>\n</node>',
@@ -111,7 +111,7 @@ def test_a_broken_tree_is_refused_with_its_line_and_can_be_skipped(tmp_path, bod
 def test_a_tree_without_words_below_a_node_is_refused(tmp_path, body):
     broken = alpino("2", body).replace("<alpino_ds", f"{MARK}<alpino_ds")
     content = treebank(alpino("1", GOOD), broken, alpino("3", GOOD))
-    assert_broken(tmp_path / "broken.alpino", content, "2: there are no words below a node", ["1", "3"])
+    assert_broken(tmp_path / "broken.alpino", content, "2: no node has words", ["1", "3"])
 
 
 def test_a_truncated_file_gives_what_is_before_the_cut(tmp_path):

@@ -1,9 +1,9 @@
 """Alpino XML (Alpino, Lassy, and the treebanks parsed with them).
 
-An ``alpino_ds`` holds nested ``node`` elements and the ``sentence``; many of them may stand in one file, below any
-element, each perhaps in a ``tree`` element with its id. Label = ``cat``, function = ``rel``, tag = ``pt`` (else
-``pos``), morphology = ``postag``; the root, whose category is ``top``, becomes ``ROOT``. A word's place is its
-``begin``. A node that is only an ``index`` repeats the node of that index elsewhere: it becomes a secondary edge.
+An ``alpino_ds`` element holds nested ``node`` elements and the ``sentence``. A file may hold many of them inside any
+other element, each optionally in a ``tree`` element with its id. Label = ``cat``, function = ``rel``, tag = ``pt``
+(else ``pos``), morphology = ``postag``; the root, whose category is ``top``, becomes ``ROOT``. ``begin`` is the
+position of a word. A node with only an ``index`` repeats the node of that index: it becomes a secondary edge.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ VERSION = "1.3"
 
 
 def read_alpino(source: Source) -> Iterator[Tree]:
-    return stream(source, _Reader(source))
+    return stream(source, AlpinoHandler(source))
 
 
 @dataclass(slots=True)
@@ -33,20 +33,22 @@ class _Element:
 
     attributes: dict[str, str]
     line: int
-    parent: int  # among the elements of the tree; -1: none
+    parent: int  # index among the elements of the tree; -1 for none
     has_words: bool = False
 
 
 @dataclass
-class _Reader:
+class AlpinoHandler:
+    """Builds a tree of every ``alpino_ds``."""
+
     source: Source
     ready: list[Tree | TreebankError] = field(default_factory=list)
     elements: list[_Element] = field(default_factory=list)
-    open: list[int] = field(default_factory=list)  # the elements that we are inside of
+    open: list[int] = field(default_factory=list)  # the elements that enclose the current one
     tree_id: str = ""
     sentence_id: str = ""
     comment: str = ""
-    collecting: bool = False  # the text of a comment
+    in_comment: bool = False
     line: int = 0
     seen: int = 0
     outermost: str = ""
@@ -68,17 +70,17 @@ class _Reader:
         elif name == "tree":
             self.tree_id = attributes.get("id", "")
         elif name == "comment":
-            self.collecting = True
+            self.in_comment = True
 
     def text(self, data: str) -> None:
-        if self.collecting:
+        if self.in_comment:
             self.comment += data
 
     def end(self, name: str) -> None:
         if name == "node" and self.open:
             self.open.pop()
         elif name == "comment":
-            self.collecting = False
+            self.in_comment = False
         elif name == "tree":
             self.tree_id = ""
         elif name == DOCUMENT:
@@ -91,25 +93,25 @@ class _Reader:
 
     @property
     def identity(self) -> str:
-        """A file of one tree may leave its id to the name of the file."""
+        """The id of the sentence; a file of one tree may leave it to the name of the file."""
         return self.tree_id or self.sentence_id or (RunningNumber(self.seen) if self.outermost != DOCUMENT else "")
 
     def tree(self) -> Tree:
-        words = []  # place, element
+        words = []  # (begin, element)
         for k, element in enumerate(self.elements):
             if "word" in element.attributes:
-                place = element.attributes.get("begin", "")
-                if not (place.isascii() and place.isdecimal() and len(place) < 10):
-                    raise TreeError(f"the word {element.attributes['word']!r} has no place (begin={place!r})", k)
+                begin = element.attributes.get("begin", "")
+                if not (begin.isascii() and begin.isdecimal() and len(begin) < 10):
+                    raise TreeError(f"the word {element.attributes['word']!r} has no position (begin={begin!r})", k)
                 if not element.attributes["word"]:
                     raise TreeError("a word is empty", k)
-                words.append((int(place), k))
+                words.append((int(begin), k))
                 up = element.parent
                 while up >= 0 and not self.elements[up].has_words:
                     self.elements[up].has_words = True
                     up = self.elements[up].parent
         if not any(element.has_words for element in self.elements):
-            raise TreeError("there are no words below a node")
+            raise TreeError("no node has words")
         words.sort()
         for (left, _), (right, k) in pairwise(words):
             if left == right:
@@ -142,15 +144,15 @@ class _Reader:
         )
 
     def secondary(self, index: dict[int, int], position: dict[int, int]) -> list[SecondaryEdge]:
-        """Elements without words that repeat another one, where both that one and their parent are overt."""
+        """Return the elements that repeat another one by its index, if that one and their parent have words."""
         address = {k: len(position) + 1 + n for k, n in index.items()} | position
-        overt = {
+        repeated = {
             e.attributes["index"]: k for k, e in enumerate(self.elements) if "index" in e.attributes and k in address
         }
         edges = []
         for k, element in enumerate(self.elements):
             if k not in address and element.parent in address:
-                child = overt.get(element.attributes.get("index", ""))
+                child = repeated.get(element.attributes.get("index", ""))
                 if child is not None:
                     label = element.attributes.get("rel") or NONE
                     edges.append(SecondaryEdge(label, address[child], address[element.parent]))

@@ -1,7 +1,7 @@
-"""Arrow's columns as Python has them, row by row, with their types checked.
+"""Arrow columns as Python rows, with their types checked.
 
-Who writes a file decides how long offsets are and whether equal strings are kept once: all of that is taken. What is
-never taken is a number for a text, or a list of billions, for which a few bytes of a file can stand.
+Any width of offsets and dictionary-encoded strings are accepted. Numbers in place of text are refused, and so are
+lists of billions of values, which a few bytes of a file can declare.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 from discotree.errors import TreebankError, requires_extra
 
-LONGEST = 1_000_000  # words or constituents of one tree
+MAX_VALUES = 1_000_000  # words or constituents of one tree
 TEXTS = ("string", "large_string", "string_view")
 TYPES = {
     "id": (*TEXTS, "integer"),
@@ -18,20 +18,20 @@ TYPES = {
     "parent": ("integer",),
     "child": ("integer",),
     "confidence": ("floating", "integer"),
-}  # by name; everything else is text
+}  # by column; all others are text
 
 Rows = Iterable[list[Any] | None]
 
 
 def arrow() -> Any:
-    """pyarrow, which is only there for those who want it."""
+    """Return pyarrow, or say which extra installs it."""
     with requires_extra("tables"):
         import pyarrow  # type: ignore[import-untyped]
     return pyarrow
 
 
 class Arrays:
-    """The columns of a record batch; one that is not there is full of None."""
+    """The columns of a record batch; a missing one is full of None."""
 
     def __init__(self, batch: Any) -> None:
         self.types = arrow().types
@@ -40,18 +40,20 @@ class Arrays:
         self.columns = {name: column for name, column in named if not self.types.is_null(column.type)}
 
     def values(self, name: str) -> list[Any]:
+        """Return a column of plain values."""
         if name not in self.columns:
             return [None] * self.size
         return self._python(self.columns[name], name)
 
     def lists(self, name: str) -> Rows:
+        """Return a column of lists."""
         if name not in self.columns:
             return [None] * self.size
         column, inside = self._inside(name)
-        return _cut(column, self._python(inside, name))
+        return _split(column, self._python(inside, name))
 
     def structs(self, name: str, fields: Sequence[str]) -> list[Rows]:
-        """A list of structs, field by field."""
+        """Return a column of lists of structs, field by field."""
         if name not in self.columns:
             return [[None] * self.size for _ in fields]
         column, inside = self._inside(name)
@@ -59,10 +61,10 @@ class Arrays:
             raise _unexpected(name, column.type)
         known = dict(zip((field.name for field in inside.type), inside.flatten(), strict=True))
         missing = [None] * len(inside)
-        return [_cut(column, self._python(known[f], f"{name}.{f}") if f in known else missing) for f in fields]
+        return [_split(column, self._python(known[f], f"{name}.{f}") if f in known else missing) for f in fields]
 
     def _inside(self, name: str) -> tuple[Any, Any]:
-        """A column of lists, and the values of all its lists, one after the other."""
+        """Return a column of lists, and the values of all its lists, one after the other."""
         column = self.columns[name]
         if not (self.types.is_list(column.type) or self.types.is_large_list(column.type)):
             try:
@@ -71,7 +73,7 @@ class Arrays:
                 raise _unexpected(name, column.type) from None
         offsets = column.offsets.to_pylist()
         for start, end in pairwise(offsets):
-            if end - start > LONGEST:
+            if end - start > MAX_VALUES:
                 raise TreebankError(f"{end - start:,} values in one list of the column {name}: no tree is that large")
         return column, column.values.slice(offsets[0], offsets[-1] - offsets[0])
 
@@ -87,11 +89,11 @@ def _unexpected(name: str, kind: Any) -> TreebankError:
     return TreebankError(f"the column {name} has the type {kind}, which does not belong there")
 
 
-def _cut(column: Any, values: list[Any]) -> Rows:
-    """The lists of a column."""
+def _split(column: Any, values: list[Any]) -> Rows:
+    """Split the values of a column into its lists."""
     offsets = column.offsets.to_pylist()
-    places = starmap(slice, pairwise([offset - offsets[0] for offset in offsets]))
+    slices = starmap(slice, pairwise([offset - offsets[0] for offset in offsets]))
     if not column.null_count:
-        return map(values.__getitem__, places)
+        return map(values.__getitem__, slices)
     valid = column.is_valid().to_pylist()
-    return [values[place] if is_there else None for place, is_there in zip(places, valid, strict=True)]
+    return [values[one] if is_valid else None for one, is_valid in zip(slices, valid, strict=True)]

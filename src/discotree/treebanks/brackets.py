@@ -1,16 +1,15 @@
 """Penn brackets: PTB (.mrg), CRAFT (.tree), and the parsed historical corpora (.psd: IcePaHC).
 
-Two dialects, one reader. In ``penn``, empty elements have the tag ``-NONE-``. In ``psd``, a leaf is ``word-lemma``,
-an empty element is a leaf that begins with ``*`` or is ``0``, and the sentence's id stands in an ``ID`` node
-beside the tree; ``CODE`` and other mark-up is left out.
+Two dialects, one reader. In ``penn``, empty elements have the tag ``-NONE-``. In ``psd``, a leaf is ``word-lemma``, an
+empty element is a leaf that begins with ``*`` or is ``0``, and an ``ID`` node beside the tree holds the sentence's id;
+``CODE`` and other mark-up is left out.
 
 A label is its category up to the first ``-`` or ``=``; the rest, without indices, is the function. Empty elements
-disappear, but the traces of movement that crosses branches first take in their filler, which moves to the nearest
-of its traces (after Evang and Kallmeyer 2011). A filler that dominates its trace stays where it is, and so do NP
-movement and control.
+disappear, but first the filler of movement across branches moves to the nearest of its traces (after Evang and
+Kallmeyer 2011). A filler that dominates its trace does not move, and neither do fillers of NP movement and control.
 
-The writer goes the other way (see traces.py), so that any tree can be written and comes back. In ``penn``, an id that
-is not just the tree's number goes into a comment line before it: ``; sent_id = cdb/28``.
+The writer inverts this (see traces.py), so any tree can be written and read again. In ``penn``, a comment line before
+the tree holds an id that is not just the tree's number: ``; sent_id = cdb/28``.
 """
 
 import re
@@ -27,8 +26,8 @@ from discotree.trees.tree import NONE, ROOT, ROOT_LABELS, Node, Token, Tree
 ID_COMMENT = "; sent_id = "
 PSD_ID = "ID"
 PSD_MARKUP = frozenset({"CODE", "ID", "LB", "METADATA"})  # LB: a line break
-PSD_DASH = "<dash>"  # a hyphen inside a word, where - goes before the lemma
-BETWEEN_TREES = ("*", ";", "%", "/*", "/~*")  # how lines begin that are not part of a tree
+PSD_DASH = "<dash>"  # a hyphen inside a word; a plain one separates word and lemma
+BETWEEN_TREES = ("*", ";", "%", "/*", "/~*")  # beginnings of lines outside trees
 
 _PIECE = re.compile(r"[()]|[^ \t\r\n\f\v\x1c-\x1f()]+")
 _NEW_TREE = re.compile(r"\((?: ?\(|(?:ROOT|TOP|VROOT|S1)\b)")  # in the first column
@@ -61,7 +60,7 @@ def _read(source: Source, psd: bool) -> Iterator[Tree]:
 
 
 def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
-    """The outermost brackets of a file, each with the id from the comment before it, or its number."""
+    """Return the outermost brackets of a file, each with the id from the comment before it, or its number."""
     current: Item | None = None
     identity = ""
     seen = 0
@@ -94,7 +93,7 @@ def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
             elif current.word is None and not current.children:
                 current.word = piece
             elif " " not in (current.word or ""):
-                # Remembered until the tree is complete, so that one broken tree can be skipped.
+                # Reported when the tree is complete, so that one broken tree can be skipped.
                 current.word = f"{current.word or ''} {piece}"
     if current is not None:
         source.broken(_outermost(current).line, "the file ends inside this tree: ')' expected")
@@ -107,7 +106,7 @@ def _outermost(item: Item) -> Item:
 
 
 def _tree(top: Item, identity: str, psd: bool) -> Tree | None:
-    """A tree, or None where nothing is left without empty elements and mark-up."""
+    """Return a tree, or None where only empty elements and mark-up were."""
     if psd:
         for child in top.children:
             if child.label == PSD_ID and child.word:
@@ -121,12 +120,12 @@ def _tree(top: Item, identity: str, psd: bool) -> Tree | None:
 
 
 def _leaves(top: Item, psd: bool) -> list[Item]:
-    """Check and label every bracket; the leaves in order, their kind of trace noted."""
+    """Check and label every bracket; return the leaves in order, each with its kind of trace."""
     leaves: list[Item] = []
     stack = [top]
     while stack:
         item = stack.pop()
-        item.place = len(leaves)
+        item.first_leaf = len(leaves)
         if item.word is None:
             if not item.children:
                 raise TreeError(f"there is nothing in ({item.label}) on line {item.line}")
@@ -159,7 +158,7 @@ def _leaf(item: Item, psd: bool) -> None:
 
 @lru_cache(maxsize=10_000)
 def split_label(text: str) -> tuple[str, str, str]:
-    """Category, function and index: NP-SBJ-1."""
+    """Split NP-SBJ-1 into category, function and index."""
     match = _LABEL.match(text)
     if match is None:
         return text, NONE, ""
@@ -170,11 +169,11 @@ def split_label(text: str) -> tuple[str, str, str]:
 
 def _finished(top: Item, words: list[Item], identity: str, psd: bool) -> Tree:
     position = {id(word): k for k, word in enumerate(words)}
-    overt: set[int] = set()
+    with_words: set[int] = set()
     for word in words:
         up = word.parent
-        while up is not None and id(up) not in overt:
-            overt.add(id(up))
+        while up is not None and id(up) not in with_words:
+            with_words.add(id(up))
             up = up.parent
     nodes: list[tuple[str, str, int]] = []
     token_parents = [-1] * len(words)
@@ -188,7 +187,7 @@ def _finished(top: Item, words: list[Item], identity: str, psd: bool) -> Tree:
         for child in reversed(item.children):
             if id(child) in position:
                 token_parents[position[id(child)]] = index
-            elif id(child) in overt:
+            elif id(child) in with_words:
                 stack.append((child, index))
     return Tree.from_parents([_token(word, psd) for word in words], token_parents, nodes, id=identity)
 
@@ -219,7 +218,7 @@ class PsdWriter(Writer):
 
 
 def _check(tree: Tree, psd: bool) -> None:
-    """Refuse what could not be read again."""
+    """Refuse a tree that could not be read again."""
     format = "psd" if psd else "penn"
     check(tree, format, "word", tree.words)
     check(tree, format, "label", labels_of(tree))
@@ -238,10 +237,10 @@ def _check(tree: Tree, psd: bool) -> None:
 
 
 def _text(tree: Tree, psd: bool) -> str:
-    below, traces, indices = raise_discontinuous(tree)
+    children, traces, indices = raise_discontinuous(tree)
     tokens, root = tree.tokens, tree.root
     pieces: list[str] = []
-    stack: list[Node | int | str] = [root] if root.label != ROOT else list(reversed(below[id(root)]))
+    stack: list[Node | int | str] = [root] if root.label != ROOT else list(reversed(children[id(root)]))
     while stack:
         item = stack.pop()
         if isinstance(item, str):
@@ -253,7 +252,7 @@ def _text(tree: Tree, psd: bool) -> str:
             pieces.append(f" ({_safe(_label(item.label, item.function, indices.get(id(item))))}")
             stack.append(")")
             stack += [_trace(child, tokens, indices, psd) for child in traces.get(id(item), [])]
-            stack.extend(reversed(below[id(item)]))
+            stack.extend(reversed(children[id(item)]))
     return "".join(pieces)[1:]
 
 

@@ -1,16 +1,16 @@
-"""Trees as columns: one row a tree, as Arrow and everything that reads it has them.
+"""Trees as Arrow columns, one row a tree.
 
     id            string
     words         list of strings; tags, lemmas, morph and functions the same
-    parents       list of int32: for every word the constituent it hangs on, an index into ``constituents``
+    parents       list of int32: the parent of every word, an index into ``constituents``
     constituents  list of {label, function, parent, start, end, gaps, confidence}, in the order of ``Tree.nodes``: the
-                  root is the first one and has the parent -1; gaps are a list of {start, end}, ends are excluded
+                  root comes first and has the parent -1; gaps are a list of {start, end}, ends are excluded
     secondary     list of {label, child, parent}, with the addresses of ``SecondaryEdge``
     comment       string
     confidence    double
 
-The parents make the tree. What a constituent spans follows from them and is for those who ask questions; a reader does
-not look at it. What a file from elsewhere does not have is ``--``; words, parents and constituents have to be there.
+The parents define the tree. ``start``, ``end`` and ``gaps`` follow from them; they are there for queries, and readers
+ignore them. Missing columns read as ``--``; words, parents and constituents are required.
 """
 
 import re
@@ -27,12 +27,12 @@ from discotree.treebanks.source import RunningNumber
 from discotree.trees.tree import NONE, Node, SecondaryEdge, Token, Tree
 
 TOKEN_COLUMNS = ("words", "tags", "lemmas", "morph", "functions")  # in the order of Token's fields
-NEEDED = ("words", "parents", "constituents")
-BRACKETS = "tree"  # the column of files that hold trees as strings
-SENTENCES = "sentences"  # the column of files with several trees in a row
+REQUIRED = ("words", "parents", "constituents")
+BRACKETS = "tree"  # column of files that hold trees as brackets
+SENTENCES = "sentences"  # column of files with several trees in a row
 OPTIONAL = ("id", *TOKEN_COLUMNS[1:], "secondary", "comment", "confidence", BRACKETS, "error")
-COLUMNS = frozenset({*NEEDED, *OPTIONAL, SENTENCES})  # that are looked at
-HALF = re.compile("[\ud800-\udfff]")  # of a character
+COLUMNS = frozenset({*REQUIRED, *OPTIONAL, SENTENCES})  # columns that are read
+HALF = re.compile("[\ud800-\udfff]")  # half a character
 
 
 @lru_cache
@@ -67,7 +67,7 @@ def schema() -> Any:
 
 
 def to_batch(trees: Sequence[Tree]) -> Any:
-    """Some trees as one record batch; a text that UTF-8 cannot hold is a TreebankError."""
+    """Return trees as one record batch; text that UTF-8 cannot hold is a TreebankError."""
     pa = arrow()
     try:
         return pa.record_batch(_arrays(pa, trees), schema=schema())
@@ -82,18 +82,18 @@ def _arrays(pa: Any, trees: Sequence[Tree]) -> list[Any]:
     parents: list[int] = []
     labels: list[str] = []
     functions: list[str] = []
-    above: list[int] = []
+    node_parents: list[int] = []
     spans: list[tuple[int, int]] = []
     gaps: list[tuple[int, int]] = []
-    degrees: list[int] = []  # gaps of every constituent
+    degrees: list[int] = []  # number of gaps of every constituent
     confidences: list[float | None] = []
-    counts: list[int] = []  # constituents of every tree
+    counts: list[int] = []  # number of constituents of every tree
     for tree in trees:
         for column, values in zip(tokens, zip(*tree.tokens, strict=True), strict=True):
             column += values
         token_parents, nodes = tree.parents()
-        parents += [parent + 1 for parent in token_parents]  # the root is among them, as the first one
-        above += [-1, *(parent + 1 for _, _, parent in nodes)]
+        parents += [parent + 1 for parent in token_parents]  # the root is constituent 0
+        node_parents += [-1, *(parent + 1 for _, _, parent in nodes)]
         for node in tree.nodes():
             labels.append(node.label)
             functions.append(node.function)
@@ -120,7 +120,7 @@ def _arrays(pa: Any, trees: Sequence[Tree]) -> list[Any]:
     constituents = [
         pa.array(labels, text),
         pa.array(functions, text),
-        pa.array(above, number),
+        pa.array(node_parents, number),
         *numbers(spans),
         lists(degrees, pa.StructArray.from_arrays(numbers(gaps), ["start", "end"])),
         pa.array(confidences, pa.float64()),
@@ -138,7 +138,7 @@ def _arrays(pa: Any, trees: Sequence[Tree]) -> list[Any]:
 
 
 def check_texts(tree: Tree) -> None:
-    """Refuse a tree with a text that UTF-8 cannot hold: half a character."""
+    """Refuse a tree with text that UTF-8 cannot hold: half a character."""
     texts = [("id", tree.id), ("comment", tree.comment)]
     texts += [("word" if k == 0 else Token._fields[k], text) for token in tree.tokens for k, text in enumerate(token)]
     texts += [("label", text) for node in tree.nodes() for text in (node.label, node.function)]
@@ -153,7 +153,7 @@ def check_texts(tree: Tree) -> None:
 
 
 def from_batch(batch: Any, seen: int) -> Iterator[Tree | TreeError]:
-    """The trees of a record batch, or what is wrong with them; ``seen`` rows came before it."""
+    """Return the trees of a record batch, or errors for broken ones; ``seen`` rows came before it."""
     given = Arrays(batch)
     columns = (
         zip(*(given.lists(name) for name in TOKEN_COLUMNS), strict=True),
@@ -168,9 +168,9 @@ def from_batch(batch: Any, seen: int) -> Iterator[Tree | TreeError]:
 
 
 def from_brackets(batch: Any, seen: int) -> Iterator[Tree | TreeError]:
-    """The same where trees are strings in discbracket, as ``discotree bulk`` 0.1 wrote them.
+    """Return the trees of a record batch that holds them as brackets, as version 0.1 of ``discotree bulk`` wrote them.
 
-    ``functions`` are then those of the words and after them those of the nodes; ``error`` says why there is no tree.
+    ``functions`` are those of the words, then those of the nodes; ``error`` says why a row has no tree.
     """
     given = Arrays(batch)
     return map(
@@ -184,7 +184,7 @@ def from_brackets(batch: Any, seen: int) -> Iterator[Tree | TreeError]:
 
 
 def _ids(given: Arrays, seen: int) -> list[str]:
-    """Ids may be numbers; a row that has none is one itself."""
+    """Return the ids, which may be numbers; a row without one gets the number of the row."""
     ids = enumerate(given.values("id"), seen + 1)
     return [RunningNumber(row) if value is None or value == "" else str(value) for row, value in ids]
 
@@ -243,10 +243,10 @@ def _tree(
     edges = list(zip(*(ends or () for ends in secondary), strict=True))
     if any(None in edge for edge in edges):
         raise TreeError("a secondary edge is not complete")
-    sure = constituents[3]
-    if sure and None in sure:
-        sure = None
-    if (edges or sure) and any(node is not other for node, other in zip(nodes, nodes[0].nodes(), strict=True)):
+    confidences = constituents[3]
+    if confidences and None in confidences:
+        confidences = None
+    if (edges or confidences) and any(node is not other for node, other in zip(nodes, nodes[0].nodes(), strict=True)):
         raise TreeError("the constituents are not in order: parents before children, children from left to right")
     return Tree(
         tuple(map(Token, words, *others)),
@@ -255,7 +255,7 @@ def _tree(
         tuple([SecondaryEdge(*edge) for edge in edges]),
         comment or "",
         confidence,
-        tuple(sure or ()),
+        tuple(confidences or ()),
     )
 
 
@@ -264,36 +264,36 @@ def _nodes(
     parents: list[int | None] | None,
     labels: list[str] | None,
     functions: list[Any] | None,
-    above: list[int | None] | None,
+    node_parents: list[int | None] | None,
 ) -> list[Node]:
-    """The nodes in the order given, which has parents before their children, so that there is no cycle."""
-    if not labels or not above or above[0] != -1:
+    """Return the nodes in the order given. Parents come before their children, so there is no cycle."""
+    if not labels or not node_parents or node_parents[0] != -1:
         raise TreeError("the first constituent has to be the root, with the parent -1")
     count = len(labels)
     functions = _complete(functions, count, "functions")
-    below: list[list[Node | int]] = [[] for _ in labels]
+    children: list[list[Node | int]] = [[] for _ in labels]
     if parents is None or len(parents) != n:
         raise TreeError(f"there are {len(parents or ())} parents, expected {n}")
     for position, parent in enumerate(parents):
         if parent is None or not 0 <= parent < count:
             raise TreeError(f"word {position} has the parent {parent}, but there are {count} constituents")
-        below[parent].append(position)
+        children[parent].append(position)
     nodes: list[Any] = [None] * count
     for k in range(count - 1, -1, -1):
         try:
-            nodes[k] = node = Node(labels[k], below[k], functions[k])
+            nodes[k] = node = Node(labels[k], children[k], functions[k])
         except TreeError as error:
             raise TreeError(f"constituent {k}: {error}") from None
         if k:
-            parent = above[k]
+            parent = node_parents[k]
             if parent is None or not 0 <= parent < k:
                 raise TreeError(f"constituent {k} has the parent {parent}: it has to be one before it")
-            below[parent].append(node)
+            children[parent].append(node)
     return nodes
 
 
 def _complete(values: list[Any] | None, size: int, name: str) -> list[Any]:
-    """As many values as there are words or constituents."""
+    """Return one value for every word or constituent."""
     if values is None:
         return [NONE] * size
     if len(values) != size:

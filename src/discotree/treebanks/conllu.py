@@ -1,10 +1,10 @@
 """CoNLL-U: the encoding of a tree as augmented dependencies, one word a line.
 
-HEAD and DEPREL hold the arcs (``NP#2``), XPOS the tag, LEMMA the lemma. What CoNLL-U has no column for stands in
-MISC, so that nothing is lost: ``Morph``, ``Function`` (of the word), ``Unary`` (the chain of phrases over the word
-alone) and ``Spine`` (the functions of the phrases that the word heads, lowest first). ``# root`` names the
-root's label. Characters that would break a column are percent-encoded; only files with a ``# root`` line are
-decoded, so that a treebank from elsewhere is read as it stands: its relations then become labels.
+HEAD and DEPREL hold the arcs (``NP#2``), XPOS the tag, LEMMA the lemma. MISC holds what has no column of its own:
+``Morph``, ``Function`` (of the word), ``Unary`` (the chain of phrases over the word alone) and ``Spine`` (the functions
+of the phrases that the word heads, lowest first). ``# root`` names the root's label. Characters that would break a
+column are percent-encoded. Only files with a ``# root`` line are decoded; in treebanks from elsewhere, relations are
+read as labels.
 """
 
 import re
@@ -19,9 +19,9 @@ from discotree.treebanks.source import RunningNumber, Source
 from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
 from discotree.trees.tree import NONE, ROOT, Token, Tree
 
-BLANK = "_"
+NO_VALUE = "_"
 COLUMNS = 10
-NOTHING = re.compile(r"(?!)")
+NOTHING = re.compile(r"(?!)")  # matches nothing: every character can be encoded
 LINE_END = re.compile(r"[\r\n]|^\s|\s$")
 _UNSAFE = re.compile(r"[%|=,\s]")
 _ENCODED = re.compile(r"%([0-9A-F]{2,6});")
@@ -36,7 +36,7 @@ def read_conllu(source: Source) -> Iterator[Tree]:
 
 
 def read_dependencies(source: Source) -> Iterator[tuple[int, Dependencies]]:
-    """The sentences as they are encoded, each with the line on which it starts."""
+    """Return the encoded sentences, each with the line on which it starts."""
     block: list[tuple[int, str]] = []
     count = 0
     for number, line in source.lines():
@@ -94,7 +94,7 @@ def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> D
         tokens.append(
             Token(
                 _decoded(form) if ours else form,
-                _value(tag if ours or tag != BLANK else columns[3], ours),
+                _value(tag if ours or tag != NO_VALUE else columns[3], ours),
                 _value(lemma, ours),
                 _decoded(misc.get("Morph", NONE)),
                 _decoded(misc.get("Function", NONE)),
@@ -142,18 +142,18 @@ def format_dependencies(dependencies: Dependencies) -> str:
         if d.functions and any(f != NONE for f in d.functions[position]):
             misc.append(f"Spine={','.join(map(_encoded, d.functions[position]))}")
         lines.append(
-            f"{position + 1}\t{_encoded(token.form)}\t{_column(token.lemma)}\t{BLANK}\t{_column(token.tag)}\t{BLANK}"
-            f"\t{head - DUMMY_ROOT}\t{_encoded(label)}\t{BLANK}\t{'|'.join(misc) or BLANK}"
+            f"{position + 1}\t{_encoded(token.form)}\t{_column(token.lemma)}\t{NO_VALUE}\t{_column(token.tag)}"
+            f"\t{NO_VALUE}\t{head - DUMMY_ROOT}\t{_encoded(label)}\t{NO_VALUE}\t{'|'.join(misc) or NO_VALUE}"
         )
     return "\n".join(lines) + "\n\n"
 
 
 def _column(text: str) -> str:
-    return BLANK if text == NONE else "%5F;" if text == BLANK else _encoded(text)
+    return NO_VALUE if text == NONE else "%5F;" if text == NO_VALUE else _encoded(text)
 
 
 def _value(column: str, ours: bool) -> str:
-    return NONE if column == BLANK else _decoded(column) if ours else column
+    return NONE if column == NO_VALUE else _decoded(column) if ours else column
 
 
 def _encoded(text: str) -> str:

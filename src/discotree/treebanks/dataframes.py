@@ -1,8 +1,8 @@
-"""Trees as tables: a row for every constituent, or for every token, for whoever counts things.
+"""Trees as tables: a row for every constituent, or for every token.
 
     constituents(read("negra.export")).to_pandas().groupby("label")["is_discontinuous"].mean()
 
-A table is a stream of rows: it can be walked through, cut into record batches, or made into a frame as a whole.
+A table is a stream of rows: iterate over it, take it as record batches, or make one data frame of it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import DiscotreeError, TreeError
+from discotree.errors import DiscotreeError, MissingExtraError, TreeError
 from discotree.treebanks.arrays import arrow
 from discotree.trees.tree import GAP, Node, Tree
 
@@ -21,41 +21,41 @@ BATCH = 10_000  # rows
 
 
 class ConstituentRow(NamedTuple):
-    """A constituent. Head and head word are there if there are head rules, the confidence if a parser said it."""
+    """A constituent. Head and head word need head rules; the confidence comes from a parser."""
 
-    id: str  # of the sentence
-    number: int  # in the order of Tree.nodes: 0 is the root
+    id: str  # id of the sentence
+    number: int  # index in the order of Tree.nodes: 0 is the root
     label: str
     function: str
-    parent: int  # its number; -1: none, this is the root
+    parent: int  # its number; -1 for the root
     parent_label: str | None
-    depth: int  # below the root
+    depth: int  # 0 for the root
     start: int
-    end: int  # of the last word, excluded
+    end: int  # position after the last word
     length: int  # in words
     is_discontinuous: bool
     gap_degree: int
     positions: tuple[int, ...]
     text: str
-    head: int | None  # its position
+    head: int | None  # position of the head word
     head_word: str | None
     confidence: float | None
 
 
 class TokenRow(NamedTuple):
-    """A token. Head and relation are those of the augmented dependencies, if there are head rules."""
+    """A token. Head and relation are those of the augmented dependencies and need head rules."""
 
-    id: str  # of the sentence
+    id: str  # id of the sentence
     position: int
     form: str
     tag: str
     lemma: str
     morph: str
     function: str
-    parent: int  # the number of the constituent it hangs on
+    parent: int  # number of its parent constituent
     parent_label: str
     depth: int
-    head: int | None  # its position; -1: none, this is the head of the sentence
+    head: int | None  # position of its head; -1 for the head of the sentence
     relation: str | None
 
 
@@ -63,7 +63,7 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
 class Table(Generic[Row]):
-    """Rows, as often as there are trees to make them of: a table of a stream can be used once."""
+    """A stream of rows. A table over a stream of trees can be used once."""
 
     def __init__(self, kind: type[Row], trees: Iterable[Tree], rows: Callable[[Tree], Iterator[Row]]) -> None:
         self.kind = kind
@@ -76,7 +76,7 @@ class Table(Generic[Row]):
 
     @property
     def schema(self) -> Any:
-        """The columns as Arrow has them."""
+        """The Arrow schema of the columns."""
         pa = arrow()
         types = {
             str: pa.string(),
@@ -90,7 +90,7 @@ class Table(Generic[Row]):
         return pa.schema([(name, types[kind]) for name, kind in get_type_hints(self.kind).items()])
 
     def batches(self, size: int = BATCH) -> Iterator[Any]:
-        """The table as record batches of so many rows, one at a time in memory."""
+        """Return the table as record batches of ``size`` rows, one at a time in memory."""
         if size < 1:
             raise DiscotreeError(f"a batch of {size} rows holds nothing")
         return self._batches(size)
@@ -98,38 +98,38 @@ class Table(Generic[Row]):
     def _batches(self, size: int) -> Iterator[Any]:
         schema = self.schema
         rows = iter(self)
-        while some := list(islice(rows, size)):
+        while batch := list(islice(rows, size)):
             try:
                 columns = [
                     arrow().array(values, field.type)
-                    for field, values in zip(schema, zip(*some, strict=True), strict=True)
+                    for field, values in zip(schema, zip(*batch, strict=True), strict=True)
                 ]
             except UnicodeEncodeError as error:
-                raise TreeError(f"{error.object!r:.50} holds half a character, which Arrow has no place for") from None
+                raise TreeError(f"{error.object!r:.50} holds half a character, which Arrow cannot store") from None
             yield arrow().record_batch(columns, schema=schema)
 
     def to_arrow(self) -> Any:
-        """A ``pyarrow.Table``."""
+        """Return a ``pyarrow.Table``."""
         return arrow().Table.from_batches(self.batches(), schema=self.schema)
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame``."""
+        """Return a ``pandas.DataFrame``."""
         _library("pandas")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """A ``polars.DataFrame``."""
+        """Return a ``polars.DataFrame``."""
         return _library("polars").from_arrow(self.to_arrow())
 
 
 def constituents(trees: Iterable[Tree], heads: HeadRules | str | None = None) -> Table[ConstituentRow]:
-    """One row for every constituent, the root included; ``heads`` are head rules or their name."""
+    """Return one row for every constituent, the root included; ``heads`` are head rules or their name."""
     rules = None if heads is None else HeadRules.of(heads)
     return Table(ConstituentRow, trees, lambda tree: _constituents(tree, rules))
 
 
 def tokens(trees: Iterable[Tree], heads: HeadRules | str | None = None) -> Table[TokenRow]:
-    """One row for every token; ``heads`` are head rules or their name."""
+    """Return one row for every token; ``heads`` are head rules or their name."""
     rules = None if heads is None else HeadRules.of(heads)
     return Table(TokenRow, trees, lambda tree: _tokens(tree, rules))
 
@@ -137,9 +137,9 @@ def tokens(trees: Iterable[Tree], heads: HeadRules | str | None = None) -> Table
 def _constituents(tree: Tree, rules: HeadRules | None) -> Iterator[ConstituentRow]:
     words = tree.words
     nodes = list(tree.nodes())
-    parents, depths = _above(tree)
+    parents, depths = _parents_and_depths(tree)
     heads = _heads(tree, nodes, rules) if rules else [None] * len(nodes)
-    sure = tree.confidences if len(tree.confidences) == len(nodes) else [None] * len(nodes)
+    confidences = tree.confidences if len(tree.confidences) == len(nodes) else [None] * len(nodes)
     for number, node in enumerate(nodes):
         parent, head, positions, spans = parents[number], heads[number], node.positions, node.spans
         yield ConstituentRow(
@@ -159,21 +159,21 @@ def _constituents(tree: Tree, rules: HeadRules | None) -> Iterator[ConstituentRo
             GAP.join([" ".join(words[start:end]) for start, end in spans]),
             head,
             None if head is None else words[head],
-            sure[number],
+            confidences[number],
         )
 
 
-def _above(tree: Tree) -> tuple[list[int], list[int]]:
-    """For every node, in their order, the number of its parent and its depth."""
+def _parents_and_depths(tree: Tree) -> tuple[list[int], list[int]]:
+    """Return the number of every node's parent, and its depth."""
     parents, depths = [-1], [0]
     for _, _, parent in tree.parents()[1]:
-        parents.append(parent + 1)  # the root is not among those that have one
+        parents.append(parent + 1)  # the root is node 0
         depths.append(depths[parent + 1] + 1)
     return parents, depths
 
 
 def _heads(tree: Tree, nodes: list[Node], rules: HeadRules) -> list[int | None]:
-    """The positions of the head words."""
+    """Return the positions of the head words."""
     found: dict[int, int] = {}
     for node in reversed(nodes):  # children before parents
         child = node.children[rules.head_child(node, tree.tokens)]
@@ -183,7 +183,7 @@ def _heads(tree: Tree, nodes: list[Node], rules: HeadRules) -> list[int | None]:
 
 def _tokens(tree: Tree, rules: HeadRules | None) -> Iterator[TokenRow]:
     labels = [node.label for node in tree.nodes()]
-    _, depths = _above(tree)
+    _, depths = _parents_and_depths(tree)
     arcs = tree.dependencies(rules) if rules else None
     for position, (token, parent) in enumerate(zip(tree.tokens, tree.parents()[0], strict=True)):
         yield TokenRow(
@@ -202,4 +202,4 @@ def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        raise DiscotreeError(f"{error.name} is missing: pip install {name}") from None
+        raise MissingExtraError(f"{error.name} is missing: pip install {name}", name=error.name) from None

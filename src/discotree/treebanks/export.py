@@ -1,13 +1,13 @@
 """NEGRA's export format, versions 3 and 4.
 
-A sentence stands between ``#BOS id …`` and ``#EOS id``: first its words, then its nodes (``#500`` and up),
-each with the number of its parent (0 is the root) and, after that, pairs of label and parent for secondary
-edges. Version 4 has a lemma column that version 3 lacks; without a ``#FORMAT`` line an even number of
-fields says version 4. Tables, comments and everything else outside sentences are passed over. Old files are
-Latin-1: where a file is neither ASCII nor UTF-8, that is tried.
+``#BOS id …`` and ``#EOS id`` enclose a sentence: first its words, then its nodes (``#500`` and up), each with the
+number of its parent (0 is the root), followed by pairs of label and parent for secondary edges. Version 4 has a lemma
+column that version 3 lacks; without a ``#FORMAT`` line, an even number of fields means version 4. Everything outside
+sentences, such as tables and comments, is skipped. A file that is neither ASCII nor UTF-8 is read as Latin-1, as NEGRA
+is distributed.
 
-The root has no label in this format; trees get ``ROOT``. A word that looks like a node (``#501``) stays a
-word if nothing hangs on that number; the writer numbers its nodes accordingly.
+The root has no label in this format; trees get ``ROOT``. A word that looks like a node (``#501``) stays a word if
+nothing hangs on that number, and the writer avoids the numbers of such words.
 """
 
 import re
@@ -23,19 +23,19 @@ from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
 
 FIRST_NODE = 500
 _NODE = re.compile(r"#([5-9][0-9][0-9]|[1-9][0-9]{3,8})")
-_ODD_SPACE = re.compile(r"[\v\f\x1c-\x1f]")  # spaces for str.split, but not for us
+_ODD_SPACE = re.compile(r"[\v\f\x1c-\x1f]")  # str.split splits here, the format does not
 _FIELDS = re.compile(r"[^ \t\r]+")  # unlike str.split: a no-break space belongs to its word
 _BEGIN, _END = re.compile(rb"#BOS(?=[ \t\r\n]|$)"), re.compile(rb"#EOS(?=[ \t\r\n]|$)")
 _NOT_AN_ID = re.compile(f"{WHITE_SPACE.pattern}|%%")
 
 OLD_ENCODING = "latin-1"
-USUAL_LENGTH = 100
+USUAL_LENGTH = 100  # words
 
 
 def read_export(source: Source) -> Iterator[Tree]:
     sentence: list[bytes] = []
     version = 0
-    start = 0  # the line of #BOS while we are inside a sentence
+    start = 0  # line of the #BOS of the current sentence
     for number, raw in enumerate(source.stream, 1):
         if number == 1:
             raw = without_bom(raw)
@@ -63,7 +63,7 @@ def read_export(source: Source) -> Iterator[Tree]:
 
 
 def _tree(source: Source, start: int, text: str, version: int) -> Tree:
-    """A tree from its lines, #BOS (which is line ``start``) and #EOS included."""
+    """Return the tree of a sentence's lines, from #BOS on line ``start`` to #EOS."""
     lines = text.removesuffix("\n").split("\n")
     head, _, comment = lines[0].partition("%%")
     footer = lines.pop()
@@ -73,11 +73,11 @@ def _tree(source: Source, start: int, text: str, version: int) -> Tree:
     tokens: list[Token] = []
     token_parents: list[str] = []
     nodes: dict[str, tuple[int, list[str]]] = {}  # by number: line and fields
-    extra: list[tuple[int, str, list[str]]] = []  # line, position or #node of the child, label and parent, …
+    extra: list[tuple[int, str, list[str]]] = []  # line, position or #node of the child, labels and parents
     is_parent = _parents(lines, version, token_parents)
     is_odd = _ODD_SPACE.search(text) is not None
     for number, line in enumerate(lines[1:], start + 1):
-        fields = line.split()  # which is fast; what it might split wrongly goes to _fields
+        fields = line.split()  # fast; lines that it might split wrongly go to _fields
         if version == 3:
             fields.insert(1, NONE)
         if is_odd or len(fields) != 6 or not line.isascii() or "%%" in line:
@@ -121,7 +121,7 @@ def _tree(source: Source, start: int, text: str, version: int) -> Tree:
 
 
 def _fields(line: str, version: int) -> list[str]:
-    """The fields of a line in the order of version 4."""
+    """Return the fields of a line in the order of version 4."""
     fields = _FIELDS.findall(line)
     if "%%" in line:  # a comment can only follow the parent; before that, %% is a word like any other
         end = next((k for k in range(5, len(fields)) if fields[k].startswith("%%")), len(fields))
@@ -132,7 +132,7 @@ def _fields(line: str, version: int) -> list[str]:
 
 
 def _rows(lines: list[str], version: int) -> Iterator[tuple[int, list[str]]]:
-    """The fields of all words and nodes, with their lines counted from #BOS."""
+    """Return the fields of all words and nodes, with their lines counted from #BOS."""
     for number, line in enumerate(lines[1:], 1):
         fields = _fields(line, version)
         if len(fields) >= 6:
@@ -140,11 +140,11 @@ def _rows(lines: list[str], version: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def _parents(lines: list[str], version: int, token_parents: list[str]) -> Callable[[str], bool]:
-    """Tells whether anything hangs on a number: what makes the first node differ from a word like #501."""
+    """Return a function that says whether anything hangs on a number, which tells a node from a word like #501."""
     everywhere: set[str] = set()
 
     def is_parent(name: str) -> bool:
-        if name in token_parents[:USUAL_LENGTH]:  # so that the first node seldom needs the whole sentence
+        if name in token_parents[:USUAL_LENGTH]:  # mostly enough, and cheaper than the whole sentence
             return True
         if not everywhere:
             everywhere.update(fields[5] for _, fields in _rows(lines, version))
@@ -210,7 +210,7 @@ class Export3Writer(ExportWriter):
 
 
 def _names(tree: Tree, nodes: list[tuple[str, str, int]]) -> list[int]:
-    """A number for every node, children before parents; the last one, [-1], is the root's."""
+    """Return a number for every node, children before parents; the root's is the last, [-1]."""
     taken = {token.form for token in tree.tokens if token.form.startswith("#")}
     names = [0] * (len(nodes) + 1)
     number = FIRST_NODE
@@ -223,7 +223,7 @@ def _names(tree: Tree, nodes: list[tuple[str, str, int]]) -> list[int]:
 
 
 def _field(text: str) -> str:
-    """A field that may not be empty nor hold white space; lemmas of several words are joined with _."""
+    """Return a field without whitespace; the words of a lemma are joined with _, and an empty field is --."""
     if not text:
         return NONE
     return text if text.isprintable() and " " not in text else WHITE_SPACE.sub("_", text)

@@ -1,4 +1,4 @@
-"""What a format cannot hold is refused before it is written: nothing may get lost or break the file."""
+"""Refuse trees that a format cannot hold, before anything is lost or breaks the file."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from discotree.errors import TreebankError
 from discotree.trees.tree import Tree
 
-WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # what separates fields in formats made of plain text
+WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # separates fields in plain-text formats
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -15,7 +15,7 @@ def refusal(tree: Tree, format: str, what: str, text: str) -> TreebankError:
 
 
 def check(tree: Tree, format: str, what: str, texts: Sequence[str], forbidden: re.Pattern[str] = WHITE_SPACE) -> None:
-    """Refuse texts that are empty or in which something forbidden is found."""
+    """Refuse texts that are empty or match the forbidden pattern."""
     if "" in texts or forbidden.search("".join(texts)):
         for text in texts:
             if not text or forbidden.search(text):

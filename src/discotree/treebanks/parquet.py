@@ -1,7 +1,7 @@
-"""Parquet and Arrow files (IPC, Feather), in streams: see columns.py for what stands in them.
+"""Parquet and Arrow files (IPC, Feather) as streams; columns.py describes their columns.
 
-Trees are written in groups, which bounds the memory, and read in batches. Beside our own columns, a file may have its
-trees as strings in discbracket, in a column ``tree``. In errors, rows take the place of lines.
+Trees are written in groups, which bounds the memory, and read in batches. A file may instead hold its trees as
+brackets, in a column ``tree``. Errors name the row in place of the line.
 """
 
 import io
@@ -17,7 +17,7 @@ from discotree.treebanks.arrays import Arrays, arrow
 from discotree.treebanks.columns import (
     BRACKETS,
     COLUMNS,
-    NEEDED,
+    REQUIRED,
     SENTENCES,
     from_batch,
     from_brackets,
@@ -27,17 +27,17 @@ from discotree.treebanks.columns import (
 from discotree.treebanks.source import Source
 from discotree.trees.tree import Tree
 
-BATCH = 500  # trees that are in memory as columns of Python objects
-GROUP_ROWS, GROUP_BYTES = 10_000, 32 << 20  # of a row group, about
+BATCH = 500  # trees in memory as columns of Python objects
+GROUP_ROWS, GROUP_BYTES = 10_000, 32 << 20  # size of a row group, roughly
 COMPRESSION = "zstd"
-UNREAD = frozenset({"start", "end", "gaps"})  # of constituents: they are for others
-ARROW_FILE = b"ARROW1"  # how a file begins that is not an Arrow stream
+UNREAD = frozenset({"start", "end", "gaps"})  # fields of constituents that follow from the parents
+ARROW_FILE = b"ARROW1"  # first bytes of an Arrow file; a stream has none
 
 BatchReader = Callable[[BinaryIO], Iterator[Any]]
 
 
 class _Pieces(io.RawIOBase):
-    """A file that gives away what was written to it."""
+    """A file in memory that hands out what was written to it."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -77,7 +77,7 @@ def write_arrow(trees: Iterable[Tree]) -> Iterator[bytes]:
 
 
 def _groups(trees: Iterable[Tree]) -> Iterator[list[Any]]:
-    """Batches that become a row group together."""
+    """Return the batches of each row group."""
     group: list[Any] = []
     for batch in _batches(trees):
         group.append(batch)
@@ -90,8 +90,8 @@ def _groups(trees: Iterable[Tree]) -> Iterator[list[Any]]:
 
 def _batches(trees: Iterable[Tree]) -> Iterator[Any]:
     trees = iter(trees)
-    while some := list(islice(trees, BATCH)):
-        yield to_batch(some)
+    while batch := list(islice(trees, BATCH)):
+        yield to_batch(batch)
 
 
 def read_parquet(source: Source) -> Iterator[Tree]:
@@ -127,21 +127,21 @@ def _read(source: Source, batches: BatchReader) -> Iterator[Tree]:
 
 
 def _numbered(batch: Any, seen: int) -> Iterator[tuple[int, Tree | TreeError]]:
-    """Yield the trees of a batch, or what is wrong with them, each with the number of its row."""
+    """Return the trees of a batch, or errors for broken ones, each with the number of its row."""
     if _has_documents(batch.schema):
         return _of_documents(batch, seen)
     return enumerate(_reader(batch.schema)(batch, seen), seen + 1)
 
 
 def _has_documents(schema: Any) -> bool:
-    if SENTENCES not in schema.names or not set(NEEDED) - set(schema.names):
+    if SENTENCES not in schema.names or not set(REQUIRED) - set(schema.names):
         return False
     inner = getattr(schema.field(SENTENCES).type, "value_type", None)
-    return inner is not None and arrow().types.is_struct(inner) and set(NEEDED) <= {field.name for field in inner}
+    return inner is not None and arrow().types.is_struct(inner) and set(REQUIRED) <= {field.name for field in inner}
 
 
 def _of_documents(batch: Any, seen: int) -> Iterator[tuple[int, Tree | TreeError]]:
-    """Do the same where every row has a list of sentences."""
+    """Return the trees of a batch whose rows hold several sentences each."""
     column = batch.column(SENTENCES)
     trees = from_batch(arrow().RecordBatch.from_struct_array(column.flatten()), seen)
     counts = column.value_lengths().to_pylist()
@@ -153,18 +153,18 @@ def _of_documents(batch: Any, seen: int) -> Iterator[tuple[int, Tree | TreeError
 
 
 def _first(seen: int) -> int:
-    """The row where a batch begins; at the beginning it is the whole file that is not as it should be."""
+    """Return the first row of a batch; 0, the whole file, for the first batch."""
     return seen + 1 if seen else 0
 
 
 def _reader(schema: Any) -> Callable[[Any, int], Iterator[Tree | TreeError]]:
     names = set(schema.names)
-    if names.issuperset(NEEDED) or _has_documents(schema):
+    if names.issuperset(REQUIRED) or _has_documents(schema):
         return from_batch
     if BRACKETS in names:
         return from_brackets
-    there = ", ".join(sorted(names)) or "none"
-    raise TreebankError(f"expected the columns {', '.join(NEEDED)}, or {BRACKETS}; there are {there:.200}")
+    found = ", ".join(sorted(names)) or "none"
+    raise TreebankError(f"expected the columns {', '.join(REQUIRED)}, or {BRACKETS}; there are {found:.200}")
 
 
 def _parquet_batches(stream: BinaryIO) -> Iterator[Any]:
@@ -200,7 +200,7 @@ def _arrow_batches(stream: BinaryIO) -> Iterator[Any]:
 
 @contextmanager
 def _seekable(stream: BinaryIO) -> Iterator[BinaryIO]:
-    """A stream in which one can jump; what comes through a pipe or is packed goes to a temporary file first."""
+    """Return a seekable stream; pipes and compressed files are copied to a temporary file first."""
     is_file = isinstance(getattr(stream, "raw", None), io.FileIO) and stream.seekable()
     if is_file or isinstance(stream, io.BytesIO):
         yield stream

@@ -1,4 +1,4 @@
-"""Which sentences belong to which part of a treebank: lists of ids and tables of splits."""
+"""Splits of a treebank: lists of ids, and tables that give every id its split."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,7 @@ from discotree.trees.tree import Tree
 
 
 def read_ids(path: str, split: str | None) -> set[str]:
-    """The ids in a file, one a line, or in a tab-separated table with columns id and split."""
+    """Read ids from a file, one a line, or from a tab-separated table with columns id and split."""
     try:
         numbered = enumerate(read_text(path).splitlines(), 1)
     except (OSError, UnicodeDecodeError) as error:
@@ -35,13 +35,13 @@ def read_ids(path: str, split: str | None) -> set[str]:
     return found
 
 
-def selected(trees: Iterable[Tree], wanted: set[str], path: str) -> Iterator[Tree]:
-    """The trees that are wanted; one that is not there is an error."""
-    missing = set(wanted)
+def selected(trees: Iterable[Tree], ids: set[str], path: str) -> Iterator[Tree]:
+    """Return the trees with these ids; a missing one is an error."""
+    missing = set(ids)
     for tree in trees:
-        if tree.id in wanted:
+        if tree.id in ids:
             missing.discard(tree.id)
             yield tree
     if missing:
-        some = ", ".join(sorted(missing)[:5])
-        raise TreebankError(f"{len(missing):,} of these ids are not in the treebank: {some} …", path)
+        examples = ", ".join(sorted(missing)[:5])
+        raise TreebankError(f"{len(missing):,} of these ids are not in the treebank: {examples} …", path)

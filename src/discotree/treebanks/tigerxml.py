@@ -1,10 +1,10 @@
 """TigerXML: TIGER 2.1 and 2.2, SPMRL, PCC, SQUOIA and what annotation tools write.
 
-``s/graph`` holds ``terminals/t`` and ``nonterminals/nt`` with ``edge`` elements to their children. The root of a
-graph may be a virtual one (category VROOT) or an ordinary phrase; words outside it, punctuation mostly,
-have no parent at all. Here every tree has a ``ROOT`` on top, and what has no parent hangs on it. A
-``secedge`` stands with the child and names the other parent. The SPMRL files have a few nodes with two parents, one of
-them by an edge without a label: the labelled edge counts.
+``s/graph`` holds ``terminals/t`` and ``nonterminals/nt`` with ``edge`` elements to their children. The root of a graph
+is virtual (category VROOT) or an ordinary phrase; words outside it, mostly punctuation, have no parent. The reader
+puts ``ROOT`` on top of every tree and attaches everything without a parent to it. A ``secedge`` belongs to the child
+and names the other parent. A few nodes of the SPMRL files have two parents, one by an edge without a label: the
+labelled edge counts.
 """
 
 import re
@@ -23,16 +23,20 @@ VIRTUAL_ROOT = "VROOT"
 
 
 def read_tigerxml(source: Source) -> Iterator[Tree]:
-    return stream(source, _Reader(source))
+    return stream(source, TigerXmlHandler(source))
 
 
 class _Broken(Exception):
+    """A broken sentence, with the line to blame."""
+
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
         self.line = line
 
 
-class _Reader:
+class TigerXmlHandler:
+    """Builds a tree of every ``s``."""
+
     def __init__(self, source: Source) -> None:
         self.source = source
         self.ready: list[Tree | TreebankError] = []
@@ -48,8 +52,8 @@ class _Reader:
         self.phrases: dict[str, tuple[str, int]] = {}  # by id: the category and its line
         self.edges: list[tuple[str, str, str, int]] = []  # parent, child, label, line
         self.extra: list[tuple[str, str, str, int]] = []  # the same for secondary edges
-        self.current = ""  # the id of the element that edges belong to
-        self.twice: tuple[str, int] | None = None  # an id that is used twice, and where
+        self.current = ""  # id of the element whose edges are being read
+        self.twice: tuple[str, int] | None = None  # an id that is used twice, and its second line
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
         if name == "s":
@@ -78,7 +82,7 @@ class _Reader:
             self.root = attributes.get("root", "")
 
     def enter(self, attributes: dict[str, str], line: int) -> None:
-        """Begin a terminal or nonterminal, to which the edges that follow belong."""
+        """Begin a terminal or nonterminal; the edges that follow belong to it."""
         self.current = attributes.get("id", "")
         if not self.twice and (self.current in self.words or self.current in self.phrases):
             self.twice = (self.current, line)
@@ -170,7 +174,7 @@ def _sentence(tree: Tree, identity: str) -> str:
     def name(address: int) -> str:
         return f"{prefix}_{address + 1}" if address < n else names[address - n - 1]
 
-    edges: list[list[tuple[str, int]]] = [[] for _ in names]  # the last one, [-1], is the root's
+    edges: list[list[tuple[str, int]]] = [[] for _ in names]  # the root's are the last, [-1]
     for position, parent in enumerate(token_parents):
         edges[parent].append((tree.tokens[position].function, position))
     for k, (_, function, parent) in enumerate(nodes):
@@ -184,8 +188,8 @@ def _sentence(tree: Tree, identity: str) -> str:
             f"id={quoted(name(position))} word={quoted(token.form)} lemma={quoted(token.lemma)} "
             f"pos={quoted(token.tag)} morph={quoted(token.morph)}"
         )
-        more = extra.get(position)
-        lines.append(f"<t {attributes}>{more}</t>" if more else f"<t {attributes}/>")
+        inside = extra.get(position)
+        lines.append(f"<t {attributes}>{inside}</t>" if inside else f"<t {attributes}/>")
     lines += ["</terminals>", "<nonterminals>"]
     for k in [*range(len(nodes)), -1]:
         category = nodes[k][0] if k >= 0 else VIRTUAL_ROOT

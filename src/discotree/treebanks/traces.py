@@ -1,7 +1,8 @@
 """Traces in Penn brackets: discontinuity written as movement, and movement read as discontinuity.
 
-Reading, the overt filler of ``*T*``, ``*ICH*``, ``*EXP*`` and ``*RNR*`` moves to the nearest of its traces. Writing,
-what does not fit between its sisters is raised to where its words are, and an ``*ICH*`` trace stays behind.
+On reading, the overt filler of ``*T*``, ``*ICH*``, ``*EXP*`` and ``*RNR*`` moves to the nearest of its traces. On
+writing, a child that would break the order of words is raised to where its words are, and leaves an ``*ICH*`` trace
+behind.
 """
 
 from itertools import count
@@ -16,22 +17,22 @@ WRITTEN_TRACE = "*ICH*"
 class Item:
     """A bracket while it is read: a phrase, or a leaf with its word."""
 
-    __slots__ = ("children", "function", "index", "label", "line", "parent", "place", "trace", "word")
+    __slots__ = ("children", "first_leaf", "function", "index", "label", "line", "parent", "trace", "word")
 
     def __init__(self, line: int, parent: "Item | None") -> None:
         self.line = line
         self.parent = parent
         self.label = ""
         self.function = NONE
-        self.index = ""  # what co-indexes it with a trace or a filler
+        self.index = ""  # shared with its trace or filler
         self.word: str | None = None
         self.children: list[Item] = []
-        self.trace = ""  # for an empty leaf: its kind
-        self.place = 0  # its first leaf, empty ones counted
+        self.trace = ""  # kind of an empty leaf
+        self.first_leaf = 0  # index of its first leaf, empty ones counted
 
 
 def move_fillers(leaves: list[Item], top: Item) -> None:
-    """Put every overt filler in the place of the nearest of its traces."""
+    """Move every overt filler to the nearest of its traces."""
     traces: dict[str, list[Item]] = {}
     for leaf in leaves:
         if leaf.trace in MOVEMENT:
@@ -46,7 +47,7 @@ def move_fillers(leaves: list[Item], top: Item) -> None:
         candidates = [phrase for phrase in traces[filler.index] if not _dominates(filler, phrase)]
         if not candidates:
             continue
-        target = min(candidates, key=lambda phrase: abs(phrase.place - filler.place))
+        target = min(candidates, key=lambda phrase: abs(phrase.first_leaf - filler.first_leaf))
         assert target.parent is not None  # a trace or a filler is never the outermost bracket
         assert filler.parent is not None
         if filler.function == NONE and filler.word is None:
@@ -58,7 +59,7 @@ def move_fillers(leaves: list[Item], top: Item) -> None:
 
 
 def _phrase_of(leaf: Item) -> Item:
-    """The phrase that consists of this empty leaf alone and stands for it: (NP-SBJ (-NONE- *T*-1))."""
+    """Return the phrase that holds only this empty leaf, (NP-SBJ (-NONE- *T*-1)), or else the leaf."""
     if leaf.parent is not None and len(leaf.parent.children) == 1 and leaf.label == EMPTY_TAG:
         return leaf.parent
     return leaf
@@ -76,7 +77,7 @@ def _fillers(top: Item, traces: dict[str, list[Item]], targets: set[int]) -> lis
 
 
 def _dominates(item: Item, other: Item) -> bool:
-    """Asked of the tree as it is by now: two fillers may hold each other's traces, and only one can move."""
+    """Return whether an item dominates another by now: fillers may hold each other's traces, and one moves first."""
     up: Item | None = other
     while up is not None and up is not item:
         up = up.parent
@@ -87,11 +88,11 @@ Raised = tuple[dict[int, list[Node | int]], dict[int, list[Node | int]], dict[in
 
 
 def raise_discontinuous(tree: Tree) -> Raised:
-    """What to write below each node so that words stay in order; whose traces it holds; and the indices.
+    """Return the children to write for each node so that words stay in order, its traces, and all indices.
 
-    The first two go by the id of the node, the last by the id of a raised node or ~position of a raised word.
+    Keys are the id of a node; indices also have ~position for a raised word.
     """
-    below: dict[int, list[Node | int]] = {}
+    written: dict[int, list[Node | int]] = {}
     traces: dict[int, list[Node | int]] = {}
     indices: dict[int, int] = {}
     spans: dict[int, tuple[int, int]] = {}
@@ -105,7 +106,7 @@ def raise_discontinuous(tree: Tree) -> Raised:
 
     for node in reversed(order):
         members = sorted([*node.children, *raised.pop(id(node), [])], key=lambda child: span(child)[0])
-        kept = below[id(node)] = members[:1]
+        kept = written[id(node)] = members[:1]
         start, end = span(members[0])
         for child in members[1:]:
             child_start, child_end = span(child)
@@ -119,4 +120,4 @@ def raise_discontinuous(tree: Tree) -> Raised:
                 indices[key] = next(numbers)
                 traces.setdefault(id(node), []).append(child)
         spans[id(node)] = (start, end)
-    return below, traces, indices
+    return written, traces, indices

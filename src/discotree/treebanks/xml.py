@@ -1,4 +1,4 @@
-"""Reading XML as a stream, safely: expat feeds a handler, entities are refused, errors have a line."""
+"""Read XML as a stream, safely: expat feeds a handler, entities are refused, errors have a line."""
 
 import codecs
 import re
@@ -11,15 +11,15 @@ from discotree.errors import TreebankError
 from discotree.treebanks.source import Source
 from discotree.trees.tree import Tree
 
-CHUNK = 1 << 16
-LONGEST_NAME = 64  # of an entity: what may be cut at the end of a chunk
+CHUNK = 1 << 16  # bytes
+MAX_ENTITY_NAME = 64  # bytes; a name may be split between two chunks
 _UNKNOWN_ENTITY = re.compile(rb"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[\da-fA-F]+);)[\w:][\w:.-]*;")
 _MARKUP = re.compile(r"""[&<>"'\n\r\t]""")
-_LINE_ENDS = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}  # as they are, a parser would make spaces of them
+_LINE_ENDS = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}  # unescaped, a parser turns them into spaces
 
 
 def quoted(text: str) -> str:
-    """A text as an attribute's value."""
+    """Return a text as the value of an attribute, in quotes."""
     return quoteattr(text, _LINE_ENDS) if _MARKUP.search(text) else f'"{text}"'
 
 
@@ -30,7 +30,7 @@ def declaration(encoding: str) -> str:
 
 
 class Handler(Protocol):
-    """What a format does with the elements. Finished trees and broken ones wait in ``ready``."""
+    """Collects the elements of a format into ``ready``: trees, and errors for broken ones."""
 
     ready: list[Tree | TreebankError]
 
@@ -40,6 +40,7 @@ class Handler(Protocol):
 
 
 def stream(source: Source, handler: Handler) -> Iterator[Tree]:
+    """Feed a file to the handler and return its trees."""
     parser = expat.ParserCreate(source.encoding)
     parser.buffer_text = True
     parser.StartElementHandler = lambda name, attributes: handler.start(name, attributes, parser.CurrentLineNumber)
@@ -47,7 +48,7 @@ def stream(source: Source, handler: Handler) -> Iterator[Tree]:
     parser.CharacterDataHandler = handler.text
 
     def refuse(*_: object) -> None:
-        # Entities can grow without bounds or name other files, and no treebank needs them.
+        # Entities can expand without bounds or refer to other files, and no treebank needs them.
         raise source.error(parser.CurrentLineNumber, "the file declares XML entities, which are not allowed")
 
     has_dtd = False
@@ -73,13 +74,13 @@ def stream(source: Source, handler: Handler) -> Iterator[Tree]:
             failure = error
         except expat.ExpatError as error:
             failure = source.error(error.lineno, f"not well-formed XML: {expat.ErrorString(error.code)}")
-        except (LookupError, ValueError) as error:  # what Python says of an encoding that it cannot use
+        except (LookupError, ValueError) as error:  # an encoding that Python cannot use
             failure = source.error(parser.CurrentLineNumber, f"not readable as XML: {error}")
         if has_dtd and _UNKNOWN_ENTITY.search(tail + chunk):
-            # With a DTD elsewhere, which we do not fetch, expat would drop these without a word.
+            # We do not fetch external DTDs, and without one expat silently drops unknown entities.
             handler.ready.clear()
             failure = source.error(parser.CurrentLineNumber, "the file uses XML entities that it does not declare")
-        tail = chunk[-LONGEST_NAME:]
+        tail = chunk[-MAX_ENTITY_NAME:]
         for item in handler.ready:
             if isinstance(item, Tree):
                 yield item

@@ -42,9 +42,7 @@ class Tree:
     secondary: tuple[SecondaryEdge, ...] = field(default=(), compare=False)
     comment: str = field(default="", compare=False)
     confidence: float | None = field(default=None, compare=False)  # probability of the whole tree
-    confidences: tuple[float, ...] = field(
-        default=(), compare=False
-    )  # probability of each node, in the order of nodes()
+    confidences: tuple[float, ...] = field(default=(), compare=False)  # probabilities in the order of nodes()
 
     def __post_init__(self) -> None:
         tokens = self.tokens
