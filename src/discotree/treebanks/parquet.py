@@ -14,13 +14,12 @@ from typing import Any, BinaryIO
 
 from discotree.errors import TreebankError, TreeError, first_line
 from discotree.treebanks.arrays import Arrays, arrow
+from discotree.treebanks.column_reader import from_batch, from_brackets
 from discotree.treebanks.columns import (
     BRACKETS,
     COLUMNS,
     REQUIRED,
     SENTENCES,
-    from_batch,
-    from_brackets,
     schema,
     to_batch,
 )
