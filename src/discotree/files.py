@@ -30,6 +30,8 @@ MAX_DIGITS = 4000  # Python refuses to make an integer of more
 
 Choice = Callable[[list[str]], list[str]]
 """Picks the files to open, by name, among those of a folder or an archive."""
+ByteCounter = Callable[[int], None]
+"""Gets the number of bytes of every block that is read."""
 
 
 class OpenFile(NamedTuple):
@@ -135,14 +137,40 @@ def readable(path: str) -> Iterator[None]:
         raise TreebankError(f"cannot be read: {reason}", path) from None
 
 
-def open_all(path: str, choose: Choice) -> Iterator[OpenFile]:
-    """Open a file, or the chosen files of a folder or an archive one after the other, in the order of their names."""
+class CountedFile(io.FileIO):
+    """A file that reports how many bytes are read from it."""
+
+    def __init__(self, path: str, on_bytes: ByteCounter) -> None:
+        super().__init__(path)
+        self.on_bytes = on_bytes
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        self.on_bytes(count or 0)
+        return count
+
+    def readall(self) -> bytes:
+        data = super().readall()
+        self.on_bytes(len(data))
+        return data
+
+
+def open_binary(path: str, on_bytes: ByteCounter | None = None) -> BinaryIO:
+    """Open a file for reading; ``on_bytes`` gets the number of bytes of every block that is read."""
+    return open(path, "rb") if on_bytes is None else io.BufferedReader(CountedFile(path, on_bytes))
+
+
+def open_all(path: str, choose: Choice, on_bytes: ByteCounter | None = None) -> Iterator[OpenFile]:
+    """Open a file, or the chosen files of a folder or an archive one after the other, in the order of their names.
+
+    ``on_bytes`` counts the bytes that are read, except those of archives and of standard input.
+    """
     if path == STANDARD_STREAM:
         yield OpenFile("<stdin>", cast(BinaryIO, sys.stdin.buffer))
     elif os.path.isdir(path):
         files = files_in(path, choose)
         for file, stem in zip(files, stems([os.path.relpath(f, path) for f in files]), strict=True):
-            with open(file, "rb") as raw, open_compressed(raw, file) as stream:
+            with open_binary(file, on_bytes) as raw, open_compressed(raw, file) as stream:
                 yield OpenFile(file, stream, stem)
     elif path.lower().endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
@@ -155,7 +183,7 @@ def open_all(path: str, choose: Choice) -> Iterator[OpenFile]:
     elif is_archive(path):
         yield from _open_tar(path, choose)
     else:
-        with open(path, "rb") as raw, open_compressed(raw, path) as stream:
+        with open_binary(path, on_bytes) as raw, open_compressed(raw, path) as stream:
             yield OpenFile(path, stream)
 
 

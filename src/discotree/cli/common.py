@@ -2,21 +2,24 @@
 
 import json
 import logging
+import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from discotree.errors import TreebankError
-from discotree.files import STANDARD_STREAM, stems, writable
-from discotree.treebanks import read
+from discotree.files import STANDARD_STREAM, ByteCounter, is_archive, stems, writable
+from discotree.treebanks import files, read
 from discotree.trees.tree import Tree
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 PIPE_WIDTH = 200  # columns of a table in a pipe, where no terminal limits them
 MAX_REPORTED = 10  # broken trees reported one by one
+SECONDS_BETWEEN_UPDATES = 0.1
 
 err = Console(stderr=True, highlight=False)
 
@@ -33,6 +36,7 @@ def read_trees(
     encoding: str | None,
     errors: list[TreebankError] | None = None,
     with_stems: bool = False,
+    on_bytes: ByteCounter | None = None,
 ) -> Iterator[Tree]:
     """Read the trees of some treebanks, one after the other.
 
@@ -42,9 +46,9 @@ def read_trees(
     prefixes = stems(list(paths)) if with_stems and len(paths) > 1 else [""] * len(paths)
     for path, stem in zip(paths, prefixes, strict=True):
         if errors is None:
-            yield from read(path, format, encoding=encoding, stem=stem)
+            yield from read(path, format, encoding=encoding, stem=stem, on_bytes=on_bytes)
         else:
-            yield from read(path, format, encoding=encoding, stem=stem, on_error=errors.append)
+            yield from read(path, format, encoding=encoding, stem=stem, on_error=errors.append, on_bytes=on_bytes)
 
 
 def report_skipped(errors: list[TreebankError]) -> None:
@@ -87,28 +91,39 @@ def number(value: float | None, digits: int = 1) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-class _Rate(ProgressColumn):
-    def __init__(self, unit: str) -> None:
-        super().__init__()
-        self.unit = unit
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.completed:,.0f} {self.unit}, {task.speed or 0:,.0f}/s")
+def size_of(paths: Sequence[str]) -> int | None:
+    """Return the bytes of files and folders, or None if standard input or an archive is among them."""
+    if any(path == STANDARD_STREAM or is_archive(path) for path in paths):
+        return None
+    inside = [[os.path.join(path, name) for name in files(path)] if os.path.isdir(path) else [path] for path in paths]
+    with suppress(OSError):  # the reader reports it
+        return sum(os.path.getsize(file) for found in inside for file in found)
+    return None
 
 
 class ProgressBar:
-    """A progress bar on a terminal, and none in a pipe."""
+    """A progress bar on a terminal, and none in a pipe.
+
+    It counts trees or sentences, and shows how much of the input is read and how long the rest takes, if its size is
+    known.
+    """
 
     def __init__(self, unit: str = "trees", shown: bool = True) -> None:
+        self.unit = unit
         self.shown = shown and err.is_terminal
+        self.count = self.bytes = 0
+        self.start = self.updated = time.monotonic()
         self.bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            _Rate(unit),
+            BarColumn(),
+            TextColumn("{task.fields[counted]}"),
             TimeElapsedColumn(),
+            TimeRemainingColumn(),
             console=err,
             transient=True,
         )
+        self.task = self.bar.add_task("", total=None, counted="")
 
     def __enter__(self) -> "ProgressBar":
         if self.shown:
@@ -119,14 +134,35 @@ class ProgressBar:
         if self.shown:
             self.bar.stop()
 
-    def __call__(self, trees: Iterable[Tree], description: str) -> Iterable[Tree]:
-        return self.bar.track(trees, description=description) if self.shown else trees
-
-    def advance(self, count: int) -> None:
-        """Count work that is not done one by one."""
+    def expect(self, description: str, paths: Sequence[str]) -> None:
+        """Start at the beginning of some files."""
         if self.shown:
-            task = self.bar.task_ids[0] if self.bar.task_ids else self.bar.add_task("", total=None)
-            self.bar.advance(task, count)
+            self.count = self.bytes = 0
+            self.start = time.monotonic()
+            self.bar.reset(self.task, description=description, total=size_of(paths))
+
+    def on_bytes(self, count: int) -> None:
+        """Count bytes of the input."""
+        self.bytes += count
+
+    def track(self, trees: Iterable[Tree]) -> Iterable[Tree]:
+        """Count trees on their way."""
+        return self._tracked(trees) if self.shown else trees
+
+    def _tracked(self, trees: Iterable[Tree]) -> Iterator[Tree]:
+        for tree in trees:
+            yield tree
+            self.advance(1, self.bytes)
+
+    def advance(self, count: int, position: int) -> None:
+        """Count what is done; ``position`` is how many bytes of the input that took."""
+        now = time.monotonic()
+        self.count += count
+        if self.shown and now > self.updated + SECONDS_BETWEEN_UPDATES:
+            self.updated = now
+            rate = self.count / max(now - self.start, SECONDS_BETWEEN_UPDATES)
+            counted = f"{self.count:,} {self.unit}, {rate:,.0f}/s"
+            self.bar.update(self.task, completed=position, counted=counted)
 
 
 class WarningPrinter(logging.Handler):

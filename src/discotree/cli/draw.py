@@ -1,7 +1,6 @@
 """draw."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -59,11 +58,11 @@ def draw(
     errors: list[TreebankError] = []
     skipped = errors if skip_broken else None
     paths = expand(treebanks)
-    with ProgressBar() if output else nullcontext() as bar:
-        trees = read_trees(paths, from_, encoding, skipped)
-        counted = bar(trees, "trees") if bar else trees
+    with ProgressBar(shown=output is not None) as bar:
+        bar.expect("drawing", paths)
+        trees = bar.track(read_trees(paths, from_, encoding, skipped, on_bytes=bar.on_bytes))
         predicted = read_trees(expand([against]), from_, encoding, skipped) if against else None
-        found = _select(_pairs(counted, predicted), ids or [], numbers or [])
+        found = _select(_pairs(trees, predicted), ids or [], numbers or [])
         write_pictures(found, chosen, style, output, ", ".join([Path(path).name for path in paths]))
     report_skipped(errors)
 

@@ -72,9 +72,10 @@ def evaluate(
     with ProgressBar() as bar:
 
         def score(path: str, observe: Analysis | None) -> Score:
+            bar.expect(path, expand([gold]))
             try:
                 result = score_of(
-                    bar(read_trees(expand([gold]), from_, encoding), path),
+                    bar.track(read_trees(expand([gold]), from_, encoding, on_bytes=bar.on_bytes)),
                     read_trees(expand([path]), from_, encoding),
                     settings,
                     missing_as_empty=missing_as_empty,

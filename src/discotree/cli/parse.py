@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -112,11 +112,11 @@ def parse(
         window = K_BEST_WINDOW if k else worker.parser.window
         language = worker.parser.config.language
         bar = ProgressBar("sentences", not on_terminal)
+        bar.expect("parsing", [STANDARD_STREAM if source.text else source.name for source in sources])
 
-        def sentences(before_waiting: object = None) -> Sentences:
+        def sentences(before_waiting: Callable[[], None] | None = None) -> Sentences:
             return chain.from_iterable(
-                source.sentences(language, encoding, errors, tags, before_waiting)  # type: ignore[arg-type]
-                for source in sources
+                source.sentences(language, encoding, errors, tags, before_waiting, bar.on_bytes) for source in sources
             )
 
         if chosen in PICTURES:

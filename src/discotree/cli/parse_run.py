@@ -6,6 +6,7 @@ that a network computes depend a little on what is computed together.
 """
 
 import signal
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
@@ -61,6 +62,7 @@ class ParseRun:
         self.processes = processes
         self.max_window = max_window
         self.window: Window = []
+        self.positions: deque[int] = deque()  # bytes of the input that were read for each window that is not yet done
         self.failures = FailureReport()
         self.unparsable = 0  # sentences that were readable, but could not be parsed
         self.bar = ProgressBar()
@@ -112,12 +114,14 @@ class ParseRun:
         """Yield all windows, each with the number that its first sentence has if those before it can be parsed."""
         done, written, _ = self.sink.counts
         for window in windows_of(sentences, self.size, done):
+            self.positions.append(self.bar.bytes)
             yield window, written + 1 - self.unparsable
             written += sum(not isinstance(item, TreebankError) for item in window)
 
     def flush(self) -> None:
         """Parse and write the sentences that have been read."""
         if self.window:
+            self.positions.append(self.bar.bytes)
             self.write(self.window, self.work(self.window))
             self.window = []
 
@@ -135,22 +139,20 @@ class ParseRun:
         counts = SentenceCounts(done + len(texts), written + len(whole), failed + len(texts) - len(whole))
         with uninterrupted():
             self.sink.write("".join(whole), counts)
-        self.bar.advance(len(texts))
+        self.bar.advance(len(texts), self.positions.popleft())
 
 
 def parse_trees(
     worker: ParseWorker, sentences: Sentences, max_window: int, failures: FailureReport, bar: ProgressBar
 ) -> Iterator[Tree]:
     """Yield the trees of sentences as they are parsed."""
-    done = 0
     for window in windows_of(sentences, lambda done: min(max(done, 1), max_window)):
         for _, outcome in worker.parse(window):
             if isinstance(outcome, FailedSentence):
                 failures.add(outcome.reason)
             else:
                 yield from outcome
-        done += len(window)
-        bar.advance(len(window))
+        bar.advance(len(window), bar.bytes)
 
 
 @contextmanager

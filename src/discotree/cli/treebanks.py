@@ -90,7 +90,9 @@ def convert(
         raise typer.BadParameter("standard output has no name to tell the format from: --to FORMAT")
     rules = HeadRules.load(heads, marked_first=marked_heads) if heads else None
     errors: list[TreebankError] = []
-    trees = read_trees(expand(paths), from_, encoding, errors if skip_broken else None, with_stems=True)
+    sources, bar = expand(paths), ProgressBar()
+    skipped = errors if skip_broken else None
+    trees = read_trees(sources, from_, encoding, skipped, with_stems=True, on_bytes=bar.on_bytes)
     if ids:
         trees = selected(trees, read_ids(ids, split), ids)
     trees = (
@@ -98,9 +100,10 @@ def convert(
     )
     if root_label:
         trees = (label_root(tree, root_label) for tree in trees)
-    with ProgressBar() as bar:
+    with bar:
+        bar.expect("converting", sources)
         count = write(
-            bar(trees, "trees"),
+            bar.track(trees),
             output,
             to,
             encoding=output_encoding,
@@ -139,8 +142,10 @@ def stats(
     paths = expand(treebanks)
     with ProgressBar() as bar:
         for path in paths:
-            trees = read_trees([path], from_, encoding, errors if skip_broken else None)
-            results[path] = Statistics.of(bar(trees, path))
+            skipped = errors if skip_broken else None
+            bar.expect(path, [path])
+            trees = read_trees([path], from_, encoding, skipped, on_bytes=bar.on_bytes)
+            results[path] = Statistics.of(bar.track(trees))
     total = sum(results.values(), Statistics())
     if len(results) > 1:
         results["total"] = total

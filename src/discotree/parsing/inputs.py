@@ -12,7 +12,17 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from discotree.errors import TreebankError
-from discotree.files import STANDARD_STREAM, base_name, files_in, is_archive, open_compressed, readable, stems
+from discotree.files import (
+    STANDARD_STREAM,
+    ByteCounter,
+    base_name,
+    files_in,
+    is_archive,
+    open_binary,
+    open_compressed,
+    readable,
+    stems,
+)
 from discotree.parsing.standard_input import standard_input
 from discotree.parsing.text_input import (
     TEXT,
@@ -52,15 +62,17 @@ class SentenceSource:
         errors: DecodingErrors = "strict",
         tags: bool = False,
         before_waiting: Callable[[], None] | None = None,
+        on_bytes: ByteCounter | None = None,
     ) -> Sentences:
         """Yield all sentences.
 
-        ``tags`` keeps the tags of a treebank. ``before_waiting`` is called when standard input has nothing to offer.
+        ``tags`` keeps the tags of a treebank. ``before_waiting`` is called when standard input has nothing to offer,
+        ``on_bytes`` counts the bytes that are read from files.
         """
         if self.is_treebank:
-            return self._of_treebank(encoding, tags)
+            return self._of_treebank(encoding, tags, on_bytes)
         encoding = "utf-8" if self.text is not None or not encoding else encoding
-        found = self._of_text(language, encoding, errors, before_waiting)
+        found = self._of_text(language, encoding, errors, before_waiting, on_bytes)
         return map(self._with_stem, found) if self.stem else found
 
     def _with_stem(self, item: InputSentence | InputLine | TreebankError) -> InputSentence | InputLine | TreebankError:
@@ -69,7 +81,12 @@ class SentenceSource:
         return replace(item, id=f"{self.stem}/{item.id}") if isinstance(item, InputSentence) else item
 
     def _of_text(
-        self, language: str, encoding: str, errors: DecodingErrors, before_waiting: Callable[[], None] | None
+        self,
+        language: str,
+        encoding: str,
+        errors: DecodingErrors,
+        before_waiting: Callable[[], None] | None,
+        on_bytes: ByteCounter | None,
     ) -> Sentences:
         with ExitStack() as stack, readable(self.name):
             if self.text is not None:
@@ -77,15 +94,16 @@ class SentenceSource:
             elif self.name == STANDARD_STREAM:
                 stream = standard_input(before_waiting)
             else:
-                raw = stack.enter_context(open(self.name, "rb"))
+                raw = stack.enter_context(open_binary(self.name, on_bytes))
                 stream = stack.enter_context(open_compressed(raw, self.name))
             yield from split_text(DecodedText(stream, _shown(self.name), encoding, errors), self.kind, language)
 
-    def _of_treebank(self, encoding: str | None, tags: bool) -> Sentences:
+    def _of_treebank(self, encoding: str | None, tags: bool, on_bytes: ByteCounter | None) -> Sentences:
         """Yield the words of a treebank's sentences; its trees are not looked at."""
         errors: list[TreebankError] = []
         name = _shown(self.name)
-        for tree in read(self.name, self.kind, encoding=encoding, on_error=errors.append, stem=self.stem):
+        trees = read(self.name, self.kind, encoding=encoding, on_error=errors.append, stem=self.stem, on_bytes=on_bytes)
+        for tree in trees:
             yield from errors
             errors.clear()
             kept = [token.tag for token in tree.tokens] if tags else []

@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from os.path import relpath
 
 from discotree.errors import TreebankError
-from discotree.files import base_name, files_in, is_encoding, open_all, readable, stems
+from discotree.files import ByteCounter, base_name, files_in, is_encoding, open_all, readable, stems
 from discotree.treebanks.formats import (
     ALL_SUFFIXES,
     FORMATS,
@@ -29,8 +29,9 @@ def read(
     encoding: str | None = None,
     on_error: ErrorHandler = stop,
     stem: str = "",
+    on_bytes: ByteCounter | None = None,
 ) -> Iterator[Tree]:
-    """Read trees one by one; ``stem`` goes in front of their ids.
+    """Read trees one by one; ``stem`` goes in front of their ids, ``on_bytes`` counts the bytes that are read.
 
     A broken tree raises a TreebankError with its address. To skip broken trees, pass a function that takes the
     errors: ``errors = []; read(path, on_error=errors.append)``.
@@ -38,13 +39,20 @@ def read(
     path = checked_path(path)
     chosen = format_named(format) if format else None
     check_encoding(encoding or "utf-8")
-    return _read(path, chosen, encoding, on_error, stem)
+    return _read(path, chosen, encoding, on_error, stem, on_bytes)
 
 
-def _read(path: str, chosen: Format | None, encoding: str | None, on_error: ErrorHandler, stem: str) -> Iterator[Tree]:
+def _read(
+    path: str,
+    chosen: Format | None,
+    encoding: str | None,
+    on_error: ErrorHandler,
+    stem: str,
+    on_bytes: ByteCounter | None,
+) -> Iterator[Tree]:
     found = False
     with readable(path):
-        for file in open_all(path, partial(_choose, chosen)):
+        for file in open_all(path, partial(_choose, chosen), on_bytes):
             found = True
             source = Source(file.name, file.stream, encoding, on_error, _prefixed(stem, file.stem))
             yield from _read_file(source, chosen)
