@@ -28,7 +28,7 @@ class DataSource:
     A recipe names a source by a table with these keys, or by its file alone.
     """
 
-    SHORTHAND: ClassVar[str] = "file"
+    SHORTHAND: ClassVar[str] = "file"  # the key that a bare string sets
 
     file: str = field(
         metadata={DESCRIPTION: "A file, a folder, an archive or a glob pattern, relative to `data.folder`."}
