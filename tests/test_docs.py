@@ -154,6 +154,15 @@ def test_the_reference_is_complete() -> None:
         assert f"`{name}`" in formats, name
 
 
+def test_modules_of_the_explanation_exist() -> None:
+    """Every arrow of docs/how names the modules that it runs through."""
+    rows = re.findall(r"^\| .+ → .+ \| \[.+\]\(.+\) \| (.+) \|$", (DOCS / "how" / "index.md").read_text("utf-8"), re.M)
+    assert len(rows) == 8
+    for name in re.findall(r"`([^`]+)`", " ".join(rows)):
+        path = ROOT / "src" / "discotree" / name
+        assert path.is_dir() if name.endswith("/") else path.with_suffix(".py").is_file(), name
+
+
 def test_links_of_the_front_door_lead_somewhere() -> None:
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):

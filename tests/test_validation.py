@@ -94,3 +94,24 @@ def test_long_values_are_shortened():
 def test_updating_leaves_the_given_one_as_it_is():
     assert updated(PAPER, {"training": {"seed": 9}}, "").training.seed == 9
     assert PAPER.training.seed == 1
+
+
+class Shout(str):
+    """A type that makes its own values."""
+
+    @classmethod
+    def of(cls, value: object) -> "Shout":
+        if not isinstance(value, str):
+            raise ConfigError(f"expected a word, got {value!r}")
+        return cls(value.upper())
+
+
+@dataclass(frozen=True)
+class Greeting:
+    word: Shout = Shout()  # noqa: RUF009
+
+
+def test_a_type_may_make_and_check_its_own_values() -> None:
+    assert from_table(Greeting, {"word": "hi"}, "x.toml").word == "HI"
+    with pytest.raises(ModelError, match=r"^x\.toml: word: expected a word, got 1$"):
+        from_table(Greeting, {"word": 1}, "x.toml", ModelError)
