@@ -1,4 +1,4 @@
-"""The front door works, and so do all pages behind it: every block of code runs, the site builds, no link is dead."""
+"""README and docs work: every block of code runs, the site builds, no link is dead."""
 
 import importlib.util
 import os
@@ -35,7 +35,7 @@ FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "sour
 
 @pytest.fixture(scope="module", autouse=True)
 def load_once() -> Iterator[None]:
-    """A model that several pages load is read from the disk once."""
+    """Read a model that several pages load from the disk once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Parser, "from_pretrained", staticmethod(cache(Parser.from_pretrained)))
         yield
@@ -43,7 +43,7 @@ def load_once() -> Iterator[None]:
 
 @pytest.fixture
 def folder(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a reader works: beside the page's files, and with files of their own."""
+    """A reader's folder: the page's files, and files of their own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISCOTREE_DATA", str(tmp_path))
     (tmp_path / "tests").symlink_to(ROOT / "tests")
@@ -62,7 +62,7 @@ def folder(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a server listens whose model has learned nothing."""
+    """The address of a server with an untrained model."""
     model = saved_model(tmp_path_factory.mktemp("models") / "xx", language="nl")
     with serving(load_app([str(model)], "cpu", LOOPBACK_HOSTS, True, Limits())) as client:
         yield f"{client.base_url.host}:{client.base_url.port}"
@@ -124,13 +124,13 @@ def test_commands_in_the_text_exist(page: Path) -> None:
 
 
 def test_there_is_no_code_beside_the_blocks() -> None:
-    """What is indented, or in a language that nobody has named, would be shown as code, but not run."""
+    """Indented text, or a fence without a language, would be shown as code but not run."""
     for page in PAGES:
         assert not re.search(r"\n\n {4,}\S|```|<!-- not run", prose(page)), page.name
 
 
 def test_what_is_made_is_up_to_date() -> None:
-    """Pictures and references are what tools/make_docs.py makes today; a network's may be off by one."""
+    """Pictures and references are what tools/make_docs.py makes today; a network's numbers may be off by one."""
     spec = importlib.util.spec_from_file_location("make_docs", ROOT / "tools" / "make_docs.py")
     assert spec
     assert spec.loader
@@ -163,26 +163,26 @@ def test_modules_of_the_explanation_exist() -> None:
         assert path.is_dir() if name.endswith("/") else path.with_suffix(".py").is_file(), name
 
 
-def test_links_of_the_front_door_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+def test_links_of_the_top_level_pages_lead_somewhere() -> None:
+    for page in ROOT.glob("*.md"):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
             assert ELSEWHERE.match(target) or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
 class Page(HTMLParser):
-    """The links of a page, what a browser fetches for it, and the places that links may lead to."""
+    """The links of a page, what a browser fetches for it, and its anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.links: list[str] = []
         self.fetched: list[str] = []
-        self.places: set[str] = set()
+        self.anchors: set[str] = set()
         self.feed(path.read_text("utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
         if "id" in given:
-            self.places.add(given["id"])
+            self.anchors.add(given["id"])
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
         if FETCHED.get(tag, "") in given and given.get("rel") not in ("canonical", "next", "prev"):
@@ -212,6 +212,6 @@ def test_the_site_builds_and_needs_nothing_from_elsewhere(tmp_path: Path) -> Non
             name, place = urldefrag(unquote(target))
             there = (path.parent / name).resolve() if name else path
             assert there.exists(), f"{path.name}: {target}"
-            assert not place or there not in pages or place in pages[there].places, f"{path.name}: {target}"
+            assert not place or there not in pages or place in pages[there].anchors, f"{path.name}: {target}"
     for style in site.rglob("*.css"):
         assert not re.search(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", style.read_text("utf-8")), style.name

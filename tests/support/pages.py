@@ -1,4 +1,4 @@
-"""README.md and docs/ taken apart: blocks of code, what stands below them as output, and how each kind is run.
+"""Take README.md and docs/ apart: blocks of code, their expected output, and how each kind is run.
 
     python     statements; ``value  # → text`` and a ``text`` block after the block say what is expected
     console    ``$ command`` lines, each followed by what it prints
@@ -49,10 +49,10 @@ TARGETS = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M
 @dataclass(frozen=True)
 class Block:
     page: Path
-    line: int  # of its first line of code
+    line: int  # number of its first line of code
     language: str
     code: str
-    title: str  # the name of the file that it shows
+    title: str  # name of the file that it shows
     excuse: str  # why it is not run
 
     @property
@@ -60,7 +60,7 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     def commands(self) -> Iterator[tuple[str, str]]:
-        """The commands of a block, each with what stands below it."""
+        """Return the commands of a block, each with its expected output."""
         if self.language == "console":
             yield from COMMAND.findall(self.code)
         else:
@@ -82,19 +82,19 @@ def blocks(page: Path) -> list[Block]:
 
 
 def prose(page: Path) -> str:
-    """A page without its blocks."""
+    """Return a page without its blocks."""
     return FENCE.sub("", page.read_text("utf-8"))
 
 
 def matches(expected: str, said: str) -> bool:
-    """Whether that is what was expected; there, ``…`` may stand for anything."""
+    """Return whether output is as expected, where ``…`` stands for anything."""
     expected, said = ("\n".join(line.rstrip() for line in text.strip("\n").split("\n")) for text in (expected, said))
     pattern = ".*?".join(map(re.escape, expected.split("…")))
     return expected == said or re.fullmatch(pattern, said, re.DOTALL) is not None
 
 
 def run_python(block: Block, namespace: dict[str, Any]) -> str:
-    """Run statement by statement, compare what they give with what is said behind them; gives all that they print."""
+    """Run a block statement by statement, compare values with the comments behind them; return what is printed."""
     source = "\n" * (block.line - 1) + block.code
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     expected = {
@@ -120,7 +120,7 @@ def run_python(block: Block, namespace: dict[str, Any]) -> str:
 
 
 def stages(command: str) -> list[list[str]]:
-    """The words of each command of a pipe; where its output goes is a word after ``>``."""
+    """Return the words of each command of a pipe; its output file is a word after ``>``."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars="|>")
     lexer.whitespace_split, lexer.commenters = True, ""
     found: list[list[str]] = [[]]
@@ -133,7 +133,7 @@ def stages(command: str) -> list[list[str]]:
 
 
 def run_command(command: str) -> tuple[str, str]:
-    """What a command prints and what it says on standard error; ours run in this process, which saves their start."""
+    """Return standard output and error of a command; ours run in this process, which saves their start."""
     first = command.split()[0]
     if first in ("pip", "make"):
         check_command(command)
@@ -169,7 +169,7 @@ def run_ours(words: list[str], stdin: bytes) -> tuple[bytes, str]:
 
 
 def check_command(command: str) -> None:
-    """Whether a command that is not run could be: our commands, options and extras are there, and so are recipes."""
+    """Check that a command that is not run could be: our commands, options, extras and recipes exist."""
     for extra in re.findall(r"(?:discotree|\.)\[([\w,]+)\]", command):
         assert set(extra.split(",")) <= set(PROJECT["optional-dependencies"]), f"{command}: there is no {extra}"
     for words in stages(command):
@@ -190,7 +190,7 @@ def check_ours(words: list[str]) -> None:
 
 
 def options_of(name: str) -> set[str]:
-    """All options of one of our commands."""
+    """Return all options of one of our commands."""
     group: Any = typer.main.get_command(app)
     assert name in group.commands, f"there is no command {name}"
     options = {"--help"}
