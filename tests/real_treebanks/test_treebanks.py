@@ -1,7 +1,6 @@
-"""The five shared treebanks, tree by tree. They are not part of the project: DISCOTREE_DATA names their folder.
+"""Check the five shared treebanks tree by tree. They are not part of the project: DISCOTREE_DATA names their folder.
 
-DISCOTREE_ORACLE and DISCOTREE_SPLITS name the folders with what an independent converter made of them and with
-their splits.
+DISCOTREE_ORACLE names the folder with the trees of an independent converter, DISCOTREE_SPLITS that of their splits.
 """
 
 import gc
@@ -23,7 +22,7 @@ def treebank(request):
     path = folder("DISCOTREE_DATA") / request.param.path
     if not path.exists():
         pytest.skip(f"{path} is not there")
-    gc.disable()  # a million tuples that are all kept: looking for garbage among them takes longer than reading
+    gc.disable()  # searching a million live tuples for garbage takes longer than reading them
     trees = list(read(path))
     gc.enable()
     gc.freeze()
@@ -39,17 +38,17 @@ def test_there_are_as_many_trees_as_the_treebank_has(treebank):
 def test_ids_are_those_of_the_splits_in_the_same_order(treebank):
     about, trees = treebank
     path = folder("DISCOTREE_SPLITS", "DISCOTREE_DATA_SPLITS") / f"{about.name}.tsv"
-    wanted = [line.split("\t")[1] for line in path.read_text("utf-8").splitlines()[1:]]
-    assert len(wanted) == about.size
-    assert [tree.id for tree in trees] == wanted
+    expected = [line.split("\t")[1] for line in path.read_text("utf-8").splitlines()[1:]]
+    assert len(expected) == about.size
+    assert [tree.id for tree in trees] == expected
 
 
 def test_trees_agree_with_an_independent_converter_to_the_character(treebank):
     about, trees = treebank
     path = folder("DISCOTREE_ORACLE") / "conversion" / f"{about.name}.tsv"
-    wanted = dict(line.split("\t") for line in path.read_text("utf-8").splitlines())
-    assert wanted
-    assert {tree.id: str(tree) for tree in trees if tree.id in wanted} == wanted
+    expected = dict(line.split("\t") for line in path.read_text("utf-8").splitlines())
+    assert expected
+    assert {tree.id: str(tree) for tree in trees if tree.id in expected} == expected
 
 
 def test_every_tree_comes_back_from_its_encoding(treebank):
@@ -74,8 +73,11 @@ HELD = {
     "tigerxml": unchanged,
     "alpino": unchanged,
     "conllu": unchanged,
+    "json": unchanged,
+    "parquet": unchanged,
+    "arrow": unchanged,
 }
-HAVE_SECONDARY_EDGES = ("export", "tigerxml", "alpino")
+HAVE_SECONDARY_EDGES = ("export", "tigerxml", "alpino", "json", "parquet", "arrow")
 
 
 def test_every_tree_comes_back_from_a_file_in_every_format_that_can_hold_it(treebank, tmp_path):

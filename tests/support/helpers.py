@@ -1,4 +1,4 @@
-"""What several tests need: trees from brackets, deep trees, formats in memory, and what each format can hold."""
+"""Helpers of many tests: trees from brackets, deep trees, and formats in memory."""
 
 import io
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from discotree.treebanks.source import ErrorHandler, Source, stop
 
 
 def tree_of(brackets: str, id: str = "") -> Tree:
-    """The tree of a discbracket line."""
+    """Return the tree of a line of brackets."""
     return Tree.parse(brackets, id)
 
 
@@ -22,7 +22,7 @@ def brackets_of(trees: Iterable[Tree]) -> list[str]:
 
 
 def written(trees: Iterable[Tree], format: str) -> Any:
-    """What the format's writer makes of the trees: text, or bytes."""
+    """Return the trees as the content of a file: text, or bytes."""
     pieces = list(FORMATS[format].write(trees))
     return "".join(pieces) if format in TEXT_FORMATS else b"".join(pieces)
 
@@ -33,13 +33,13 @@ def encoded(trees: Iterable[Tree], format: str) -> bytes:
 
 
 def parsed(content: str | bytes, format: str, on_error: ErrorHandler = stop) -> list[Tree]:
-    """What the format's reader makes of a file's content."""
+    """Return the trees of a file's content."""
     raw = content.encode() if isinstance(content, str) else content
     return list(FORMATS[format].read(Source("<memory>", io.BytesIO(raw), on_error=on_error)))
 
 
 def through(format: str, tree: Tree) -> Tree:
-    """The tree, written and read again."""
+    """Return the tree, written and read again."""
     (again,) = parsed(written([tree], format), format)
     return again
 
@@ -49,7 +49,7 @@ def words(n: int) -> tuple[Token, ...]:
 
 
 def right_branching(n: int) -> Tree:
-    """n words, n nodes below the root, each over a word and the next node."""
+    """Return a tree of n words and n nodes inside the root, each over a word and the next node."""
     node = Node("A", [n - 1])
     for k in reversed(range(n - 1)):
         node = Node("A", [k, node])
@@ -57,7 +57,7 @@ def right_branching(n: int) -> Tree:
 
 
 def left_branching(n: int) -> Tree:
-    """The mirror image: all nodes have the first word."""
+    """Return the mirror image of ``right_branching``: all nodes have the first word."""
     node = Node("A", [0])
     for k in range(1, n):
         node = Node("A", [node, k])
@@ -65,7 +65,7 @@ def left_branching(n: int) -> Tree:
 
 
 def unary_chain(n: int) -> Tree:
-    """n nodes over one word."""
+    """Return a tree of n nodes over one word."""
     node = Node("A", [0])
     for _ in range(n - 1):
         node = Node("A", [node])
@@ -75,11 +75,11 @@ def unary_chain(n: int) -> Tree:
 DEEP = {"right": right_branching, "left": left_branching, "unary": unary_chain}
 
 
-MARK = "◀"  # stands in the line that an error must name
+MARK = "◀"  # marks the line that an error must name
 
 
 def assert_broken(path: Path, content: str, message: str, good: list[str]) -> None:
-    """The file is refused with an address, and when broken trees are skipped the good ones still come."""
+    """Assert that a file is refused with an address, and that its good trees come when broken ones are skipped."""
     line = content[: content.index(MARK)].count("\n") + 1
     path.write_text(content.replace(MARK, ""), "utf-8")
     with pytest.raises(TreebankError, match=message) as caught:
@@ -89,3 +89,8 @@ def assert_broken(path: Path, content: str, message: str, good: list[str]) -> No
     errors: list[TreebankError] = []
     assert [tree.id for tree in read(path, on_error=errors.append)] == good
     assert (errors[0].line, errors[0].message) == (line, caught.value.message)
+
+
+ONE = tree_of("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))", "cdb/1")
+TWO = tree_of("(ROOT (S (N 0=wir) (V 1=gehen)))", "2")
+THREE = tree_of("(ROOT (X 0=ja))", "x-3")

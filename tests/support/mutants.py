@@ -1,10 +1,10 @@
-"""Files in which something has gone wrong: seeded, so the same on every run."""
+"""Damaged copies of a file, the same on every run."""
 
 import random
 
 
 def mutate(rng, raw, tokens):
-    """One to four things that go wrong with a file."""
+    """Return the file with one to four kinds of damage."""
     raw = bytearray(raw)
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         if not raw:
@@ -16,11 +16,11 @@ def mutate(rng, raw, tokens):
             raw[start] ^= 1 << rng.randrange(8)
         elif kind == 1:  # a stretch is lost
             del raw[start:end]
-        elif kind == 2:  # … or there twice
+        elif kind == 2:  # a stretch is doubled
             raw[start:start] = raw[start:end]
-        elif kind == 3:  # the file is cut
+        elif kind == 3:  # the file is truncated
             del raw[start:]
-        elif kind == 4:  # two lines change places, or one overwrites the other
+        elif kind == 4:  # two lines swap, or one overwrites the other
             lines = raw.split(b"\n")
             a, b = rng.randrange(len(lines)), rng.randrange(len(lines))
             lines[a], lines[b] = lines[b], lines[rng.choice((a, b))]
@@ -29,7 +29,7 @@ def mutate(rng, raw, tokens):
             digits = [k for k, byte in enumerate(raw) if 48 <= byte <= 57]
             if digits:
                 raw[rng.choice(digits)] = rng.randrange(48, 58)
-        elif kind == 6 and tokens:  # something that means something appears
+        elif kind == 6 and tokens:  # a meaningful token appears
             raw[start:start] = rng.choice(tokens)
         else:  # a stretch moves
             stretch = raw[start:end]
@@ -40,6 +40,7 @@ def mutate(rng, raw, tokens):
 
 
 def mutants(name, raw, tokens, count):
+    """Return damaged copies, each with its number; ``name`` seeds them."""
     rng = random.Random(name)
     for number in range(count):
         yield number, mutate(rng, raw, tokens)

@@ -1,4 +1,4 @@
-"""Random trees: Hypothesis strategies, and a plain generator for tests that want many thousands.
+"""Random trees: Hypothesis strategies, and a plain generator for tests that need many thousands.
 
 Both grow a tree in the same way: over any of the parts made so far, neighbours or not, goes a new node, until the
 root takes what is left. So words and phrases, unary chains and gaps of all kinds come up.
@@ -22,7 +22,7 @@ ODD_ROOTS = (ROOT, ROOT, "VROOT", "S", "+", "\\", "\\^ROOT", "#1", "--", "a+b", 
 
 
 def random_tree(rng: random.Random, size: int, *, odd: bool = False) -> Tree:
-    """A tree over ``size`` words; ``odd`` labels hold everything that could be mistaken for something else."""
+    """Return a tree over ``size`` words; ``odd`` labels hold characters that mean something in a format."""
     labels = LABELS + ODD_LABELS if odd else LABELS
     functions = FUNCTIONS + ODD_LABELS if odd else FUNCTIONS
     choice = rng.choice
@@ -36,7 +36,7 @@ def random_tree(rng: random.Random, size: int, *, odd: bool = False) -> Tree:
 
 
 def random_heads(rng: random.Random, size: int) -> tuple[int, ...]:
-    """Heads that form a tree, mostly with one word on the dummy root, sometimes with several."""
+    """Return heads that form a tree, mostly with one word on the dummy root, sometimes with several."""
     order = list(range(size))
     rng.shuffle(order)
     heads = [-1] * size
@@ -48,7 +48,7 @@ def random_heads(rng: random.Random, size: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Holds:
-    """What a format can hold: a strategy for every text in a tree. None: the format has no place for it."""
+    """What a format can hold: a strategy for every text in a tree, or None where it has no field."""
 
     forms: st.SearchStrategy[str]
     tags: st.SearchStrategy[str]
@@ -91,13 +91,13 @@ def trees(draw: st.DrawFn, holds: Holds, max_size: int = 8) -> Tree:
     if holds.secondary is None:
         return tree
     end = size + sum(1 for _ in tree.nodes())
-    children = st.integers(0, end - 1).filter(lambda child: child != size)  # the root is nobody's child
+    children = st.integers(0, end - 1).filter(lambda child: child != size)  # the root has no parent
     edge = st.builds(SecondaryEdge, holds.secondary, children, st.integers(size, end - 1))
     return replace(tree, secondary=tuple(draw(st.lists(edge, max_size=3))))
 
 
 def text_without(characters: str = "", *, controls: bool = True, strange: Sequence[str] = ()) -> st.SearchStrategy[str]:
-    """Text that is not empty and has none of these characters, with some strange words thrown in."""
+    """Draw text that is not empty and has none of these characters, and now and then a strange word."""
     alphabet = st.characters(exclude_characters=characters, exclude_categories=["Cs"] if controls else ["Cs", "Cc"])
     plain = st.text(alphabet, min_size=1, max_size=6)
     return plain | st.sampled_from(strange) if strange else plain
@@ -136,7 +136,7 @@ _ids = st.sampled_from(["1", "2", "cdb/28", "maz-00001/s2165", "1150.X-Y,.1", "s
 
 
 def _unbroken(text: str) -> bool:
-    """Whether a word comes back from the escapes of discbracket."""
+    """Return whether a word survives the escapes of discbracket."""
     escaped = text.replace("(", "#LRB#").replace(")", "#RRB#")
     return escaped.replace("#LRB#", "(").replace("#RRB#", ")") == text
 

@@ -7,26 +7,28 @@ from typing import NamedTuple
 import pytest
 
 
-class Treebank(NamedTuple):
-    name: str  # in the oracle and the splits
+class RealTreebank(NamedTuple):
+    """A shared treebank and what is known about it."""
+
+    name: str  # its name in the oracle and the splits
     path: str
     rules: str
     size: int
-    own: tuple[str, ...] = ()  # formats that only this one fits into
-    every: int = 1  # which trees are written and read again: all, or every tenth
+    own: tuple[str, ...] = ()  # formats that hold this treebank only
+    every: int = 1  # write and read again every tree, or every tenth
 
 
 TREEBANKS = [
-    Treebank("alpino_cdb", "alpino/cdb.xml", "alpino", 7_136),
-    Treebank("pcc", "pcc/syntax", "negra", 2_193),
-    Treebank("squoia_de", "squoia_de", "negra", 3_616),
-    Treebank("craft", "craft/penn", "ptb", 28_625, ("penn",)),
-    Treebank("icepahc", "icepahc/finished", "icepahc", 72_973, ("psd",), every=10),
+    RealTreebank("alpino_cdb", "alpino/cdb.xml", "alpino", 7_136),
+    RealTreebank("pcc", "pcc/syntax", "negra", 2_193),
+    RealTreebank("squoia_de", "squoia_de", "negra", 3_616),
+    RealTreebank("craft", "craft/penn", "ptb", 28_625, ("penn",)),
+    RealTreebank("icepahc", "icepahc/finished", "icepahc", 72_973, ("psd",), every=10),
 ]
 
 
 def folder(*variables):
-    """The folder that one of the environment variables names; skips the test where none does."""
+    """Return the folder that one of the environment variables names, or skip the test."""
     for variable in variables:
         path = os.environ.get(variable)
         if path:

@@ -1,4 +1,4 @@
-"""Mutated treebanks: whatever happens to a file, reading it gives trees or a TreebankError, and soon.
+"""Damaged treebanks: reading any file gives trees or a TreebankError, and soon.
 
 Bounded and seeded: the same mutants on every run. A mutant that takes longer than a few seconds counts as a hang.
 """
@@ -17,8 +17,8 @@ from support.mutants import mutants
 from discotree import FORMATS, Tree, TreebankError, read
 from discotree.treebanks import TEXT_FORMATS
 
-MUTANTS = 1500  # for every file below
-PATIENCE = 5.0  # seconds
+MUTANTS = 1500  # per file
+PATIENCE_SECONDS = 5.0
 XML_TOKENS = "&|<|>|'|&#0;|&#9;|&lt;|&b;|<![CDATA[|]]>|<!DOCTYPE a [<!ENTITY b 'c'>]>|<?xml encoding='utf-16'?>|\x00"
 TOKENS = {
     "export": "#BOS 1|#EOS 1|#BOS|#EOS|#500|#501|#99999999999|#FORMAT 3\n|#FORMAT 4\n|#BOT|\n|\t|\v|%%| |0|-1|500|\xa0",
@@ -51,7 +51,7 @@ SEEDS = {
 
 
 class Hang(BaseException):
-    """Not an Exception, so that no reader can mistake it for one of its own."""
+    """A reader takes too long. It is no Exception, so that no reader catches it."""
 
 
 @contextmanager
@@ -76,12 +76,12 @@ def test_a_mutant_gives_trees_or_a_treebank_error(name, data):
     for number, raw in mutants(name, (data / name).read_bytes(), tokens, MUTANTS):
         for on_error in (None, [].append):
             try:
-                with patience(PATIENCE):
+                with patience(PATIENCE_SECONDS):
                     found = parsed(raw, format, on_error) if on_error else parsed(raw, format)
             except TreebankError:
                 refused += not on_error
             except Hang:
-                pytest.fail(f"mutant {number} of {name} takes longer than {PATIENCE} seconds")
+                pytest.fail(f"mutant {number} of {name} takes longer than {PATIENCE_SECONDS} seconds")
             except Exception as error:
                 pytest.fail(f"mutant {number} of {name}: {type(error).__name__}: {error}\n{raw!r}")
             else:
@@ -135,12 +135,12 @@ def test_a_mutated_archive_gives_trees_or_a_treebank_error(suffix, tmp_path):
         path.write_bytes(raw)
         for on_error in ({}, {"on_error": [].append}):
             try:
-                with patience(PATIENCE):
+                with patience(PATIENCE_SECONDS):
                     list(read(path, **on_error))
             except TreebankError:
                 pass
             except Hang:
-                pytest.fail(f"mutant {number} of {suffix} takes longer than {PATIENCE} seconds")
+                pytest.fail(f"mutant {number} of {suffix} takes longer than {PATIENCE_SECONDS} seconds")
             except Exception as error:
                 pytest.fail(f"mutant {number} of {suffix}: {type(error).__name__}: {error}")
 

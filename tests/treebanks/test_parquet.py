@@ -513,8 +513,8 @@ def test_commands_take_them_like_any_treebank(tmp_path, data):
     assert run("convert", data / "tiger4.export", path).exit_code == 0
     trees = list(read(data / "tiger4.export"))
     assert list(read(path)) == trees
-    figures = json.loads(run("stats", path, "--to", "json").stdout)[str(path)]
-    assert figures["trees"] == len(trees)
+    metrics = json.loads(run("stats", path, "--to", "json").stdout)[str(path)]
+    assert metrics["trees"] == len(trees)
     assert run("convert", path, tmp_path / "b.feather", "--skip-broken").exit_code == 0
     assert run("convert", tmp_path / "b.feather", tmp_path / "b.export").exit_code == 0
     assert evaluate(trees, read(tmp_path / "b.export")).f1 == 100
@@ -533,17 +533,3 @@ def test_what_is_sent_to_the_web_server_is_text():
     upload = Upload(content="PAR1", name="a.parquet")
     with pytest.raises(TreebankError, match=r"a\.parquet: the format is unclear: set it to one of export, "):
         upload_format(upload)
-
-
-# Large files
-
-
-@pytest.mark.data
-def test_a_real_treebank_comes_back():
-    path = Path(os.environ.get("DISCOTREE_DATA", "")) / "alpino" / "cdb.xml"
-    if not path.is_file():
-        pytest.skip("DISCOTREE_DATA names no folder with alpino/cdb.xml")
-    trees = list(islice(read(path), 2000))
-    for format, again in (("parquet", parquet.read_parquet), ("arrow", parquet.read_arrow)):
-        found = again(source(written(trees, format)))
-        assert [everything(tree) for tree in found] == [everything(tree) for tree in trees]

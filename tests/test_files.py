@@ -1,0 +1,81 @@
+import bz2
+import gzip
+import lzma
+
+import pytest
+
+from discotree import TreebankError
+from discotree.files import base_name, files_in, is_encoding, open_compressed, read_text, stems, without_bom, writable
+
+
+def test_a_byte_order_mark_goes_from_text_and_bytes_and_only_from_the_beginning():
+    assert without_bom("\ufeffa\ufeff") == "a\ufeff"
+    assert without_bom(b"\xef\xbb\xbfa") == b"a"
+    assert without_bom("") == ""
+
+
+def test_a_small_text_is_read_with_or_without_a_byte_order_mark(tmp_path):
+    for encoding in ("utf-8", "utf-8-sig"):
+        (tmp_path / "a").write_text("ä\n", encoding)
+        assert read_text(tmp_path / "a") == "ä\n"
+
+
+@pytest.mark.parametrize(("name", "known"), [("utf-8", True), ("cp1252", True), ("rot13", False), ("klingon", False)])
+def test_only_encodings_of_text_count(name, known):
+    assert is_encoding(name) is known
+
+
+def test_names_lose_folders_and_the_suffix_of_compression():
+    assert [base_name(name) for name in ("a/b.export.gz", "b.EXPORT.XZ", "b.zip")] == ["b.export", "b.EXPORT", "b.zip"]
+
+
+def test_stems_tell_files_apart():
+    assert stems(["x/AHK_SQUOIA_DE.xml", "x/DW_SQUOIA_DE.xml"]) == ["AHK", "DW"]
+    assert stems(["a/same.dbr", "b/same.dbr"]) == ["a/same", "b/same"]
+    assert stems(["one_two.xml"]) == ["one_two"]
+
+
+def test_files_come_in_natural_order_and_without_hidden_ones(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    for name in ("10.xml", "9.xml", "inner/1.xml", ".hidden/2.xml", ".3.xml"):
+        (tmp_path / name).write_text("")
+    found = files_in(str(tmp_path), lambda names: names)
+    assert [name.removeprefix(f"{tmp_path}/") for name in found] == ["9.xml", "10.xml", "inner/1.xml"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "decompress"),
+    [("", bytes), (".gz", gzip.decompress), (".bz2", bz2.decompress), (".xz", lzma.decompress)],
+)
+def test_a_file_appears_when_all_of_it_is_written(tmp_path, suffix, decompress):
+    path = tmp_path / f"a{suffix}"
+    with writable(str(path)) as stream:
+        stream.write(b"half")
+        assert not path.exists()
+        stream.write(b" and half")
+    assert decompress(path.read_bytes()) == b"half and half"
+    assert list(tmp_path.iterdir()) == [path]
+    with path.open("rb") as raw, open_compressed(raw, str(path)) as stream:
+        assert stream.read() == b"half and half"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("bug"), KeyboardInterrupt(), OSError("disk")], ids=repr)
+def test_an_error_leaves_the_old_file(tmp_path, error):
+    path = tmp_path / "a"
+    path.write_text("old")
+
+    def fail():
+        with writable(str(path)) as stream:
+            stream.write(b"new")
+            raise error
+
+    with pytest.raises((type(error), TreebankError)):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_is_missing_is_an_error_with_the_path(tmp_path):
+    with pytest.raises(TreebankError, match="a: cannot be written: No such file"), writable(str(tmp_path / "b" / "a")):
+        pass
