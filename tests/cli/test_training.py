@@ -156,7 +156,7 @@ def test_an_interrupted_run_says_how_to_resume_and_does(run: Run, tmp_path: Path
 def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     monkeypatch.setattr(training, "err", Console(file=screen, force_terminal=True, width=120))
-    with training.Watch(Training(epochs=2), "dev/las", "LAS") as watch:
+    with training.TrainingProgress(Training(epochs=2), "dev/las", "LAS") as watch:
         for epoch in (1, 2):
             watch("step", {"epoch": epoch, "step": 3 * epoch - 2, "steps": 3, "seed": 4})
             watch.bar.refresh()
@@ -169,7 +169,7 @@ def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interruption_that_loses_everything_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = io.StringIO()
     monkeypatch.setattr(training, "err", Console(file=lines, width=200))
-    with pytest.raises(training.typer.Exit), training.Watch(Training(checkpoint_epochs=0), "dev/las", "LAS"):
+    with pytest.raises(training.typer.Exit), training.TrainingProgress(Training(checkpoint_epochs=0), "dev/las", "LAS"):
         raise KeyboardInterrupt
     assert lines.getvalue() == "discotree: interrupted; nothing was saved (training.checkpoint_epochs)\n"
 

@@ -25,7 +25,7 @@ from support.strategies import HOLDS, trees
 
 import discotree as dt
 from discotree.cli import main
-from discotree.cli.bulk import _Progress
+from discotree.cli.bulk import ShardProgress
 from discotree.errors import DiscotreeError, ModelError, TreebankError
 from discotree.integrations.bulk import rows as reading
 from discotree.integrations.bulk.plan import END, ShardPlan
@@ -514,7 +514,7 @@ def test_a_shard_that_cannot_be_read_costs_only_itself(bulk: Run, corpus: Path) 
     assert done.code == 1
     assert re.search(r"part-0000002.parquet: .*corpus.parquet: cannot be read", done.said)
     assert "3 of 4 shards, 60 rows" in done.said
-    assert "1 shards are not there: the same command tries again" in done.said
+    assert "1 shards are missing: the same command tries again" in done.said
     assert len(done.records) == 60
     assert not (corpus.parent / "out" / "_SUCCESS").exists()
 
@@ -532,8 +532,8 @@ def test_a_file_that_has_lost_rows_is_noticed(model: Path, corpus: Path) -> None
 def test_if_everything_fails_the_job_stops() -> None:
     """A full disk, say, is not tried a hundred thousand times."""
     done = ShardOutcome(1, problem="part-0000001.parquet: no space left")
-    progress = _Progress(100, 0)
-    with pytest.raises(DiscotreeError, match="10 shards could not be done"):
+    progress = ShardProgress(100, 0)
+    with pytest.raises(DiscotreeError, match="10 shards failed"):
         progress(done for _ in range(100))
 
 

@@ -1,4 +1,4 @@
-"""bulk: more rows than one process can parse, into a folder of shards."""
+"""bulk: parse more rows than one process can, into a folder of shards."""
 
 import time
 from collections.abc import Generator
@@ -18,8 +18,8 @@ from discotree.version import __version__
 if TYPE_CHECKING:
     from discotree.integrations.bulk.work import ShardOutcome
 
-SECONDS = 30.0  # between two lines about how far it is, where there is no terminal
-MAX_PROBLEMS = 10  # shards that fail before the job stops: it is not the shards, then
+SECONDS_BETWEEN_REPORTS = 30.0  # where there is no terminal
+MAX_PROBLEMS = 10  # failed shards before the job stops: something else must be wrong
 
 
 def bulk(
@@ -54,7 +54,7 @@ def bulk(
     job. Exit codes: 0 all shards are written, 1 some are missing, 130 interrupted.
     """
     if address and workers == 0:
-        raise typer.BadParameter("--workers 0 means this process, but there is an --address")
+        raise typer.BadParameter("--workers 0 means this process: leave out --address")
     with requires_extra("ray"):
         from discotree.integrations.bulk.job import Cluster, on_ray
         from discotree.integrations.bulk.plan import ShardPlan, check_column, check_output
@@ -64,7 +64,7 @@ def bulk(
     inputs = expand(inputs)
     column = column or ("tokens" if from_ == "tokens" else "text")
     folder = ShardFolder(absolute(output), to, documents=from_ == "text")
-    name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # workers are elsewhere
+    name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # for any worker
     task = BulkTask(name, fingerprint(find(name)), from_, column, id_column, folder)
     check_output(inputs, output)
     plan = ShardPlan.of(inputs, shard_rows)
@@ -79,13 +79,12 @@ def bulk(
         "--to": to,
         "--shard-rows": shard_rows,
     }
-    worker = ShardWorker(
-        task, "" if workers == 0 else "cpu"
-    )  # what is wrong with the model is said before anything begins
+    # Made here even where others do the work: a model that does not fit is refused before anything begins.
+    worker = ShardWorker(task, "" if workers == 0 else "cpu")
     interrupted = False
     with folder.begun(job):
         left = folder.missing(plan.shards)
-        progress = _Progress(len(plan.shards), len(plan.shards) - len(left))
+        progress = ShardProgress(len(plan.shards), len(plan.shards) - len(left))
         cluster = Cluster(address, workers, cpus, gpus)
         try:
             if left:
@@ -96,23 +95,23 @@ def bulk(
         if not left:
             folder.finish()
     progress.done = len(plan.shards) - len(left)
-    progress.say(f"written to {output}")
+    progress.report(f"written to {output}")
     if interrupted:
-        err.print("discotree: interrupted; the same command goes on", style="red")
+        err.print("discotree: interrupted; the same command resumes the job", style="red")
         raise typer.Exit(INTERRUPTED)
     if left:
         hint = "the same command tries again" if progress.problems else "do the workers write to other disks?"
-        raise DiscotreeError(f"{len(left):,} shards are not there: {hint}")
+        raise DiscotreeError(f"{len(left):,} shards are missing: {hint}")
 
 
-class _Progress:
-    """How far a job is: on a terminal a bar, elsewhere a line from time to time."""
+class ShardProgress:
+    """Shows how far a job is: a bar on a terminal, elsewhere a line from time to time."""
 
     def __init__(self, shards: int, done: int) -> None:
         self.shards = shards
         self.done = done
         self.rows = self.sentences = self.errors = self.problems = 0
-        self.start = self.said = time.monotonic()
+        self.start = self.reported = time.monotonic()
 
     def __call__(self, outcomes: "Generator[ShardOutcome, None, None]") -> None:
         columns = (
@@ -123,19 +122,19 @@ class _Progress:
             TimeRemainingColumn(),
         )
         with closing(outcomes), Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-            task = bar.add_task("workers are starting", total=self.shards, completed=self.done)
+            task = bar.add_task("starting workers", total=self.shards, completed=self.done)
             for outcome in outcomes:
                 self.add(outcome)
-                bar.update(task, completed=self.done, description=self.figures)
-                if not err.is_terminal and time.monotonic() - self.said > SECONDS:
-                    self.say("so far")
+                bar.update(task, completed=self.done, description=self.summary)
+                if not err.is_terminal and time.monotonic() - self.reported > SECONDS_BETWEEN_REPORTS:
+                    self.report("so far")
 
     def add(self, outcome: "ShardOutcome") -> None:
         if outcome.problem:
             self.problems += 1
             err.print(f"discotree: {outcome.problem}", style="red", markup=False, soft_wrap=True)
             if self.problems >= MAX_PROBLEMS:
-                raise DiscotreeError(f"{self.problems} shards could not be done: that is too many")
+                raise DiscotreeError(f"{self.problems} shards failed: the job stops")
             return
         self.done += 1
         self.rows += outcome.rows
@@ -143,11 +142,11 @@ class _Progress:
         self.errors += outcome.errors
 
     @property
-    def figures(self) -> str:
+    def summary(self) -> str:
         rate = self.sentences / (time.monotonic() - self.start)
         return f"{self.rows:,} rows, {self.errors:,} with an error, {self.sentences:,} sentences, {rate:,.0f}/s"
 
-    def say(self, what: str) -> None:
-        self.said = time.monotonic()
-        text = f"{self.done:,} of {self.shards:,} shards, {self.figures}; {what}"
+    def report(self, state: str) -> None:
+        self.reported = time.monotonic()
+        text = f"{self.done:,} of {self.shards:,} shards, {self.summary}; {state}"
         err.print(f"discotree: {text}", style="dim", markup=False, soft_wrap=True)

@@ -80,7 +80,7 @@ def train(
         from discotree.training.run import train as train_one
 
     world = World.join(chosen.training.device)
-    with Watch(chosen.training, "dev/las", "LAS", world.is_first, target if tensorboard else None) as watch:
+    with TrainingProgress(chosen.training, "dev/las", "LAS", world.is_first, target if tensorboard else None) as watch:
         if seeds:
             names = train_seeds(chosen, target, seeds, watch, compare, world)["seeds"]
         else:
@@ -122,7 +122,7 @@ def tag(
         from discotree.training.tagger import tag as tag_all
 
     world = World.join(chosen.training.device)
-    with Watch(chosen.training, "dev/accuracy", "accuracy", world.is_first) as watch:
+    with TrainingProgress(chosen.training, "dev/accuracy", "accuracy", world.is_first) as watch:
         accuracies = tag_all(chosen, output, folds, epochs or 0, watch, world)
     if not world.is_first:
         return
@@ -137,7 +137,7 @@ def tag(
     err.print(f"tags: {output}\nnow: {hint}", style="dim", markup=False, soft_wrap=True)
 
 
-class Watch:
+class TrainingProgress:
     """Shows training: a bar on a terminal, a line per epoch in a pipe, scalars for TensorBoard.
 
     Of several processes, only the first one shows anything.
@@ -165,7 +165,7 @@ class Watch:
         self.task = self.bar.add_task("reading the treebank", total=None, last="")
         self.writers: dict[Path, Any] = {}
 
-    def __enter__(self) -> "Watch":
+    def __enter__(self) -> "TrainingProgress":
         self.bar.start()
         return self
 

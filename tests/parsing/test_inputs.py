@@ -1,0 +1,97 @@
+"""Arguments of `discotree parse` become sources of sentences: files, folders, standard input or text."""
+
+from pathlib import Path
+
+import pytest
+from support.networks import TREES
+
+import discotree as dt
+from discotree.errors import TreebankError
+from discotree.parsing.inputs import SentenceSource, find_sources, text_source
+from discotree.parsing.text_input import InputSentence
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("text", ["Es kam", "Es\tkam", "Ja.", "Wer?", "Halt!", "Nun…", "a/b c.txt", "Es kam.\n\nJa.\n"])
+def test_text_has_whitespace_or_ends_like_a_sentence(text: str) -> None:
+    (source,) = find_sources([text], None)
+    assert (source.kind, source.text) == ("text", text.encode())
+
+
+@pytest.mark.parametrize("word", ["Hallo", "corpus.txt", "texts/a", "a.b/c", "*.txt", "https://example.org/x", ""])
+def test_any_other_word_must_be_a_file(folder: Path, word: str) -> None:
+    assert folder.exists()
+    with pytest.raises(TreebankError, match=r"no such file\. To parse text, write several words in quotes"):
+        find_sources([word], None)
+
+
+def test_a_file_is_a_file_even_if_its_name_looks_like_a_sentence(folder: Path) -> None:
+    (folder / "Es kam.").write_text("Wir lachen.")
+    (source,) = find_sources(["Es kam."], None)
+    assert source == SentenceSource("Es kam.", "text")
+
+
+def test_texts_and_files_do_not_mix(folder: Path) -> None:
+    (folder / "a.txt").write_text("Ja.")
+    with pytest.raises(TreebankError, match=r"Es kam\.: no such file"):
+        find_sources(["a.txt", "Es kam."], None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a.export", "export"),
+        ("a.jsonl.gz", "json"),
+        ("a.xml", None),
+        ("a.zip", None),
+        ("a.txt", "text"),
+        ("a", "text"),
+    ],
+)
+def test_the_name_of_a_file_says_what_it_is(folder: Path, name: str, kind: str | None) -> None:
+    (folder / name).write_bytes(b"")
+    assert find_sources([name], None) == [SentenceSource(name, kind)]
+    assert find_sources([name], "tokens") == [SentenceSource(name, "tokens")]
+
+
+def test_a_folder_is_a_treebank_or_else_its_texts(folder: Path) -> None:
+    (folder / "texts").mkdir()
+    for name in ("b10.txt", "b9.txt", ".hidden.txt", "notes.md"):
+        (folder / "texts" / name).write_text("Ja.")
+    assert [source.name for source in find_sources(["texts"], None)] == ["texts/b9.txt", "texts/b10.txt"]
+    assert [source.stem for source in find_sources(["texts"], "lines")] == ["b9", "b10", "notes"]
+    dt.write(TREES[:1], folder / "texts" / "a.export")
+    assert find_sources(["texts"], None) == [SentenceSource("texts", None)]
+    (folder / "empty").mkdir()
+    with pytest.raises(TreebankError, match="empty: holds no file"):
+        find_sources(["empty"], "text")
+
+
+def test_several_sources_have_their_stems_in_their_ids(folder: Path) -> None:
+    dt.write(TREES[:1], folder / "a.export")
+    (folder / "b.txt").write_text("Ja. Nein.")
+    (folder / "c.txt").write_text("Ja .")
+    sources = [*find_sources(["a.export", "b.txt"], None), *find_sources(["c.txt", "b.txt"], "tokens")[:1]]
+    ids = [item.id for source in sources for item in source.sentences("de") if not isinstance(item, TreebankError)]
+    assert ids == ["a/s1", "b/1", "b/2", "c/1"]
+
+
+def test_bytes_are_counted(folder: Path) -> None:
+    (folder / "a.txt").write_text("Es kam nichts.\n\n" * 100)
+    dt.write(TREES, folder / "a.export")
+    for name in ("a.txt", "a.export"):
+        counts: list[int] = []
+        (source,) = find_sources([name], None)
+        assert len(list(source.sentences("de", on_bytes=counts.append))) > 10
+        assert sum(counts) == (folder / name).stat().st_size
+
+
+def test_a_text_keeps_its_offsets() -> None:
+    (item,) = text_source("  Ja, nein.").sentences("de")
+    assert isinstance(item, InputSentence)
+    assert item.offsets == [(2, 4), (4, 5), (6, 10), (10, 11)]

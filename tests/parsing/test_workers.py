@@ -1,0 +1,61 @@
+"""The work on a window: a text for every sentence, or the reason why there is none."""
+
+from pathlib import Path
+
+import pytest
+from support.models import saved_model
+from support.networks import TREES
+
+from discotree.errors import TreebankError
+from discotree.parsing.text_input import InputLine, InputSentence
+from discotree.parsing.workers import FailedSentence, ParseJob, ParseWorker, Window
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved_model(tmp_path_factory.mktemp("models") / "model")
+
+
+def worker_for(model: Path, output: str, k: int = 0) -> ParseWorker:
+    return ParseWorker(ParseJob(str(model), "cpu", None, k, output))
+
+
+WINDOW: Window = [
+    InputSentence("1", list(TREES[0].words), "in:1"),
+    TreebankError("byte 0xff is not utf-8", "in", 2),
+    InputSentence("3", [], "in:3"),
+    InputLine("4", "Wir lachen .", "in:4", 40, ""),
+]
+
+
+def test_every_sentence_has_a_text_or_a_reason_in_its_place(model: Path) -> None:
+    first, damaged, empty, last = worker_for(model, "export")(WINDOW, 7)
+    assert isinstance(first, str)
+    assert "#BOS 1" in first
+    assert damaged == FailedSentence("in:2: byte 0xff is not utf-8")
+    assert empty == FailedSentence("in:3: the sentence has no words")
+    assert isinstance(last, str)
+    assert "lachen" in last
+
+
+def test_numbers_count_what_is_written(model: Path) -> None:
+    """An id that is the number of its line in the file is left out, so failed sentences must not count."""
+    first, *_, last = worker_for(model, "discbracket")(WINDOW, 1)
+    assert isinstance(first, str)
+    assert isinstance(last, str)
+    assert "\t" not in first
+    assert last.endswith("\t4\n")
+
+
+def test_a_text_that_the_format_cannot_hold_fails_alone(model: Path) -> None:
+    window: Window = [InputSentence("1", ["a b"], "in:1"), InputSentence("2", ["Ja"], "in:2")]
+    refused, written = worker_for(model, "export")(window, 1)
+    assert isinstance(refused, FailedSentence)
+    assert refused.reason.startswith("in:1: ")
+    assert isinstance(written, str)
+
+
+def test_k_trees_per_sentence(model: Path) -> None:
+    (text,) = worker_for(model, "discbracket", k=3)(WINDOW[:1], 1)
+    assert isinstance(text, str)
+    assert [line.rpartition("\t")[2] for line in text.splitlines()] == ["1.1", "1.2", "1.3"]
