@@ -105,7 +105,7 @@ def bulk(
 
 
 class ShardProgress:
-    """Shows how far a job is: a bar on a terminal, elsewhere a line from time to time."""
+    """Shows the progress of a job: a bar on a terminal, elsewhere a line from time to time."""
 
     def __init__(self, shards: int, done: int) -> None:
         self.shards = shards

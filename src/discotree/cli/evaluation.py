@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from discotree.cli.common import ProgressBar, number, read_trees, report_written, write_json, write_rich, write_text
-from discotree.cli.options import Encoding, From, expand, format_for
+from discotree.cli.options import Encoding, From, expand, format_for, output_option
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import EvaluationError
 from discotree.evaluation.analysis import TABLES, Analysis
@@ -30,12 +30,7 @@ def evaluate(
     against: Annotated[
         str | None, typer.Option(metavar="OTHER", help="Test whether the difference to a second system is significant.")
     ] = None,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", show_default=False, help="File to write: .txt, .json or .html (a report)."
-        ),
-    ] = STANDARD_STREAM,
+    output: Annotated[str, output_option("File to write: .txt, .json or .html (a report).")] = STANDARD_STREAM,
     to: Annotated[
         ReportFormat | None, typer.Option(help="Tables, one JSON object, or an HTML report with plots.")
     ] = None,

@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from discotree.cli.common import err, number, out, write_json, write_rich, write_text
-from discotree.cli.options import completing, format_for
+from discotree.cli.options import completing, format_for, output_option
 from discotree.errors import ModelError, requires_extra
 from discotree.files import STANDARD_STREAM
 from discotree.models.card import CARD, README, Card
@@ -32,10 +32,7 @@ def models(
             help="Show the card of this model: a name, a folder, or hub:ORG/NAME.",
         ),
     ] = "",
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", show_default=False, help="File to write: .txt, .md or .json."),
-    ] = STANDARD_STREAM,
+    output: Annotated[str, output_option("File to write: .txt, .md or .json.")] = STANDARD_STREAM,
     to: Annotated[Literal["text", "json"] | None, typer.Option(help="A table or a card as text, or JSON.")] = None,
 ) -> None:
     """List the bundled models, or show the card of one model.

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from glob import glob, has_magic
 from os import path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -42,19 +42,25 @@ def known_encoding(name: str | None) -> str | None:
     return name
 
 
+def output_option(help: str) -> Any:
+    """Return the option that names the file to write."""
+    return typer.Option("--output", "-o", metavar="FILE", show_default=False, help=help)
+
+
+def format_option(flag: str, names: Iterable[str], help: str) -> Any:
+    """Return an option that takes one of these formats."""
+    known = tuple(names)
+    check, complete = one_of("format", known), completing(known)
+    return typer.Option(flag, metavar="FORMAT", callback=check, autocompletion=complete, help=help)
+
+
 def _complete_model(incomplete: str) -> list[str]:
     return [name for name in finding.names() if name.startswith(incomplete)]
 
 
 From = Annotated[
     str | None,
-    typer.Option(
-        "--from",
-        metavar="FORMAT",
-        callback=one_of("format", FORMATS),
-        autocompletion=completing(FORMATS),
-        help=f"Format of the input, if its name and content do not tell: {FORMAT_NAMES}.",
-    ),
+    format_option("--from", FORMATS, f"Format of the input, if its name and content do not tell: {FORMAT_NAMES}."),
 ]
 Encoding = Annotated[
     str | None,

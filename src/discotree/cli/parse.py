@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 import typer
 
 from discotree.cli.common import INTERRUPTED, ProgressBar, err, report_written
-from discotree.cli.options import Device, Encoding, Model, completing, expand, one_of
+from discotree.cli.options import Device, Encoding, Model, expand, format_option, output_option
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
 from discotree.cli.pictures import PICTURE_SUFFIXES, PICTURES, PictureFormat, TreePair, style_for, write_pictures
 from discotree.config import Method
@@ -38,30 +38,14 @@ def parse(
         typer.Argument(metavar="INPUT", help="A text, or files, folders, patterns, - for standard input."),
     ] = None,
     text: Annotated[str | None, typer.Option(help="Parse this text, even if it is a single word.")] = None,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", show_default=False, help="File to write; standard output if not given."
-        ),
-    ] = STANDARD_STREAM,
+    output: Annotated[str, output_option("File to write; standard output if not given.")] = STANDARD_STREAM,
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="FORMAT",
-            callback=one_of("format", FORMATS),
-            autocompletion=completing(FORMATS),
-            help=f"Format of the output, if its name does not tell: {', '.join(FORMATS)}.",
-        ),
+        format_option("--to", FORMATS, f"Format of the output, if not clear: {', '.join(FORMATS)}."),
     ] = None,
     from_: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="FORMAT",
-            callback=one_of("format", INPUT_KINDS),
-            autocompletion=completing(INPUT_KINDS),
-            help=f"Format of the input, if its name does not tell: {', '.join(INPUT_KINDS)}.",
-        ),
+        format_option("--from", INPUT_KINDS, f"Format of the input, if not clear: {', '.join(INPUT_KINDS)}."),
     ] = None,
     model: Model = "nl",
     device: Device = "",

@@ -41,7 +41,7 @@ class FailureReport:
 
 
 def windows_of(sentences: Sentences, size: Callable[[int], int], done: int = 0) -> Iterator[Window]:
-    """Gather sentences into windows; ``size`` says how large one is after so many sentences."""
+    """Gather sentences into windows; ``size`` gives the size of the next one from the sentences before it."""
     window: Window = []
     for sentence in sentences:
         window.append(sentence)
@@ -107,7 +107,7 @@ class ParseRun:
                 self.write(window, texts if is_right else self.work(window))
 
     def size(self, done: int) -> int:
-        """Return the size of the window that follows so many sentences."""
+        """Return the size of the next window, from the number of sentences before it."""
         return min(max(done, 1), self.max_window)
 
     def numbered_windows(self, sentences: Sentences) -> Iterator[tuple[Window, int]]:

@@ -15,7 +15,7 @@ from discotree.cli.common import (
     write_rich,
     write_text,
 )
-from discotree.cli.options import Encoding, From, Skip, completing, expand, format_for, known_encoding, one_of
+from discotree.cli.options import Encoding, From, Skip, expand, format_for, format_option, known_encoding, output_option
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
 from discotree.evaluation.statistics import Statistics
@@ -34,18 +34,10 @@ def convert(
             help="Files, folders, archives, patterns, or - for standard input. Without -o, the second is the output.",
         ),
     ],
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File to write; standard output if not given."),
-    ] = None,
+    output: Annotated[str | None, output_option("File to write; standard output if not given.")] = None,
     to: Annotated[
         str | None,
-        typer.Option(
-            metavar="FORMAT",
-            callback=one_of("format", FORMATS),
-            autocompletion=completing(FORMATS),
-            help="Format of the output, if its name does not tell.",
-        ),
+        format_option("--to", FORMATS, "Format of the output, if its name does not tell."),
     ] = None,
     from_: From = None,
     encoding: Encoding = None,
@@ -122,12 +114,7 @@ def stats(
     treebanks: Annotated[
         list[str], typer.Argument(metavar="TREEBANK", help="Files, folders, archives, patterns, or -.")
     ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", show_default=False, help="File to write: .txt, .json or .svg (a plot)."
-        ),
-    ] = STANDARD_STREAM,
+    output: Annotated[str, output_option("File to write: .txt, .json or .svg (a plot).")] = STANDARD_STREAM,
     to: Annotated[
         StatisticsFormat | None, typer.Option(help="A table, all numbers as JSON, or a plot of gaps and lengths.")
     ] = None,

@@ -1,6 +1,6 @@
 """What `discotree parse` reads: text, lines, tokens or treebanks, as one stream of sentences with their addresses.
 
-A sentence that cannot be used comes as the error that it is, in its place, so that the others are not lost.
+A sentence that cannot be read comes as its error, in its place, so that the others are not lost.
 """
 
 import io

@@ -72,7 +72,7 @@ def lock_output(path: str, output: str) -> BaseFileLock:
 
 
 def unlock_output(lock: BaseFileLock) -> None:
-    """Release a lock and remove its file; whoever waits for that file notices."""
+    """Release a lock and remove its file."""
     with suppress(OSError):  # Windows removes it on release
         os.unlink(lock.lock_file)
     lock.release()

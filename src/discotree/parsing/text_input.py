@@ -2,7 +2,7 @@
 
     bytes → DecodedText → InputSentence (running text) or InputLine (a sentence on every line)
 
-A sentence that cannot be decoded comes as the error that it is, in its place, so that the others are not lost.
+A sentence that cannot be decoded comes as its error, in its place, so that the others are not lost.
 """
 
 import codecs

@@ -87,7 +87,7 @@ class ShardPlan:
 
 
 def _files(addresses: Sequence[str]) -> list[InputFile]:
-    places: list[tuple[str, Any, Any]] = []  # address, file system, file info
+    found: list[tuple[str, Any, Any]] = []  # address, file system, file info
     for address in addresses:
         filesystem, path = storage(address)
         with addressed(address):
@@ -97,17 +97,17 @@ def _files(addresses: Sequence[str]) -> list[InputFile]:
             if about.type == fs.FileType.Directory:
                 inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
                 chosen = [one for one in inside if one.type == fs.FileType.File and _is_visible(one.path, path)]
-                places += [(address, filesystem, one) for one in sorted(chosen, key=lambda one: str(one.path))]
+                found += [(address, filesystem, one) for one in sorted(chosen, key=lambda one: str(one.path))]
             else:
-                places.append((address, filesystem, about))
-    if not places:
+                found.append((address, filesystem, about))
+    if not found:
         raise DiscotreeError(f"{', '.join(addresses)}: holds no file")
-    for _, _, about in places:
+    for _, _, about in found:
         if is_archive(about.path):
             raise DiscotreeError(f"{about.path}: archives cannot be split: unpack it ({', '.join(PACKED)} are fine)")
-    names = _names([about.path for _, _, about in places])
+    names = _names([about.path for _, _, about in found])
     with ThreadPoolExecutor(FOOTER_THREADS) as threads:
-        return list(threads.map(_file, *zip(*places, strict=True), names))
+        return list(threads.map(_file, *zip(*found, strict=True), names))
 
 
 def _is_visible(path: str, folder: str) -> bool:

@@ -105,8 +105,8 @@ def to_batch(rows: Sequence[ParsedRow], documents: bool) -> Any:
 def _sentences(ids: Sequence[str], outcomes: Sequence[Tree | str]) -> Any:
     """Return trees and errors, each in its place: a row without a tree is null everywhere else."""
     trees = [outcome for outcome in outcomes if isinstance(outcome, Tree)]
-    places = accumulate((isinstance(outcome, Tree) for outcome in outcomes), initial=0)
-    taken = [place if isinstance(outcome, Tree) else None for place, outcome in zip(places, outcomes, strict=False)]
+    positions = accumulate((isinstance(outcome, Tree) for outcome in outcomes), initial=0)
+    taken = [k if isinstance(outcome, Tree) else None for k, outcome in zip(positions, outcomes, strict=False)]
     batch = columns.to_batch(trees)
     if len(trees) < len(outcomes):
         batch = batch.take(pa.array(taken, pa.int32()))
