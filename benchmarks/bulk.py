@@ -1,12 +1,12 @@
-"""`discotree bulk` with and without Ray: sentences per second, what Ray costs, and the size of what comes out.
+"""Compare `discotree bulk` with and without Ray: sentences per second, the cost of Ray, and the size of the output.
 
     python benchmarks/bulk.py TREEBANK [--model nl] [--sentences 100000] [--longest 8] [--workers 1 2] [--rounds 1]
 
-The short sentences of the treebank are repeated until there are enough, in one Parquet file. Every figure is from real
-runs of the command, one thread for each worker: so many plain loops (`--workers 0`) side by side, each over the whole
-file, then as many workers of Ray. "All" counts the time from the command to its end, "once at work" that between the
-first shards and the last. How large the output is and how fast one core parses is measured on sentences of all lengths,
-which are not repeated: they would shrink.
+The short sentences of the treebank are repeated until there are enough, in one Parquet file. The command runs with one
+thread per worker: first several plain loops (`--workers 0`) side by side, each over the whole file, then as many Ray
+workers. "All" is the time from the command to its end, "once at work" the time between the first shards and the last.
+The size of the output and the speed of one core come from sentences of all lengths, without repeats, which would
+compress too well.
 """
 
 import argparse
@@ -28,7 +28,7 @@ WAYS = ("plain loops", "Ray")
 
 
 def run(corpus: Path, outs: Sequence[Path], model: str, rows: int, *options: str) -> float:
-    """Seconds of some runs of the command side by side, each into its own folder."""
+    """Run the command several times side by side, each into its own folder; return the seconds."""
     start = time.perf_counter()
     processes = []
     for out in outs:
@@ -42,7 +42,7 @@ def run(corpus: Path, outs: Sequence[Path], model: str, rows: int, *options: str
 
 
 def at_work(outs: Sequence[Path], workers: int) -> float:
-    """Sentences per second once all are at work: from when each has written its first shard, until the last one."""
+    """Return sentences per second once all are at work: from the first shard of each to the last one."""
     shards = sorted((path for out in outs for path in out.glob("part-*")), key=lambda path: path.stat().st_mtime)
     first, rest = shards[:workers], shards[workers:]
     seconds = rest[-1].stat().st_mtime - first[-1].stat().st_mtime
@@ -55,7 +55,7 @@ def write(path: Path, sentences: Sequence[Sequence[str]]) -> Path:
 
 
 def storage(sentences: Sequence[Sequence[str]], model: str, folder: Path) -> None:
-    """The size of the output, and the speed of one core, on sentences as they come."""
+    """Print the size of the output, and the speed of one core, on sentences of all lengths."""
     words = sum(map(len, sentences))
     corpus = write(folder / "whole.parquet", sentences)
     mean = words / len(sentences)
@@ -75,7 +75,7 @@ def main() -> None:
     parser.add_argument("treebank")
     parser.add_argument("--model", default="nl")
     parser.add_argument("--sentences", type=int, default=100_000)
-    parser.add_argument("--longest", type=int, default=8, help="words of a sentence that is repeated")
+    parser.add_argument("--longest", type=int, default=8, help="most words of a repeated sentence")
     parser.add_argument("--shard-rows", type=int, default=2_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=1)

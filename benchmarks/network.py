@@ -3,8 +3,8 @@
     python benchmarks/network.py [--device cuda] [--preset paper] [--quick]
     python benchmarks/network.py --model DIR --treebank FILE
 
-Without a model a fresh network is measured on invented sentences: its scores are noise, so that decoding never finds a
-tree for free, which is the worst case. FLOPs are those of the LSTMs and the matrix products around them, compared with
+Without a model, an untrained network parses random sentences: its scores are noise, so every sentence has to be
+searched, which is the worst case. FLOPs are those of the LSTMs and the matrix products around them, compared with
 a plain matrix product in the same run; "Python" is the share of time in which the interpreter, not a kernel, is busy.
 """
 
@@ -33,7 +33,7 @@ LABELS = [f"{label}#{level}" for label in ("S", "NP", "VP", "PP", "AP", "CNP", "
 
 
 def invented(rng: random.Random, n: int) -> Dependencies:
-    """A sentence of n words with a random tree over it."""
+    """Return a sentence of n words with a random tree over it."""
     words = tuple(dt.Token(f"w{rng.randrange(20_000)}", "NN") for _ in range(n))
     heads = [-1] + [rng.randrange(k) for k in range(1, n)]
     labels = ["ROOT"] + [rng.choice(LABELS) for _ in range(1, n)]
@@ -41,7 +41,7 @@ def invented(rng: random.Random, n: int) -> Dependencies:
 
 
 def seconds(run: Callable[[], object], device: torch.device, least: float = 0.5) -> float:
-    """The fastest of several runs; at least three, and for at least so long."""
+    """Return the seconds of the fastest run; make at least three, for at least ``least`` seconds."""
     best, spent, runs = float("inf"), 0.0, 0
     run()
     while spent < least or runs < 3:
@@ -62,11 +62,11 @@ def synchronize(device: torch.device) -> None:
 def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
     size = 8192 if device.type == "cuda" else 2048
     a = torch.randn(size, size, device=device, dtype=dtype)
-    return 2 * size**3 / seconds(lambda: a @ a, device, least=2.0)  # long enough to be undisturbed once
+    return 2 * size**3 / seconds(lambda: a @ a, device, least=2.0)  # long enough for one undisturbed run
 
 
 def flops_per_word(parser: Parser, n: int, labels: bool = True) -> float:
-    """Of scoring a sentence of n words: the LSTMs, the layers around them, arcs, and labels of all arcs in decoding."""
+    """Return the operations per word of scoring n words: LSTMs, the layers around them, arcs, labels of all arcs."""
     network, s = parser.network, parser.config.network
     sizes = [weight.numel() for name, weight in network.named_parameters() if "weight" in name and "table" not in name]
     words = network.encoder.words.weight.numel()
@@ -84,7 +84,7 @@ def fresh(preset: str, device: torch.device, trees: Sequence[Dependencies]) -> P
 
 
 def python_share(run: Callable[[], object], device: torch.device) -> float:
-    """How much of the time passes before all work is handed to the device, or outside of operators on a CPU."""
+    """Return the share of time before all work is handed to the device, or outside of operators on a CPU."""
     if device.type == "cuda":
         synchronize(device)
         start = time.perf_counter()

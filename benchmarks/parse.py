@@ -28,7 +28,7 @@ from discotree.treebanks.discbracket import DiscbracketWriter
 
 
 def command(model: str, source: Path, kind: str, device: str, workers: int, target: Path) -> float:
-    """Seconds of one run of `discotree parse`."""
+    """Return the seconds of one run of `discotree parse`."""
     options = ["--model", model, "--from", kind, "--to", "discbracket", "--workers", str(workers)]
     start = time.perf_counter()
     run = subprocess.run(
@@ -42,7 +42,7 @@ def command(model: str, source: Path, kind: str, device: str, workers: int, targ
 
 
 def network_alone(parser: Parser, sentences: Sequence[Sequence[dt.Token]], rate: float) -> None:
-    """The rate of the network, by the size of its batches, and as a share of the matrix product's."""
+    """Print the rate of the network by batch size, and as a share of the matrix product's."""
     corpus = Corpus(sentences, parser.forms())
     mean = int(corpus.lengths.mean())
     parser.network.eval()
@@ -62,7 +62,7 @@ def network_alone(parser: Parser, sentences: Sequence[Sequence[dt.Token]], rate:
 
 
 def in_one_process(parser: Parser, sentences: Sequence[Sequence[dt.Token]]) -> None:
-    """From tokens to brackets in the memory, by the size of the batches."""
+    """Print the rate from tokens to brackets in memory, by batch size."""
     usual = parser.batch_words
     for words in (1000, 4000, 16_000):
         parser.batch_words = words
@@ -100,9 +100,9 @@ def main() -> None:
     parser.add_argument("--model", nargs="+", default=["nl"])
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--sentences", type=int, default=1000, help="for each process")
+    parser.add_argument("--sentences", type=int, default=1000, help="sentences for each process")
     parser.add_argument("--input", nargs="+", default=["tokens", "lines"], help="tokens, or lines of text")
-    parser.add_argument("--skip", type=int, default=0, help="sentences at the beginning of the treebank")
+    parser.add_argument("--skip", type=int, default=0, help="sentences to skip at the beginning of the treebank")
     arguments = parser.parse_args()
     trees = list(islice(dt.read(arguments.treebank), arguments.skip, arguments.skip + arguments.sentences))
     sentences = [[dt.Token(word) for word in tree.words] for tree in trees]
