@@ -2,8 +2,10 @@ import json
 
 import pytest
 from support.helpers import MARK, assert_broken, parsed, tree_of, written
+from typer.testing import CliRunner
 
 from discotree import Node, Token, Tree, read, write
+from discotree.cli import app
 from discotree.treebanks.json_lines import json_line
 
 GOOD = '{"tokens": [{"form": "a"}], "constituents": [{"label": "ROOT", "positions": [0]}]}'
@@ -42,3 +44,15 @@ def test_no_character_breaks_a_line(tmp_path, character):
 )
 def test_errors_have_an_address(tmp_path, line, message):
     assert_broken(tmp_path / "a.json", f"{GOOD}\n{MARK}{line}\n{GOOD}\n", message, ["1", "3"])
+
+
+def test_commands_read_and_write_it_like_any_treebank(tmp_path, data):
+    path = tmp_path / "a.jsonl"
+    for arguments in (
+        ("convert", data / "tiger4.export", path),
+        ("convert", path, tmp_path / "b.export"),
+        ("evaluate", data / "tiger4.export", path),
+        ("draw", path),
+    ):
+        assert CliRunner().invoke(app, list(map(str, arguments))).exit_code == 0, arguments
+    assert list(read(path)) == list(read(tmp_path / "b.export")) == list(read(data / "tiger4.export"))
