@@ -1,3 +1,8 @@
+"""Encoding and decoding, checked against a slow definition of each.
+
+The file is long because lossless, total and spine tests share the definitions and the random inputs.
+"""
+
 import random
 import re
 import string
@@ -16,7 +21,7 @@ from discotree.trees.tree import NONE, ROOT
 NEGRA = HeadRules.load("negra")
 RULES = {name: HeadRules.load(name) for name in HeadRules.names()} | {
     "none": HeadRules({}),
-    "marked": HeadRules({}, marked_first=True),
+    "marked": HeadRules.marked(),
     "negra, marked": HeadRules.load("negra", marked_first=True),
 }
 
@@ -135,7 +140,7 @@ def test_functions_of_a_spine_go_from_bottom_to_top():
 
 
 def unaryless(tree):
-    """The tree without nodes that have one child, the root excepted."""
+    """Return the tree without nodes that have one child, except the root."""
     token_parents, nodes = tree.parents()
     children = Counter([*token_parents, *(parent for _, _, parent in nodes)])
 
@@ -172,7 +177,7 @@ def test_dropping_unaries_counts_no_level_for_them():
 
 
 def naive_tree(d):
-    """The rules of the module's docstring, one after the other and without a thought for speed."""
+    """Return the tree by the rules of the module's docstring, one after the other and slowly."""
 
     def chain(name):
         parts, rest = [], name
@@ -354,7 +359,7 @@ def test_dependencies_that_make_no_sense_refuse_to_exist(make, message):
 
 
 def headed_nodes(tree, rules):
-    """For every word, the labels of the nodes that it heads, lowest first: by going down from every node."""
+    """Return for every word the labels of the nodes that it heads, lowest first, by going down from every node."""
     found = [[] for _ in tree.tokens]
     for node in reversed(list(tree.nodes())):
         child = node

@@ -1,4 +1,7 @@
-"""Parquet and Arrow files: nothing is lost, others can ask questions of them, and a bad file is an error with a row."""
+"""Parquet and Arrow files: nothing is lost, other tools can query them, and a bad file is an error with a row.
+
+The file is long because writer, reader and damaged files share their tables and helpers.
+"""
 
 import gzip
 import io
@@ -53,7 +56,7 @@ def everything(tree):
 
 
 def rows(*trees):
-    """The rows of a file, to be changed."""
+    """Return the rows of a file, to be changed."""
     return pa.Table.from_batches([to_batch(trees)]).to_pylist()
 
 
