@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.scores import KINDS, random_scores
 
-from discotree.errors import DiscotreeError
+from discotree.errors import ConfigError
 from discotree.network import decode as module
-from discotree.network.decode import METHODS, acyclic, agree, decode, k_best
+from discotree.network.decode import METHODS, acyclic, agree, decode
+from discotree.network.k_best import k_best
 from discotree.network.scores import Scores
 
 
@@ -315,9 +316,9 @@ def test_scores_may_come_straight_from_training() -> None:
 
 
 def test_what_cannot_be_asked_for() -> None:
-    with pytest.raises(DiscotreeError, match="no decoding method 'viterbi', only greedy, beam, exact"):
+    with pytest.raises(ConfigError, match="unknown decoding method 'viterbi', expected one of greedy, beam, exact"):
         decode(random_scores([2]), "viterbi")
-    with pytest.raises(DiscotreeError, match="a beam of 0 keeps no hypothesis"):
+    with pytest.raises(ConfigError, match="a beam of 0 keeps no hypothesis"):
         decode(random_scores([2]), "beam", 0)
 
 

@@ -188,7 +188,7 @@ def test_auxiliary_heads_are_there_where_they_have_a_weight():
 
 def test_a_network_that_needs_sub_words_says_so():
     parser = parser_of()
-    with pytest.raises(ModelError, match="needs sub-word vectors"):
+    with pytest.raises(ModelError, match="name sub-word vectors or a Transformer, and none is given"):
         PointerNetwork(dataclasses.replace(CALM, subwords=SUBWORDS), parser.vocab, False, None)
 
 

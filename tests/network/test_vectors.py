@@ -163,11 +163,11 @@ def test_words_and_rows_belong_together():
         (text().replace(b"5 3", b"6 3"), ":6: the file ends after 5 words, its header promises 6"),
         (text().replace(b"5 3", b"999999999999999999 3"), ":6: the file ends after 5 words"),
         (text().replace(b"5 3", b"5 4"), ":2: expected a word and 4 numbers, found 3 numbers"),
-        (text() + b"x" * (1 << 21), ":7: no line is longer"),
+        (text() + b"x" * (1 << 21), ":7: a line of more than"),
         (binary(matrix=MATRIX * np.float32("nan")), ": word 1: a vector with a number that is not finite"),
         (binary(end=b"")[:-1], ": word 5: the file ends, its header promises 5 words"),
         (binary().replace(b"5 3", b"999999999999999999 3"), ": word 6: the file ends"),
-        (binary()[:-20] + b"\1" * (1 << 21), ": word 5: no word is longer"),
+        (binary()[:-20] + b"\1" * (1 << 21), ": word 5: a word of more than"),
     ],
 )
 def test_broken_files_say_where(write, content, message):
@@ -177,7 +177,7 @@ def test_broken_files_say_where(write, content, message):
 @pytest.mark.parametrize("rest", [b"", b"word 1 2 3\n", b"word \0\0\0\0"])
 @pytest.mark.parametrize("dimension", [MAX_DIMENSIONS + 1, 10**12, 10**17])
 def test_an_absurd_header_allocates_nothing(write, dimension, rest):
-    assert "not to be believed" in failure(write(f"1 {dimension}\n".encode() + rest))
+    assert "expected 1 to 16384" in failure(write(f"1 {dimension}\n".encode() + rest))
 
 
 def test_files_that_cannot_be_read(tmp_path, write):

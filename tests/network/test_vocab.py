@@ -92,7 +92,7 @@ def test_targets_of_every_auxiliary_head():
     assert list(targets(tree, "unary")) == ["NP", "", "NP+X", ""]
     assert targets(tree, "spine") == ["NP S ROOT", "VP", "X NP", ""]
     assert targets(tree, "function") == [NONE, NONE, NONE, "f3"]  # of phrases, where a word heads one
-    with pytest.raises(ModelError, match="there is no auxiliary head 'colour'"):
+    with pytest.raises(ModelError, match="unknown auxiliary head 'colour'"):
         targets(tree, "colour")
 
 

@@ -8,7 +8,7 @@ from dataclasses import astuple
 from discotree.errors import requires_extra
 from discotree.models.card import UNMEASURED, Card, Metrics, Treebank
 
-TASK, TASK_NAME = "token-classification", "Discontinuous constituency parsing"  # the hub has parsing under that task
+TASK, TASK_NAME = "token-classification", "Discontinuous constituency parsing"  # parsing has no task of its own
 TAGS = ["constituency-parsing", "discontinuous-constituency-parsing"]
 METRICS = {  # by field of Metrics: its name on the hub, its name in the table
     "f1": ("f1", "F1"),
@@ -17,13 +17,13 @@ METRICS = {  # by field of Metrics: its name on the hub, its name in the table
     "tags": ("accuracy", "tags"),
     "functions": ("accuracy", "functions"),
 }
-LANGUAGES = {  # what they are called, and a sentence to try
+LANGUAGES = {  # names, and a sentence to try
     "de": ("German", "Darüber hat er nie ein Wort verloren."),
     "en": ("English", "The mice that we analyzed were fed a normal diet."),
     "is": ("Icelandic", "Þá sagði hann að konan hafði séð hestinn."),
     "nl": ("Dutch", "Ik heb het hem niet kunnen zeggen."),
 }
-# Those that the hub has a name for, as far as a model may have them
+# Licences with a name on the hub that a model may have
 LICENCES = """
 afl-3.0 agpl-3.0 apache-2.0 artistic-2.0 bsd bsd-2-clause bsd-3-clause bsl-1.0 cc cc0-1.0 cc-by-2.0 cc-by-2.5 cc-by-3.0
 cc-by-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0
@@ -33,7 +33,7 @@ eupl-1.1 gfdl gpl gpl-2.0 gpl-3.0 isc lgpl lgpl-2.1 lgpl-3.0 lgpl-lr mit mpl-2.0
 
 
 def page(card: Card, name: str, rows: Mapping[str, Metrics] | None = None, made: str = "discotree") -> str:
-    """The whole page. ``name`` is what ``load`` knows the model by, ``rows`` are those of the table of metrics."""
+    """Return the whole page. ``load`` knows the model by ``name``; ``rows`` are those of the table of metrics."""
     rows = rows or {"dev": card.scores.dev, "test": card.scores.test}
     if not any(found != UNMEASURED for found in rows.values()):
         table = "How good it is, nobody has measured."
@@ -63,7 +63,7 @@ print(parser({_quoted(LANGUAGES[card.code][1]) if card.code in LANGUAGES else "[
 
 
 def metadata(card: Card) -> str:
-    """The part for machines."""
+    """Return the part of the page for machines."""
     with requires_extra("hub"):
         from huggingface_hub import EvalResult, ModelCardData
     scored = card.treebanks[0].name if card.treebanks else "unknown"
@@ -98,12 +98,12 @@ def metadata(card: Card) -> str:
 
 
 def without_metadata(text: str) -> str:
-    """The part of a page for people."""
+    """Return the part of a page for people."""
     return text.partition("\n---\n")[2].lstrip("\n") if text.startswith("---\n") else text
 
 
 def _licence(licence: str) -> tuple[str, str | None]:
-    """The hub's name of a licence, and ours where it has none. Of one "or later" it knows the version that is named."""
+    """Return the hub's name of a licence, or "other" and our name; "or later" is left out."""
     if not licence:
         return "unknown", None
     known = re.sub(r"\s+", "-", licence.strip().lower().removesuffix(" or later"))
@@ -111,7 +111,7 @@ def _licence(licence: str) -> tuple[str, str | None]:
 
 
 def _slug(name: str) -> str:
-    """A name as the hub has them; that of a dataset there, ORG/NAME, stays what it is."""
+    """Return a name in the spelling of the hub; the name of a dataset there, ORG/NAME, stays as it is."""
     return re.sub(r"[^\w./]+", "-", name.lower()).strip("-./") or "unknown"
 
 
@@ -121,7 +121,7 @@ def _notes(card: Card, made: str) -> str:
     return "\n".join(
         [
             f"- Data: {banks}{f'; {card.sentences:,} sentences of training' if card.sentences else ''}.",
-            f"- Licence: {card.licence or 'unknown: ask whoever made it'}.{warning}",
+            f"- Licence: {card.licence or 'unknown: ask its authors'}.{warning}",
             f"- Made by {made}{f' at commit {card.commit}' if card.commit else ''}; settings: config.json.",
             *([f"- Not good at: {card.weaknesses}"] if card.weaknesses else []),
         ]

@@ -22,7 +22,7 @@ MODELS = Path(__file__).parent / "bundled"
 
 
 def bundled() -> dict[str, Card]:
-    """The cards of the models that come with discotree, by name."""
+    """Return the cards of the models that come with discotree, by name."""
     cards = {name: Card.read(MODELS / name / CARD) for name in names()}
     for name, card in cards.items():
         if card.name != name:
@@ -31,16 +31,16 @@ def bundled() -> dict[str, Card]:
 
 
 def names() -> list[str]:
-    """The names of the models that come with discotree."""
+    """Return the names of the models that come with discotree."""
     if not MODELS.is_dir():
         return []
     return sorted(folder.name for folder in MODELS.iterdir() if folder.is_dir() and folder.name[0] not in "._")
 
 
 def find(name: str | PathLike[str], revision: str = "") -> Path:
-    """The folder of a model: of one that comes with discotree, of your own, or of one on the hub.
+    """Return the folder of a model: a bundled one, one of your own, or one on the hub, which is fetched.
 
-    A ``Path`` is always a folder, and so is a name with a separator in it: ``./nl``.
+    A ``Path``, and a name with a separator in it (``./nl``), is always a folder.
     """
     if not isinstance(name, str):
         name = os.path.join(os.curdir, name)
@@ -50,15 +50,15 @@ def find(name: str | PathLike[str], revision: str = "") -> Path:
         raise ModelError(f"{name}: only a model on the hub has revisions")
     if name in names():
         return MODELS / name
-    with suppress(OSError):  # a name that is too long
+    with suppress(OSError):  # the name is too long for a path
         if name and Path(name).is_dir():
-            return Path(name).absolute()  # by any other name it could be taken for one of ours
+            return Path(name).absolute()  # absolute: it cannot be taken for a bundled one
     known = ", ".join(names()) or "none"
     raise ModelError(f"there is no model {name!r}: it is neither a folder nor one that comes with discotree ({known})")
 
 
 def fingerprint(folder: Path) -> str:
-    """What tells a model from all others, whatever it is called."""
+    """Return a digest that tells a model from all others, whatever its name."""
     digest = hashlib.sha256()
     for path in [folder / CONFIG, folder / VOCAB, *sorted(folder.glob("*.safetensors"))]:
         digest.update(path.read_bytes())

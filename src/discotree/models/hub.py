@@ -24,7 +24,7 @@ FILES = (  # the files of a model; whatever else a repository holds stays there
     *(f"{ENCODER}/*{suffix}" for suffix in (".json", ".txt", ".model", ".safetensors")),
 )
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-REVISION = re.compile(r"\w[\w+-]*([./][\w+-]+)*")  # it becomes a path in the cache: no way up
+REVISION = re.compile(r"\w[\w+-]*([./][\w+-]+)*")  # it becomes a path in the cache: no ..
 LIBRARY = "discotree"
 
 
@@ -52,8 +52,8 @@ def push(
             api.create_branch(repository, branch=revision, exist_ok=True)
         new = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
         old = api.list_repo_files(repository, revision=revision or None)
-        outdated = [path for path in old if path not in new and any(fnmatch(path, wanted) for wanted in FILES)]
-        done = api.create_commit(  # upload_folder may make several
+        outdated = [path for path in old if path not in new and any(fnmatch(path, pattern) for pattern in FILES)]
+        done = api.create_commit(  # upload_folder may make several commits
             repository,
             [
                 *(CommitOperationAdd(path_in_repo=path, path_or_fileobj=file) for path, file in new.items()),
@@ -66,7 +66,7 @@ def push(
 
 
 def fetch(name: str, revision: str = "") -> Path:
-    """The folder of a model on the hub, ``hub:ORG/NAME`` or ``hub:ORG/NAME@REVISION``, from the cache where it is."""
+    """Return the folder of a model on the hub, ``hub:ORG/NAME`` or ``hub:ORG/NAME@REVISION``; a cache keeps it."""
     repository, _, named = name.removeprefix(HUB).partition("@")
     if revision and named not in ("", revision):
         raise ModelError(f"{name}: this names another revision than {revision!r}")
@@ -89,6 +89,7 @@ def fetch(name: str, revision: str = "") -> Path:
 
 
 def check_names(repository: str, revision: str) -> None:
+    """Refuse what cannot be a repository or a revision on the hub."""
     if not REPOSITORY.fullmatch(repository):
         raise ModelError(f"{repository!r} is not the name of a repository on the hub: expected ORG/NAME")
     if revision and not REVISION.fullmatch(revision):
@@ -97,7 +98,7 @@ def check_names(repository: str, revision: str) -> None:
 
 @contextmanager
 def _one_sentence(what: str) -> Iterator[None]:
-    """Whatever the libraries below raise (they differ by version), said in a sentence."""
+    """Turn all that the libraries raise (it depends on their version) into a ModelError of one sentence."""
     try:
         yield
     except DiscotreeError:
@@ -107,7 +108,7 @@ def _one_sentence(what: str) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    from huggingface_hub.utils import (  # type: ignore[attr-defined]  # where every version has them
+    from huggingface_hub.utils import (  # type: ignore[attr-defined]  # all versions have them here
         GatedRepoError,
         LocalEntryNotFoundError,
         RepositoryNotFoundError,
@@ -126,8 +127,8 @@ def _reason(error: Exception) -> str:
         return f"the hub wants a token that it knows: {login}"
     if status == 403:
         return "your token does not allow that"
-    said = first_line(error)
-    cause = first_line(error.__cause__) if error.__cause__ and status is None else said
+    message = first_line(error)
+    cause = first_line(error.__cause__) if error.__cause__ and status is None else message
     if isinstance(error, LocalEntryNotFoundError):
         return f"the model is not in the cache, or not all of it, and the hub cannot be reached: {cause}"
-    return said if said == cause else f"{said} ({cause})"
+    return message if message == cause else f"{message} ({cause})"

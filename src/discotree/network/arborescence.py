@@ -3,11 +3,11 @@
 Heads are columns here: column 0 is the root, column j is word j - 1. The words, too, count from 1 inside, so
 that a word's row and its column have one number.
 
-That only one word may hang on the root is usually bought with a penalty on the root's arcs, which costs digits.
-We need none. Let every node take its best arc from another word, and call *gain* what it would win by
-hanging on the root instead. A tree with one root child cannot be better than all the best arcs together plus the
-largest gain, so if these arcs form a tree, it is the best one. If not, they form cycles, which are contracted
-into one node each, as Chu-Liu and Edmonds taught, and the same holds for what is left.
+The usual way to allow only one word on the root is a penalty on the root's arcs, which costs digits. There is none
+here. Let every node take its best arc from another word, and let its *gain* be the difference to hanging on the root
+instead. No tree with one root child is better than all the best arcs together plus the largest gain, so if these arcs
+form a tree, it is the best one. If not, they form cycles; each is contracted into one node, and the same holds for what
+is left.
 """
 
 import numpy as np
@@ -20,26 +20,26 @@ IMPOSSIBLE = -1e9  # the weight of an arc to avoid at all costs: far below any s
 
 
 def arborescence(weights: Floats) -> Ints:
-    """(n,) heads, columns 0..n, of the best tree over arcs of the given finite weights (n, n+1).
+    """Return the heads (n,), columns 0..n, of the best tree over arcs of the given finite weights (n, n+1).
 
     A word's weight on itself is ignored. Every contraction takes O(n) per node of the cycle: O(n²) in all.
     """
     size = len(weights) + 1
     every = np.arange(size)
-    table = np.empty((size, size))  # weights of the arcs between the nodes that are left, a row per dependent
-    table[0] = 0.0  # the root has no head: nobody looks at this row
+    table = np.empty((size, size))  # weights of arcs between the nodes that are left, a row per dependent
+    table[0] = 0.0  # the root has no head: the row is not used
     table[1:] = weights
     table.ravel()[:: size + 1] = -np.inf
     arcs = np.arange(size * size).reshape(size, size)  # row * size + column of the words' arc behind each weight
 
-    heads = table[:, 1:].argmax(1) + 1  # the best ones, the root aside
+    heads = table[:, 1:].argmax(1) + 1  # the best heads other than the root
     best = table[every, heads]
     gain = table[:, 0] - best
     heads[0], gain[0] = 0, -np.inf
 
-    node = list(range(size))  # what stands in each row: a word, or a contracted cycle with a number of its own
-    parent = [0] * size  # of each node: the one that it was contracted into
-    chosen = [0] * size  # of each node: the words' arc that it took
+    node = list(range(size))  # in each row: a word, or a contracted cycle with a number of its own
+    parent = [0] * size  # by node: the node that it was contracted into
+    chosen = [0] * size  # by node: the arc between words that it took
     while True:
         pointers: list[int] = heads.tolist()
         pointers[int(gain.argmax())] = 0
@@ -50,7 +50,7 @@ def arborescence(weights: Floats) -> Ints:
             for row in cycle:
                 chosen[node[row]] = int(arcs[row, pointers[row]])
                 parent[node[row]] = len(parent)
-            row = cycle[0]  # here the contracted cycle will stand
+            row = cycle[0]  # the contracted cycle takes this row
             node[row] = len(parent)
             parent.append(0)
             chosen.append(0)
@@ -83,7 +83,7 @@ def arborescence(weights: Floats) -> Ints:
 
 
 def find_cycles(pointers: list[int]) -> list[list[int]]:
-    """The cycles of a function over 0..n; what leads to 0 ends there."""
+    """Return the cycles of a function over 0..n; what leads to 0 ends there."""
     cycles = []
     seen = [0] * len(pointers)
     seen[0] = -1
@@ -101,10 +101,10 @@ def find_cycles(pointers: list[int]) -> list[list[int]]:
 
 
 def expand(size: int, parent: list[int], chosen: list[int]) -> Ints:
-    """The words' heads: where an arc enters a contracted cycle, the nodes that hold its word give up their own."""
+    """Return the heads of the words. An arc into a contracted cycle replaces those of the nodes around its word."""
     heads = np.zeros(size, np.int64)
     entered = [False] * len(parent)
-    for node in range(len(parent) - 1, 0, -1):  # what was contracted last comes first
+    for node in range(len(parent) - 1, 0, -1):  # contracted last, expanded first
         if not entered[node]:
             word, heads[word] = divmod(chosen[node], size)
             while word != node:

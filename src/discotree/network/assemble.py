@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from discotree.encoding.spines import DUMMY_ROOT, heads_first, spine_phrases
-from discotree.network.decode import Candidate, Decoded
+from discotree.network.decode import Decoded
+from discotree.network.k_best import Candidate
 from discotree.network.scores import Scores
 from discotree.network.vocab import Vocab
 from discotree.trees.labels import split_chain, split_level

@@ -1,4 +1,4 @@
-"""Sentences → tensors: every distinct word is looked up once, batches are cut by length and made by indexing.
+"""Sentences → tensors: every distinct word is looked up once, and batches of similar length are made by indexing.
 
 Shapes: B sentences, N words in the longest of them, U distinct words in the batch, C characters in the
 longest of those, P pieces in the longest sentence. Heads are columns 0..N as in Scores: 0 is the dummy root.
@@ -18,40 +18,40 @@ from discotree.errors import ModelError
 from discotree.network.vocab import UNKNOWN, UNKNOWN_CHAR, Vocab, normalized, targets
 from discotree.trees.tree import Token
 
-IGNORED = -100  # the class of what no loss looks at: padding, and labels that training never saw
+IGNORED = -100  # the class that no loss counts: padding, and labels that are not in the vocabulary
 HEAD = "head"
 LABEL = "label"
-MAX_PAIRS = 1 << 21  # pairs of words in a batch, so that a few very long sentences do not fill the memory
+MAX_PAIRS = 1 << 21  # pairs of words in a batch: a few very long sentences must not fill the memory
 
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some sentences as tensors, padded on the right."""
+    """Sentences as tensors, padded on the right."""
 
     lengths: Tensor  # (B,), stays on the CPU
     words: Tensor  # (B, N)
     tags: Tensor  # (B, N)
     chars: Tensor  # (U, C) of the distinct words
-    form: Tensor  # (B, N) which of the distinct words
-    pieces: Tensor  # (B, P) sub-words; (B, 0) where none are used
-    first: Tensor  # (B, N) each word's first piece
-    last: Tensor  # (B, N) and its last
+    form: Tensor  # (B, N) index of the distinct word
+    pieces: Tensor  # (B, P) sub-words; (B, 0) without any
+    first: Tensor  # (B, N) index of each word's first piece
+    last: Tensor  # (B, N) index of its last piece
     gold: dict[str, Tensor] = field(default_factory=dict)  # (B, N) each: head, label, and the auxiliary heads
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def twice(self) -> "Batch":
-        """Every sentence two times: all of them, then all of them again."""
-        shared = ("chars", "gold")  # distinct words stay what they are
+        """Return a batch of every sentence twice: all of them, then all of them again."""
+        shared = ("chars", "gold")  # the distinct words are the same
         doubled = {name: torch.cat([value, value]) for name, value in vars(self).items() if name not in shared}
         gold = {name: torch.cat([value, value]) for name, value in self.gold.items()}
         return Batch(**doubled, chars=self.chars, gold=gold)
 
     def to(self, device: torch.device) -> "Batch":
-        """The batch on a device; to a GPU in one piece, because every single copy takes its time."""
+        """Return the batch on a device. A GPU gets it in one copy, because every copy has a latency."""
         names = [name for name in vars(self) if name not in ("lengths", "gold")]
         tensors = [*(getattr(self, name) for name in names), *self.gold.values()]
         if device.type == "cuda":
@@ -65,7 +65,7 @@ class Batch:
 
 
 class Forms:
-    """The distinct words met so far, with their numbers, characters and pieces."""
+    """A table of distinct words, which grows: their ids, characters and pieces."""
 
     def __init__(self, vocab: Vocab, max_chars: int, pieces: Callable[[str], Sequence[int]] | None = None) -> None:
         self.vocab = vocab
@@ -92,7 +92,7 @@ class Forms:
         return number
 
     def arrays(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Words (F,), characters (F, C), all pieces in a row, and where each word's pieces begin (F+1,)."""
+        """Return ids (F,) and characters (F, C) of the words, all pieces, and where those of each word start (F+1,)."""
         if self._arrays is None:
             starts = np.zeros(len(self) + 1, np.int64)
             np.cumsum([len(pieces) for pieces in self._pieces], out=starts[1:])
@@ -105,7 +105,7 @@ class Forms:
 
 
 class Corpus:
-    """Many sentences as flat arrays, from which any batch is cut by indexing."""
+    """Many sentences as flat arrays; any batch of them is made by indexing."""
 
     def __init__(self, sentences: Sequence[Sequence[Token]], forms: Forms, tags: Sequence[Sequence[str]] = ()) -> None:
         self.table = forms
@@ -117,7 +117,7 @@ class Corpus:
         self.tags = np.zeros(self.starts[-1], np.int64)
         if tags:
             if [len(row) for row in tags] != self.lengths.tolist():
-                raise ModelError("expected tags for every sentence, as many as it has words")
+                raise ModelError("the tags do not fit the words: expected one tag for every word")
             self.tags[:] = [known.get(tag, UNKNOWN) for row in tags for tag in row]
         self.gold: dict[str, Ints] = {}
 
@@ -125,7 +125,7 @@ class Corpus:
         return len(self.lengths)
 
     def learn(self, trees: Sequence[Dependencies]) -> None:
-        """Take the trees of these sentences as what is to be learned."""
+        """Set the trees of these sentences as the gold standard of training."""
         vocab = self.table.vocab
         alphabets = {LABEL: vocab.labels, **vocab.outputs}
         self.gold[HEAD] = np.array([head + 1 for tree in trees for head in tree.heads], np.int64)
@@ -134,52 +134,52 @@ class Corpus:
             self.gold[name] = np.array([alphabet.ids.get(symbol, IGNORED) for symbol in symbols], np.int64)
 
     def batch(self, sentences: Ints) -> Batch:
-        """The sentences with these numbers."""
+        """Return the batch of the sentences with these numbers."""
         lengths = self.lengths[sentences]
         n = int(lengths.max(initial=0))
-        places = np.arange(n) < lengths[:, None]  # (B, N)
-        flat = np.where(places, self.starts[sentences][:, None] + np.arange(n), 0)
-        forms = np.where(places, self.forms[flat], 0)
+        inside = np.arange(n) < lengths[:, None]  # (B, N)
+        flat = np.where(inside, self.starts[sentences][:, None] + np.arange(n), 0)
+        forms = np.where(inside, self.forms[flat], 0)
         words, chars, pieces, piece_starts = self.table.arrays()
         distinct, form = np.unique(forms, return_inverse=True)
-        widest = int((chars[distinct] != 0).sum(1).max(initial=1))  # a convolution needs something to look at
+        widest = int((chars[distinct] != 0).sum(1).max(initial=1))  # a convolution needs at least one character
 
         def padded(values: Ints, filler: int) -> Tensor:
-            return torch.from_numpy(np.where(places, values[flat], filler))
+            return torch.from_numpy(np.where(inside, values[flat], filler))
 
         return Batch(
             lengths=torch.from_numpy(lengths),
-            words=torch.from_numpy(np.where(places, words[forms], UNKNOWN)),
+            words=torch.from_numpy(np.where(inside, words[forms], UNKNOWN)),
             tags=padded(self.tags, UNKNOWN),
             chars=torch.from_numpy(chars[distinct, :widest]),
             form=torch.from_numpy(form.reshape(forms.shape)),
-            **_pieces(forms, places, pieces, piece_starts),
+            **_pieces(forms, inside, pieces, piece_starts),
             gold={name: padded(values, IGNORED) for name, values in self.gold.items()},
         )
 
 
-def _pieces(forms: Ints, places: npt.NDArray[np.bool_], pieces: Ints, starts: Ints) -> dict[str, Any]:
-    """The pieces of every sentence in a row, and where each word's begin and end."""
-    counts = np.where(places, starts[forms + 1] - starts[forms], 0)  # (B, N)
+def _pieces(forms: Ints, inside: npt.NDArray[np.bool_], pieces: Ints, starts: Ints) -> dict[str, Any]:
+    """Return the pieces of every sentence in a row, and the index of each word's first and last piece."""
+    counts = np.where(inside, starts[forms + 1] - starts[forms], 0)  # (B, N)
     ends = counts.cumsum(1)
     per_sentence = ends[:, -1] if ends.shape[1] else np.zeros(len(forms), np.int64)
-    flat_counts = counts[places]
+    flat_counts = counts[inside]
     total = int(flat_counts.sum())
-    begins = np.repeat(starts[forms[places]] - np.concatenate([[0], flat_counts.cumsum()[:-1]]), flat_counts)
+    begins = np.repeat(starts[forms[inside]] - np.concatenate([[0], flat_counts.cumsum()[:-1]]), flat_counts)
     rows = np.zeros((len(forms), int(per_sentence.max(initial=0))), np.int64)
     rows[np.arange(rows.shape[1]) < per_sentence[:, None]] = pieces[begins + np.arange(total)]
     return {
         "pieces": torch.from_numpy(rows),
-        "first": torch.from_numpy(np.where(places, ends - counts, 0)),
-        "last": torch.from_numpy(np.where(places, np.maximum(ends - 1, 0), 0)),
+        "first": torch.from_numpy(np.where(inside, ends - counts, 0)),
+        "last": torch.from_numpy(np.where(inside, np.maximum(ends - 1, 0), 0)),
     }
 
 
 def by_length(lengths: Ints, words: int, shuffle: np.random.Generator | None = None) -> Iterator[Ints]:
-    """The numbers of the sentences in batches of similar length that hold so many words, padding included.
+    """Yield the numbers of sentences in batches of similar length, at most ``words`` words with padding.
 
-    A sentence longer than that is a batch of its own. Shuffled: equal lengths meet in another order, and
-    the batches come in another order, every time.
+    A longer sentence is a batch of its own. Shuffling changes the order of sentences of equal length, and that of the
+    batches.
     """
     order = np.argsort(lengths, kind="stable")
     if shuffle is not None:

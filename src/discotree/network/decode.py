@@ -1,14 +1,14 @@
-"""Decoding: Scores → heads and labels. Pure functions; a sentence's company in its batch makes no difference.
+"""Decoding: Scores → heads and labels. Pure functions; the other sentences of a batch make no difference.
 
 The probability of a labelled tree is the product of p(head) · p(label | head) over its words.
 
-greedy   the paper's search: from left to right every word takes the best head that closes no cycle
-beam     the same with several hypotheses, just as the paper's code has it: see ``beam_search``
+greedy   the paper's search: from left to right, every word takes the best head that closes no cycle
+beam     the same with several hypotheses, as in the paper's code: see ``beam_search``
 exact    the most probable tree among those with exactly one word on the dummy root
 
-Most often every word's best head makes a tree already. That is checked for all sentences at once; only the
-others are searched, one by one. Scores may be hostile: what is infinite or not a number counts as impossible, and
-is taken where nothing else is left. So there always is a tree.
+Mostly the best heads of all words already form a tree. This is checked for all sentences at once; only the others are
+searched, one by one. Scores may be hostile: what is infinite or not a number counts as impossible, and is chosen only
+where nothing else is left. So there always is a tree.
 
 Shapes: B sentences, N words in the longest of them, n words in one, L labels, K labels to choose from. In here
 heads are columns 0..N: column 0 is the dummy root, column j + 1 is the word at position j. Outside they are
@@ -17,55 +17,43 @@ positions, -1 for the dummy root.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import count
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from discotree.errors import DiscotreeError
+from discotree.errors import ConfigError
 from discotree.network.arborescence import IMPOSSIBLE, Floats, Ints, arborescence
 from discotree.network.scores import Scores, label_scores
 
 Array = TypeVar("Array", Floats, Ints)
 
-ROUNDING = 1e-6  # more than what adding up a sentence's scores in another order may change
-
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """The trees of a batch. Beyond a sentence's length heads are -1 and the rest means nothing."""
+    """The trees of a batch. Beyond the end of a sentence heads are -1, and all else is undefined."""
 
     heads: Ints  # (B, N) positions, -1 for the dummy root
     labels: Ints  # (B, N)
     arc_probability: Floats  # (B, N) p(head) of the chosen heads
     label_probability: Floats  # (B, N) p(label | head) of the chosen labels
-    log_probability: Floats  # (B,) of the tree
-
-
-class Candidate(NamedTuple):
-    """One of the best trees of a sentence."""
-
-    heads: Ints  # (n,) positions, -1 for the dummy root
-    labels: Ints  # (n,)
-    log_probability: float
+    log_probability: Floats  # (B,) log p(tree)
 
 
 def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Tensor | None = None) -> Decoded:
-    """The best trees, found by one of METHODS.
+    """Find the best trees by one of METHODS.
 
-    Given the level of every label (L,), the dependents that join one phrase agree on its label: see ``agree``.
+    Given the ``levels`` of all labels (L,), the dependents that join one phrase agree on its label: see ``agree``.
     """
     if method not in METHODS:
-        raise DiscotreeError(f"no decoding method {method!r}, only {', '.join(METHODS)}")
+        raise ConfigError(f"unknown decoding method {method!r}, expected one of {', '.join(METHODS)}")
     if beam < 1:
-        raise DiscotreeError(f"a beam of {beam} keeps no hypothesis")
+        raise ConfigError(f"a beam of {beam} keeps no hypothesis, expected at least 1")
     with torch.no_grad():
         best, which = scores.best_labels()  # (B, N, N+1)
-    arcs, best_labels = _legal(scores), _finite(best)
+    arcs, best_labels = legal_arcs(scores), finite(best)
     names: Ints = which.cpu().numpy()
     columns = METHODS[method](arcs, arcs + best_labels, scores.lengths.numpy(), beam)  # (B, N)
     arc, label, labels = _pick(arcs, columns), _pick(best_labels, columns), _pick(names, columns)
@@ -74,23 +62,23 @@ def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Tensor
         sentence, word = np.nonzero(labels != before)
         given = _label_rows(scores, sentence, word, columns[sentence, word])  # (changed, L)
         label[sentence, word] = _pick(given, labels[sentence, word])
-    arc, label = _log(arc), _log(label)
+    arc, label = log_of(arc), log_of(label)
     total = np.where(scores.mask.cpu().numpy(), arc + label, 0.0).sum(1)
     return Decoded(columns - 1, labels, np.exp(arc), np.exp(label), total)
 
 
 def agree(scores: Scores, heads: Ints, labels: Ints, levels: Tensor) -> Ints:
-    """(B, N): the labels after all dependents that join the same phrase have agreed on one.
+    """Return the labels (B, N) after all dependents that join the same phrase have agreed on one.
 
     A phrase is a head (B, N) together with the level that a dependent's own label has. Where its dependents
     differ, it gets the label of that level with the largest sum of log-probabilities over all of them.
     """
     level = levels.cpu().numpy()  # (L,)
-    sentence, word = np.nonzero(scores.mask.cpu().numpy() & (heads >= 0))  # labels on the dummy root name no phrase
+    sentence, word = np.nonzero(scores.mask.cpu().numpy() & (heads >= 0))  # the root's labels name no phrase
     head, label = heads[sentence, word], labels[sentence, word]
     _, rank = np.unique(level, return_inverse=True)
     _, phrase = np.unique((sentence * heads.shape[1] + head) * len(level) + rank[label], return_inverse=True)
-    names = np.bincount(np.unique(phrase * len(level) + label) // len(level))  # how many labels a phrase has
+    names = np.bincount(np.unique(phrase * len(level) + label) // len(level))  # number of labels per phrase
     differ = names[phrase] > 1
     sentence, word, head, label = sentence[differ], word[differ], head[differ], label[differ]
     first, phrase = np.unique(phrase[differ], return_index=True, return_inverse=True)[1:]
@@ -103,7 +91,7 @@ def agree(scores: Scores, heads: Ints, labels: Ints, levels: Tensor) -> Ints:
 
 
 def exact(arcs: Floats, weights: Floats, lengths: Ints, _beam: int) -> Ints:
-    """The trees of the largest weight with one word on the root. The first step of ``arborescence``, for all."""
+    """Find the trees of the largest weight with one word on the root; the first step is that of ``arborescence``."""
     beyond = np.arange(arcs.shape[1]) >= lengths[:, None]  # (B, N)
     columns: Ints = weights[:, :, 1:].argmax(2) + 1
     gain = weights[:, :, 0] - _pick(weights, columns)
@@ -117,11 +105,11 @@ def exact(arcs: Floats, weights: Floats, lengths: Ints, _beam: int) -> Ints:
 
 
 def beam(arcs: Floats, weights: Floats, lengths: Ints, width: int) -> Ints:
-    """The trees that beam search finds.
+    """Find trees by beam search.
 
-    If all the best arcs stay the best when labels count, and form a tree, then at every step their hypothesis is
-    not behind any other and none can overtake it; without rivals, labels do not matter. So there is no need to
-    search. (This holds to the last bit because additions keep the order of what is added to the same number.)
+    If the best arcs stay the best when labels count, and form a tree, then their hypothesis leads at every step, and
+    there is no need to search; with a width of 1, labels do not matter. (This holds to the last bit: adding the same
+    number to both keeps two numbers in order.)
     """
     beyond = np.arange(arcs.shape[1]) >= lengths[:, None]  # (B, N)
     columns: Ints = arcs.argmax(2)
@@ -141,19 +129,20 @@ METHODS: dict[str, Callable[[Floats, Floats, Ints, int], Ints]] = {
 
 
 def beam_search(arcs: Floats, weights: Floats, width: int) -> Ints:
-    """(n,) heads of one sentence, given the arcs' scores (n, n+1) and these plus their best labels' (n, n+1).
+    """Return the heads (n,) of one sentence, as columns.
 
-    As in the paper's code, arcs alone decide which hypotheses survive a step. Only then the labels count, too,
-    so the last one has no say. Several words may hang on the root. Ties: the better hypothesis, then the
-    leftmost head.
+    ``arcs`` (n, n+1) are the scores of arcs, ``weights`` (n, n+1) these plus the scores of their best labels.
+
+    As in the paper's code, arcs alone decide which hypotheses survive a step. Labels count only afterwards, so the
+    last one has no say. Several words may hang on the root. Ties: the better hypothesis, then the leftmost head.
     """
     n = len(arcs)
     heads = np.zeros((1, n), np.int64)  # (hypotheses, n)
-    ends = np.arange(n + 1)[None]  # (hypotheses, n+1): where the way up from each column ends, so far
-    total = np.zeros(1)  # (hypotheses,) what each is behind the best one, which keeps all digits for what differs
+    ends = np.arange(n + 1)[None]  # (hypotheses, n+1): the topmost ancestor of each column, so far
+    total = np.zeros(1)  # (hypotheses,) score behind the best one: keeps all digits for the differences
     for word in range(n):
         scores = total[:, None] + arcs[word]  # (hypotheses, n+1)
-        scores[ends == word + 1] = -np.inf  # there the way up leads to the word itself
+        scores[ends == word + 1] = -np.inf  # such a head would close a cycle
         hypothesis, head = np.divmod(_leading(scores.ravel(), width), n + 1)
         ends = ends[hypothesis]
         ends = np.where(ends == word + 1, np.take_along_axis(ends, head[:, None], 1), ends)
@@ -166,7 +155,7 @@ def beam_search(arcs: Floats, weights: Floats, width: int) -> Ints:
 
 
 def _leading(values: Floats, k: int) -> Ints:
-    """Where the k largest values are, largest first, ties from left to right; -inf does not count."""
+    """Return the indices of the k largest values, largest first, ties from left to right; -inf does not count."""
     least = np.partition(values, -k)[-k] if k < len(values) else -np.inf
     found = np.flatnonzero((values >= least) & (values > -np.inf))
     leading: Ints = found[np.argsort(-values[found], kind="stable")[:k]]
@@ -174,7 +163,7 @@ def _leading(values: Floats, k: int) -> Ints:
 
 
 def acyclic(columns: Ints) -> npt.NDArray[np.bool_]:
-    """(B,): in which sentences all heads (B, N) lead to the root, by following twice as many with every step."""
+    """Return (B,): whether all heads (B, N) of a sentence lead to the root. Every step follows twice as many arcs."""
     b, n = columns.shape
     root = np.arange(0, b * (n + 1), n + 1)[:, None]
     follow = np.hstack([root, root + columns]).ravel()
@@ -184,83 +173,8 @@ def acyclic(columns: Ints) -> npt.NDArray[np.bool_]:
     return arrived
 
 
-def k_best(scores: Scores, k: int) -> list[list[Candidate]]:
-    """The k most probable labelled trees of every sentence, best first, with one word on the dummy root.
-
-    There are fewer where fewer are possible, but always one.
-    """
-    with torch.no_grad():
-        best, which = scores.top_labels(k)  # (B, N, N+1, K): no arc needs a label that k others beat
-    arcs, labels, names = _legal(scores), _finite(best), which.cpu().numpy()
-    found = []
-    for b, n in enumerate(scores.lengths.tolist()):
-        choices = _sum(arcs[b, :n, : n + 1, None], labels[b, :n, : n + 1])  # (n, n+1, K)
-        found.append(_k_best(choices, names[b, :n, : n + 1], k))
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Space:
-    """Some of all trees, and the best one of them: some words are fixed to their arcs, some arcs are ruled out.
-
-    When an arc with its label is ruled out, it has the best label left. So a rank says which ones are.
-    """
-
-    weights: Floats  # (n, n+1) of each arc with the best label left
-    ranks: Ints  # (n, n+1) of that label, 0 is the best of all
-    fixed: int  # how many words are fixed, from the left
-    heads: Ints  # (n,) of the best tree
-    chosen: Floats  # (n,) the weights of its arcs
-
-
-def _k_best(choices: Floats, names: Ints, k: int) -> list[Candidate]:
-    """The k best trees by Lawler's scheme, given weights (n, n+1, K) of arcs with their K best labels, and these.
-
-    A space without its best tree falls into one smaller space for every word i that is not fixed: the words
-    before i are fixed to the tree's arcs and that of i is ruled out. A smaller space waits with a bound, and its
-    best tree is searched only when no other promises more.
-    """
-    n = len(choices)
-    words, number = np.arange(n), count()
-    choices = np.concatenate([choices, np.full((n, n + 1, 1), IMPOSSIBLE)], 2)  # for an arc that runs out of labels
-
-    def best_of(weights: Floats, ranks: Ints, fixed: int) -> _Space:
-        heads = arborescence(weights)
-        return _Space(weights, ranks, fixed, heads, weights[words, heads])
-
-    start = best_of(choices[:, :, 0], np.zeros((n, n + 1), np.int64), 0)
-    waiting: list[tuple[float, int, _Space, int | None]] = [(0.0, next(number), start, None)]
-    found: list[Candidate] = []
-    while waiting and len(found) < k:
-        _, _, space, word = heappop(waiting)
-        heads, ranks, chosen = space.heads, space.ranks, space.chosen
-        if word is not None:
-            weights, ranks = space.weights.copy(), ranks.copy()
-            weights[:word] = IMPOSSIBLE
-            weights[words[:word], heads[:word]] = chosen[:word]
-            ranks[word, heads[word]] += 1
-            weights[word, heads[word]] = choices[word, heads[word], ranks[word, heads[word]]]
-            smaller = best_of(weights, ranks, word)
-            if smaller.chosen.min() > IMPOSSIBLE:
-                heappush(waiting, (-smaller.chosen.sum(), next(number), smaller, None))
-            continue
-        rank = ranks[words, heads]
-        found.append(Candidate(heads - 1, names[words, heads, rank], float(_log(chosen).sum())))
-        if chosen.min() <= IMPOSSIBLE:
-            break  # if the best tree is impossible, all are
-        others = space.weights.copy()
-        others[words, heads] = choices[words, heads, rank + 1]
-        other, free = others.max(1), space.weights.max(1)  # (n,): of the word's other arcs, of all its arcs
-        bounds = chosen.cumsum() - chosen + other + free[::-1].cumsum()[::-1] - free
-        for word in range(space.fixed, n):
-            if other[word] > IMPOSSIBLE:
-                bound = min(bounds[word] + ROUNDING, chosen.sum())
-                heappush(waiting, (-bound, next(number), space, word))
-    return found
-
-
-def _legal(scores: Scores) -> Floats:
-    """(B, N, N+1): the arcs' scores, finite, but -inf for what is no arc: a word's own column and those beyond."""
+def legal_arcs(scores: Scores) -> Floats:
+    """Return the scores of arcs (B, N, N+1), finite, but -inf where there is no arc: a word on itself, padding."""
     columns = torch.arange(scores.arcs.shape[2])
     beyond = columns > scores.lengths[:, None]  # (B, N+1)
     never = (beyond[:, None] | (columns == columns[1:, None])).to(scores.arcs.device)  # (B, N, N+1)
@@ -268,35 +182,30 @@ def _legal(scores: Scores) -> Floats:
     return legal
 
 
-def _finite(scores: Tensor) -> Floats:
-    finite: Floats = _sensible(scores).cpu().numpy()
-    return finite
+def finite(scores: Tensor) -> Floats:
+    """Return scores as an array, with IMPOSSIBLE for what is infinite or not a number."""
+    array: Floats = _sensible(scores).cpu().numpy()
+    return array
 
 
 def _sensible(scores: Tensor) -> Tensor:
-    """Log-probabilities for which adding, subtracting and comparing make sense, whatever they were."""
+    """Replace what cannot be added and compared, such as NaN, by IMPOSSIBLE."""
     scores = scores.detach().double()
     return scores.masked_fill(~(scores.abs() < -IMPOSSIBLE), IMPOSSIBLE)
 
 
-def _sum(arcs: Floats, labels: Floats) -> Floats:
-    """Add scores so that an impossible one stays impossible, also where the other is above 0."""
-    total = arcs + labels
-    return np.where(np.minimum(arcs, labels) > IMPOSSIBLE, total, np.minimum(total, IMPOSSIBLE))
-
-
-def _log(finite: Floats) -> Floats:
-    """Log-probabilities again: what is impossible is -inf."""
-    return np.where(finite > IMPOSSIBLE, finite, -np.inf)
+def log_of(scores: Floats) -> Floats:
+    """Return finite scores as log-probabilities again: what is impossible is -inf."""
+    return np.where(scores > IMPOSSIBLE, scores, -np.inf)
 
 
 def _label_rows(scores: Scores, sentence: Ints, word: Ints, column: Ints) -> Floats:
-    """(M, L): the labels' scores for M words, wherever they are, and their heads."""
+    """Return the scores (M, L) of all labels for M words of the batch and their heads."""
     with torch.no_grad():
         given = label_scores(scores.bilinear, scores.dependents[sentence, word], scores.heads[sentence, column])
-    return _finite(given.float().log_softmax(-1))
+    return finite(given.float().log_softmax(-1))
 
 
 def _pick(values: Array, columns: Ints) -> Array:
-    """(…): of every row of the values (…, columns) the one in the given column (…)."""
+    """Pick from every row of the values (…, columns) the one in the given column (…)."""
     return np.take_along_axis(values, columns[..., None], -1)[..., 0]

@@ -1,8 +1,8 @@
 """Words → vectors: characters, word, tag and sub-words or a Transformer side by side, then a stack of BiLSTMs.
 
 Shapes: B sentences, N words, position 0 of N+1 is the dummy root; U distinct words of C characters; D
-features; T words of all sentences together. An encoder takes a Batch and gives vectors (B, N+1, ``size``)
-and a summary (B, ``size``) of each sentence: whatever does that can take this one's place.
+features; T words of all sentences together. An encoder takes a Batch and returns vectors (B, N+1, ``size``) and a
+summary (B, ``size``) of each sentence.
 """
 
 import math
@@ -21,21 +21,21 @@ from discotree.network.vocab import PADDING, UNKNOWN, Vocab
 
 
 def drop_vectors(x: Tensor, p: float, training: bool) -> Tensor:
-    """Drop whole vectors: one decision for each word (…, D)."""
+    """Apply dropout to whole vectors (…, D): one decision per word."""
     if not training or not p:
         return x
     return x * x.new_empty(*x.shape[:-1], 1).bernoulli_(1 - p).div_(1 - p)
 
 
 def drop_features(x: Tensor, p: float, training: bool) -> Tensor:
-    """Drop features: one decision for all words of a sentence (B, N, D)."""
+    """Apply dropout to features (B, N, D): one decision for all words of a sentence."""
     if not training or not p:
         return x
     return x * x.new_empty(x.shape[0], 1, x.shape[-1]).bernoulli_(1 - p).div_(1 - p)
 
 
 def embedding(count: int, size: int, padding: int | None = None) -> nn.Embedding:
-    """Uniform within ±sqrt(3 / size), as in the original."""
+    """Return a table of vectors, uniform within ±sqrt(3 / size) as in the original system."""
     table = nn.Embedding(count, size, padding_idx=padding, _weight=torch.empty(count, size))
     nn.init.uniform_(table.weight, -math.sqrt(3 / size), math.sqrt(3 / size))
     if padding is not None:
@@ -61,10 +61,10 @@ class CharacterCNN(nn.Module):
 
 
 class BiLSTM(nn.Module):
-    """LSTM layers in both directions, dropping inputs and hidden states with one mask for all words.
+    """LSTM layers in both directions; dropout of inputs and hidden states has one mask for all words.
 
-    The mask of the hidden state is shared by the sentences of a batch: it is then the same as dropping
-    columns of the recurrent weights, and the fused kernels can be used.
+    The sentences of a batch share the mask of the hidden states. This equals dropping columns of the recurrent weights,
+    which the fused kernels allow.
     """
 
     def __init__(self, inputs: int, size: int, layers: int, dropout: float, recurrent_dropout: float) -> None:
@@ -78,7 +78,7 @@ class BiLSTM(nn.Module):
             init_lstm(layer)  # type: ignore[arg-type]
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, N, D) → (B, N, 2·size), and the last layer's final cells (B, 2·size)."""
+        """Return outputs (B, N, D) → (B, N, 2·size), and the last layer's final cells (B, 2·size)."""
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         data, sizes = packed.data, packed.batch_sizes  # (T, D): all first words, then all second words, …
         sentence = torch.cat([torch.arange(int(size)) for size in sizes]).to(x.device)  # (T,)
@@ -105,7 +105,7 @@ def init_lstm(layer: nn.LSTM) -> None:
 def run_lstm(
     layer: nn.LSTM, data: Tensor, sizes: Tensor, dropout: float, start: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """One layer over packed data (T, D) → outputs (T, ·) and final cells (directions, B, size)."""
+    """Run one layer over packed data (T, D) → outputs (T, ·) and final cells (directions, B, size)."""
     weights: list[Tensor] = list(layer._flat_weights)  # type: ignore[arg-type]
     if layer.training and dropout:
         for k, name in enumerate(layer._flat_weights_names):
@@ -115,16 +115,16 @@ def run_lstm(
     if start is None:
         zeros = data.new_zeros(1 + layer.bidirectional, int(sizes[0]), layer.hidden_size)
         start = zeros, zeros
-    with warnings.catch_warnings():  # masked weights are new tensors, so they cannot lie in one block
+    with warnings.catch_warnings():  # masked weights are new tensors, never one contiguous block
         warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
         output, _, cells = torch.lstm(data, sizes, start, weights, True, 1, 0.0, layer.training, layer.bidirectional)
     return output, cells
 
 
 def pretrained_pieces(settings: config.NetworkSettings) -> Subwords | Pretrained | None:
-    """What cuts words into pieces and knows something about them, where the settings name such a thing."""
+    """Load the sub-word vectors or the Transformer that the settings name, if any."""
     if settings.transformer and settings.subwords:
-        raise ConfigError("network.subwords: a Transformer has pieces of its own: there is no room for both")
+        raise ConfigError("network.subwords: a Transformer has its own pieces, there is no room for both")
     if settings.transformer:
         return Pretrained.load(settings.transformer)
     return Subwords.load(settings.subwords) if settings.subwords else None
@@ -174,7 +174,7 @@ class Encoder(nn.Module):
         return drop_features(x, self.settings.lstm_dropout, self.training), summary
 
     def inputs(self, batch: Batch) -> list[Tensor]:
-        """What is known about every word by itself: (B, N, ·) each."""
+        """Return the features of every word by itself: (B, N, ·) each."""
         settings, words = self.settings, batch.words
         if self.training and settings.unknown:
             chance = torch.rand(words.shape, device=words.device) < settings.unknown
@@ -193,7 +193,7 @@ class Encoder(nn.Module):
         return parts
 
     def pretrained(self) -> dict[str, int]:
-        """The names of a Transformer's weights, and how many of its layers lie above each."""
+        """Return the names of a Transformer's weights, and how many of its layers lie above each."""
         if not isinstance(self.pieces, Transformer):
             return {}
         return {f"pieces.{name}": above for name, above in self.pieces.pretrained().items()}

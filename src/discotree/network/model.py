@@ -1,7 +1,7 @@
 """The network: a pointer decoder, a biaffine labeler and auxiliary heads on a shared encoder (sections 3 and 4).
 
-No prediction feeds back into the decoder, so one pass scores every arc of a batch. Shapes: B sentences, N
-words, N+1 positions with the dummy root in front, H encoder features, L labels.
+No prediction feeds back into the decoder, so one pass scores all arcs of a batch. Shapes: B sentences, N words,
+N+1 positions with the dummy root in front, H encoder features, K label features, L labels.
 """
 
 import math
@@ -23,15 +23,15 @@ AUXILIARY_HEADS = ("tag", "morph", "function", "unary", "spine")
 
 
 def auxiliary_heads(settings: config.NetworkSettings) -> dict[str, float]:
-    """The auxiliary heads that are switched on, and their weights in the loss."""
+    """Return the auxiliary heads that are switched on, and their weights in the loss."""
     weights = {head: float(getattr(settings, f"{head}_weight")) for head in AUXILIARY_HEADS}
     return {head: weight for head, weight in weights.items() if weight > 0}
 
 
 def divergence(scores: Tensor) -> Tensor:
-    """How far the first half of the rows is from the second: Kullback and Leibler's divergence, both ways, summed."""
+    """Return the Kullback–Leibler divergence between the first and the second half of the rows, both ways, summed."""
     logs = scores.float().log_softmax(-1)
-    first, second = logs.masked_fill(logs.isneginf(), 0).chunk(2)  # columns beyond a sentence agree
+    first, second = logs.masked_fill(logs.isneginf(), 0).chunk(2)  # padding agrees
     return ((first.exp() - second.exp()) * (first - second)).sum()
 
 
@@ -50,7 +50,7 @@ class Decoder(nn.Module):
         words = vectors[:, 1:]
         x = words.clone()
         x[:, 1:] += words[:, :-1]
-        x[:, :-1] += words[:, 1:]  # beyond the end of a sentence there are zeros
+        x[:, :-1] += words[:, 1:]  # padding is zero
         x = drop_features(x, self.dropout, self.training)
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         cell = self.start(summary)[packed.sorted_indices][None].to(x.dtype)  # (1, B, size)
@@ -59,14 +59,14 @@ class Decoder(nn.Module):
 
 
 class PointerNetwork(nn.Module):
-    """Batch → Scores, and the loss."""
+    """The whole network: Batch → Scores, and the loss."""
 
     def __init__(
         self, settings: config.NetworkSettings, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
     ) -> None:
         super().__init__()
         if (settings.subwords or settings.transformer) and subwords is None:
-            raise ModelError("the network needs sub-word vectors or a Transformer and was given none")
+            raise ModelError("the settings name sub-word vectors or a Transformer, and none is given")
         self.settings = settings
         self.encoder = Encoder(settings, vocab, has_tags, subwords)
         size, state = self.encoder.size, settings.decoder_size
@@ -75,7 +75,7 @@ class PointerNetwork(nn.Module):
         self.arc_head = nn.Linear(size, settings.arc_size)
         self.label_dependent = nn.Linear(state, settings.label_size)
         self.label_head = nn.Linear(size, settings.label_size)
-        # One more row and column than features: they meet a constant 1 and so hold the linear terms and the bias.
+        # The last row and column meet a constant feature 1: they hold the linear terms and the bias.
         self.arc_bilinear = nn.Parameter(torch.zeros(settings.arc_size + 1, settings.arc_size + 1))
         self.label_bilinear = nn.Parameter(
             torch.zeros(len(vocab.labels), settings.label_size + 1, settings.label_size + 1)
@@ -90,7 +90,7 @@ class PointerNetwork(nn.Module):
         )
 
     def forward(self, batch: Batch) -> Scores:
-        """Log-probabilities of every head, and what labels are computed from."""
+        """Return log-probabilities of all heads, and the factors that labels are computed from."""
         arcs, dependents, heads, auxiliary = self._run(batch)
         return Scores(
             lengths=batch.lengths,
@@ -102,7 +102,7 @@ class PointerNetwork(nn.Module):
         )
 
     def loss(self, batch: Batch) -> dict[str, Tensor]:
-        """The summed cross-entropy of every part of the batch; divide by the number of words."""
+        """Return the losses by name, each summed over the words of the batch."""
         agreement = self.settings.agreement_weight if self.training else 0.0
         if agreement:
             batch = batch.twice()
@@ -110,7 +110,7 @@ class PointerNetwork(nn.Module):
         gold = batch.gold[HEAD]
         losses = {HEAD: self._entropy(arcs, gold)}
         real = gold != IGNORED
-        chosen = torch.take_along_dim(heads, gold.clamp_min(0)[..., None], 1)  # (B, N, K): the gold head's features
+        chosen = torch.take_along_dim(heads, gold.clamp_min(0)[..., None], 1)  # (B, N, K) features of the gold heads
         labels = label_scores(self.label_bilinear.to(heads.dtype), dependents[real], chosen[real])
         losses[LABEL] = self._entropy(labels, batch.gold[LABEL][real])
         for head, scores in auxiliary.items():
@@ -121,14 +121,14 @@ class PointerNetwork(nn.Module):
         return losses
 
     def pretrained(self) -> dict[str, int]:
-        """The names of a Transformer's weights, and how many of its layers lie above each."""
+        """Return the names of a Transformer's weights, and how many of its layers lie above each."""
         return {f"encoder.{name}": above for name, above in self.encoder.pretrained().items()}
 
     def _entropy(self, scores: Tensor, gold: Tensor) -> Tensor:
         scores = scores.flatten(0, -2).float()
         smoothing = self.settings.label_smoothing
         loss = nn.functional.cross_entropy(scores, gold.flatten(), ignore_index=IGNORED, reduction="sum")
-        if smoothing:  # over the classes that exist: columns beyond a sentence are -inf
+        if smoothing:  # over the classes that exist: padding is -inf
             logs = scores.log_softmax(-1)
             real = torch.isfinite(scores) & (gold.flatten() != IGNORED)[:, None]
             uniform = -(logs.masked_fill(~real, 0).sum(-1) / real.sum(-1).clamp_min(1)).sum()
@@ -136,7 +136,7 @@ class PointerNetwork(nn.Module):
         return loss
 
     def _run(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
-        """Arc scores (B, N, N+1), label features (B, N, K) and (B, N+1, K), auxiliary heads (B, N, classes)."""
+        """Return arc scores (B, N, N+1), label features (B, N, K) and (B, N+1, K), auxiliary scores (B, N, classes)."""
         settings = self.settings
         vectors, summary = self.encoder(batch)
         states = self.decoder(vectors, summary, batch.lengths)
@@ -152,7 +152,7 @@ class PointerNetwork(nn.Module):
         return arcs, dependents, heads, auxiliary
 
     def _mlp(self, dependents: Tensor, heads: Tensor) -> tuple[Tensor, Tensor]:
-        """ELU, one dropout mask for both sides, and the constant feature 1."""
+        """Apply ELU and one dropout mask to both sides, and append the constant feature 1."""
         x = nn.functional.elu(torch.cat([dependents, heads], 1))
         x = nn.functional.pad(drop_features(x, self.settings.mlp_dropout, self.training), (0, 1), value=1.0)
         return x[:, : dependents.shape[1]], x[:, dependents.shape[1] :]

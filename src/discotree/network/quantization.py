@@ -1,8 +1,8 @@
-"""Weights as they lie in a file: in half precision, or as small whole numbers.
+"""Weights as files hold them: in half precision, or as int8 numbers.
 
 With 8 bits or less, every row of a matrix is a multiple of one step: int8 numbers ``NAME`` and a step for each row
-``NAME.step``. Fewer bits make no smaller numbers in the file, but numbers that compress: a wheel, which is a zip file,
-holds 6 bits in about 5.
+``NAME.step``. Fewer than 8 bits still take a byte each, but compress better: a wheel, which is a zip file, stores
+6 bits in about 5.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ STEP = ".step"
 
 
 def packed(weights: Mapping[str, Tensor], bits: int) -> dict[str, Tensor]:
-    """The tensors of the file. Vectors, such as biases, are few and stay in half precision."""
+    """Return the tensors of the file. Vectors, such as biases, are few and stay in half precision."""
     result = {}
     for name, value in weights.items():
         if bits == HALF or value.dim() < 2:
@@ -33,7 +33,7 @@ def packed(weights: Mapping[str, Tensor], bits: int) -> dict[str, Tensor]:
 
 
 def unpacked(tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """The weights again, in half precision or, where there were whole numbers, in single."""
+    """Return the weights: single precision where the file has int8, half precision elsewhere."""
     result = {}
     for name, value in tensors.items():
         if name.removesuffix(STEP) in tensors and name.endswith(STEP):
@@ -42,7 +42,7 @@ def unpacked(tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
         if step is None:
             result[name] = value
         elif value.dim() < 2 or step.shape != value.shape[:1] or value.dtype != torch.int8:
-            raise ModelError(f"{where}: {name} and its steps do not belong together")
+            raise ModelError(f"{where}: {name} and its steps do not fit: expected int8 and one step for each row")
         else:
             result[name] = (value.flatten(1).float() * step.float()[:, None]).view(value.shape)
     return result

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-CHUNK = 1 << 23  # numbers in the largest intermediate result
+CHUNK = 1 << 23  # most numbers in an intermediate result
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What the network says about a batch: log-probabilities of heads, factors of labels, auxiliary heads.
+    """What the network predicts for a batch: log-probabilities of heads, factors of labels, auxiliary heads.
 
-    Rows and columns beyond a sentence's length hold no information: columns are -inf, rows anything.
+    Beyond the end of a sentence columns are -inf and rows are undefined.
     """
 
     lengths: Tensor  # (B,), on the CPU
-    arcs: Tensor  # (B, N, N+1) log-probability of each head
+    arcs: Tensor  # (B, N, N+1) log-probabilities of all heads
     dependents: Tensor  # (B, N, K) label features of every word as a dependent
     heads: Tensor  # (B, N+1, K) label features of every word, and the dummy root, as a head
     bilinear: Tensor  # (L, K, K) a label's score for features of a dependent and of its head
@@ -32,22 +32,22 @@ class Scores:
 
     @property
     def mask(self) -> Tensor:
-        """(B, N): which words are there."""
+        """Whether a word is there, rather than padding: (B, N)."""
         n = self.arcs.shape[1]
         return (torch.arange(n) < self.lengths[:, None]).to(self.arcs.device)
 
     def labels(self, heads: Tensor) -> Tensor:
-        """(B, N, L): log-probabilities of the labels, given the heads (B, N) as columns 0..N."""
+        """Return the log-probabilities of all labels (B, N, L), given the heads (B, N) as columns 0..N."""
         chosen = torch.take_along_dim(self.heads, heads[..., None], 1)  # (B, N, K)
         return label_scores(self.bilinear, self.dependents, chosen).float().log_softmax(-1)
 
     def best_labels(self) -> tuple[Tensor, Tensor]:
-        """(B, N, N+1) twice: the log-probability of every arc's best label, and which one it is."""
+        """Return the log-probability of every arc's best label, and its id: (B, N, N+1) each."""
         best, which = self.top_labels(1)
         return best[..., 0], which[..., 0]
 
     def top_labels(self, k: int) -> tuple[Tensor, Tensor]:
-        """(B, N, N+1, k) twice: log-probabilities and ids of every arc's k best labels, best first."""
+        """Return log-probabilities and ids of every arc's k best labels, best first: (B, N, N+1, k) each."""
         b, n, columns = self.arcs.shape
         count = len(self.bilinear)
         k = min(k, count)
@@ -63,6 +63,6 @@ class Scores:
 
 
 def label_scores(bilinear: Tensor, dependents: Tensor, heads: Tensor) -> Tensor:
-    """(…, L): one score for every label of arcs between dependents (…, K) and their heads (…, K)."""
+    """Return the scores of all labels (…, L) for arcs between dependents (…, K) and their heads (…, K)."""
     features = torch.einsum("...k,lkm->...lm", dependents, bilinear)
     return torch.einsum("...lm,...m->...l", features, heads)

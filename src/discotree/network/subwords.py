@@ -1,10 +1,10 @@
 """Pretrained sub-word vectors: the pieces that words are made of, and a vector for each.
 
 A table comes with discotree (``pieces/``, made by tools/make_pieces.py): the pieces in Latin script of Google's
-multilingual sentence encoder, their vectors reduced to the directions in which they differ most. Words are cut into
-the pieces that are most probable together, as that encoder was trained.
+multilingual sentence encoder, their vectors reduced to their principal components. A word is split into its most
+probable sequence of pieces, as in the training of that encoder.
 
-Shapes: B sentences, N words, P pieces of the longest sentence, V pieces in the table, D numbers of a vector.
+Shapes: B sentences, N words, P pieces in the longest sentence, V pieces in the table, D numbers in a vector.
 """
 
 import math
@@ -20,18 +20,20 @@ from torch import Tensor, nn
 from discotree.errors import ModelError
 
 WORD_START = "▁"  # stands for the space in front of a word
-UNKNOWN_PIECE = 0  # what no piece of the table matches
-MAX_PIECES = 64  # of one token: what is longer is no word, and nothing after that says what it is
-MAX_CACHED = 1 << 20  # forms whose pieces are kept, so that a parser that runs for weeks does not fill the memory
+UNKNOWN_PIECE = 0  # id of text that no piece matches
+MAX_PIECES = 64  # per token: anything longer is no word, and the rest tells nothing more
+MAX_CACHED = 1 << 20  # forms: a parser that runs for weeks must not fill the memory
 
 
 class Subwords:
-    """The pieces, how probable each of them is, and their vectors."""
+    """Pieces, their log-probabilities and their vectors."""
 
     def __init__(self, pieces: list[str], scores: list[float], vectors: Tensor) -> None:
-        """``vectors`` (V, D); the first piece is the unknown one."""
+        """The first piece is the unknown one; ``vectors`` are (V, D)."""
         if not len(pieces) == len(scores) == len(vectors) > 0:
-            raise ModelError(f"{len(pieces)} pieces, {len(scores)} scores, {len(vectors)} vectors")
+            raise ModelError(
+                f"{len(pieces)} pieces, {len(scores)} scores, {len(vectors)} vectors: expected equal numbers"
+            )
         self.vectors = vectors
         self._scores = {piece: (score, k) for k, (piece, score) in enumerate(zip(pieces, scores, strict=True)) if k}
         self._longest = max(map(len, pieces))
@@ -40,7 +42,7 @@ class Subwords:
 
     @classmethod
     def load(cls, name: str) -> "Subwords":
-        """A table that comes with discotree."""
+        """Load a table that comes with discotree."""
         path = Path(str(resources.files(__package__) / "pieces" / f"{name}.safetensors"))
         try:
             tensors = load_file(path)
@@ -54,7 +56,7 @@ class Subwords:
         return len(self.vectors)
 
     def pieces(self, form: str) -> tuple[int, ...]:
-        """The pieces of one token, at least one."""
+        """Return the pieces of one token, at least one."""
         found = self._cache.get(form)
         if found is None:
             if len(self._cache) >= MAX_CACHED:
@@ -71,10 +73,10 @@ class Subwords:
         return tuple(self._best(text)[:MAX_PIECES]) or (UNKNOWN_PIECE,)
 
     def _best(self, text: str) -> list[int]:
-        """The most probable pieces of a text: for every end, the best way to get there."""
+        """Return the most probable pieces of a text, by dynamic programming over their ends."""
         n = len(text)
         score = [0.0] + [-math.inf] * n
-        came = [(0, UNKNOWN_PIECE)] * (n + 1)  # where the last piece begins, and which one it is
+        came = [(0, UNKNOWN_PIECE)] * (n + 1)  # start and id of the last piece
         for begin in range(n):
             so_far = score[begin]
             if so_far + self._unknown_score > score[begin + 1]:
@@ -91,9 +93,9 @@ class Subwords:
 
 
 class SubwordFeatures(nn.Module):
-    """From the pieces of sentences to features of their words: the first piece's, and the mean of all.
+    """Pieces of sentences → features of words: the vector of the first piece, and the mean over all pieces.
 
-    Nothing here is trained. The table is no part of the state: it is the same in every model.
+    Nothing here is trained. The table is not saved with a model: it is the same for all.
     """
 
     table: Tensor
@@ -104,20 +106,20 @@ class SubwordFeatures(nn.Module):
         self.size = 2 * subwords.vectors.shape[1]
 
     def forward(self, pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:
-        """``pieces`` (B, P); ``first`` and ``last`` (B, N) are each word's places in a row. Gives (B, N, size).
+        """Return features (B, N, size) from pieces (B, P) and the indices (B, N) of each word's first and last piece.
 
-        Words that only fill up a row may name any place, such as 0.
+        The indices of padding may be any, such as 0.
         """
         vectors = self.table[pieces]  # (B, P, D)
         return torch.cat([first_of(vectors, first), mean_of(vectors, first, last)], dim=-1)
 
 
 def first_of(vectors: Tensor, first: Tensor) -> Tensor:
-    """(B, P, D) → (B, N, D): the vector of each word's first piece."""
+    """Return the vector of each word's first piece: (B, P, D) → (B, N, D)."""
     return vectors[torch.arange(len(vectors), device=vectors.device)[:, None], first]
 
 
 def mean_of(vectors: Tensor, first: Tensor, last: Tensor) -> Tensor:
-    """(B, P, D) → (B, N, D): the mean over each word's pieces."""
+    """Return the mean over each word's pieces: (B, P, D) → (B, N, D)."""
     sums = nn.functional.pad(vectors.double().cumsum(1), (0, 0, 1, 0))  # (B, P+1, D)
     return ((first_of(sums, last + 1) - first_of(sums, first)) / (last - first + 1)[..., None]).float()

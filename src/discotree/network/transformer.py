@@ -1,9 +1,9 @@
 """A pretrained Transformer below the network: any encoder that the library transformers knows, read from safetensors.
 
-What a model keeps of it are its configuration and its tokenizer, in two JSON files; its weights lie with all others.
-Code that a configuration may name is never fetched nor run.
+A model keeps its configuration and its tokenizer in two JSON files; its weights are among those of the network. Code
+that a configuration may name is neither fetched nor run.
 
-Shapes: B sentences, N words, P pieces of the longest sentence; R windows of W pieces; H numbers of a vector.
+Shapes: B sentences, N words, P pieces in the longest sentence; R windows of W pieces; H numbers in a vector.
 """
 
 import json
@@ -26,26 +26,26 @@ from discotree.network.subwords import MAX_CACHED, MAX_PIECES, first_of, mean_of
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 EXTRA = "transformers"
-MAX_NUMBER = 1 << 24  # in a configuration: more pieces, places or features than any Transformer has
-MAX_CHARS = 16 * MAX_PIECES  # of a token that are looked at
-USUAL_WINDOW = 512  # of a Transformer that knows no limit
-UNHEARD_OF = "\U0010fffd"  # a character that no word has
-SPACES = ("Ġ", "▁")  # how tokenizers mark the space in front of a word
-UNWANTED = re.compile("_.*|auto_map|.*_implementation|quantization_config|(torch_)?dtype|architectures")
+MAX_NUMBER = 1 << 24  # in a configuration: no Transformer has more pieces, positions or features
+MAX_CHARS = 16 * MAX_PIECES  # per token; the rest is ignored
+USUAL_WINDOW = 512  # pieces, for a Transformer without a limit
+UNHEARD_OF = "\U0010fffd"  # a private character, unknown to every tokenizer
+SPACES = ("Ġ", "▁")  # marks of tokenizers for the space in front of a word
+DROPPED_KEYS = re.compile("_.*|auto_map|.*_implementation|quantization_config|(torch_)?dtype|architectures")
 _LAYER = re.compile(r"\.(\d+)\.")
 
 
 class Pretrained:
-    """A Transformer before it is part of a network: configuration, tokenizer, and its weights where they are known."""
+    """A Transformer before it is part of a network: configuration, tokenizer and, if it was loaded, weights."""
 
     def __init__(self, settings: str, tokenizer: str, weights: dict[str, Tensor] | None, where: str) -> None:
-        """The content of the two files. Without ``weights``, whoever builds it has to fill them in."""
+        """Take the content of the two files. Without ``weights``, ``build`` leaves them to be filled in."""
         with requires_extra(EXTRA):
             library, tokenizers = import_module("transformers"), import_module("tokenizers")
         self.where = where
         self.weights = weights
         try:
-            self.settings = _wanted(_table(settings, CONFIG))
+            self.settings = _plain(_table(settings, CONFIG))
             rules = _table(tokenizer, TOKENIZER)
             self.config = library.AutoConfig.for_model(**self.settings)
             self.size, self.layers = int(self.config.hidden_size), int(self.config.num_hidden_layers)
@@ -58,23 +58,23 @@ class Pretrained:
             self.unknown = self._unknown(rules["model"])
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # of several libraries, by version; a panic of the tokenizer is no Exception
+        except BaseException as error:  # depends on library and version; a panic of the tokenizer is no Exception
             raise ModelError(f"{where}: not a Transformer that can be used: {first_line(error)}") from None
         if getattr(self.config, "is_encoder_decoder", False):
-            raise ModelError(f"{where}: it is an encoder with a decoder: a plain encoder such as BERT is needed")
+            raise ModelError(f"{where}: it is an encoder with a decoder: expected a plain encoder such as BERT")
         if not 0 < self.layers <= MAX_LAYERS:
-            raise ModelError(f"{where}: {self.layers} layers are none, or too many")
+            raise ModelError(f"{where}: {self.layers} layers, expected 1 to {MAX_LAYERS}")
         padding = getattr(self.config, "pad_token_id", None)
         self.padding = padding or 0
         vectors = range(int(getattr(self.config, "vocab_size", 0)))
         if not all(piece in vectors for piece in (*self.before, *self.after, self.padding, self.unknown)):
-            raise ModelError(f"{where}: its tokenizer has other pieces than the {len(vectors):,} that have vectors")
-        self.known = set(vectors) - {*self.before, *self.after, padding}  # what a word may consist of
+            raise ModelError(f"{where}: its tokenizer has pieces beyond its {len(vectors):,} vectors")
+        self.known = set(vectors) - {*self.before, *self.after, padding}  # possible pieces of words
         self.pieces = lru_cache(MAX_CACHED)(self._pieces)
 
     @classmethod
     def load(cls, name: str) -> "Pretrained":
-        """One from a folder or from the Hugging Face hub."""
+        """Load a Transformer from a folder or from the Hugging Face hub."""
         with requires_extra(EXTRA):
             library = import_module("transformers")
         local = Path(name).is_dir()
@@ -83,25 +83,25 @@ class Pretrained:
             with _quiet(library, bars=not local):
                 settings = library.AutoConfig.from_pretrained(name, **options).to_json_string()
                 tokenizer = library.AutoTokenizer.from_pretrained(name, use_fast=True, **options)
-                plain = library.AutoConfig.for_model(**_wanted(_table(settings, CONFIG)))
+                plain = library.AutoConfig.for_model(**_plain(_table(settings, CONFIG)))
                 model, report = library.AutoModel.from_pretrained(
                     name, config=plain, use_safetensors=True, output_loading_info=True, **options
                 )
-        except Exception as error:  # of several libraries, by version
+        except Exception as error:  # depends on library and version
             what = "not a Transformer that can be used" if local else "neither a folder nor to be had from the hub"
             raise ModelError(f"{config.HF}{name}: {what}: {first_line(error)}") from None
         if getattr(tokenizer, "backend_tokenizer", None) is None:
             raise ModelError(f"{config.HF}{name}: it has no tokenizer.json")
         weights = {key: value.float() for key, value in _without_pooler(model).state_dict().items()}
         if not all(value.is_floating_point() for value in model.state_dict().values()):
-            raise ModelError(f"{config.HF}{name}: there are whole numbers among its weights, which cannot learn")
+            raise ModelError(f"{config.HF}{name}: it has integer weights, which cannot be trained")
         if missing := sorted(weights.keys() & set(report["missing_keys"])):
             raise ModelError(f"{config.HF}{name}: {missing[0]} is missing from its weights")
         return cls(settings, tokenizer.backend_tokenizer.to_str(), weights, config.HF + name)
 
     @classmethod
     def open(cls, folder: Path) -> "Pretrained":
-        """One that was saved here, without its weights."""
+        """Open the folder that ``save`` wrote; the weights are elsewhere."""
         try:
             settings, tokenizer = ((folder / name).read_text("utf-8") for name in (CONFIG, TOKENIZER))
         except (OSError, ValueError) as error:
@@ -114,7 +114,7 @@ class Pretrained:
         (folder / TOKENIZER).write_text(self.tokenizer.to_str() + "\n", "utf-8")
 
     def build(self) -> Any:
-        """The Transformer as a module."""
+        """Return the Transformer as a module."""
         with requires_extra(EXTRA):
             library = import_module("transformers")
         try:
@@ -127,7 +127,7 @@ class Pretrained:
         return model
 
     def _pieces(self, form: str) -> tuple[int, ...]:
-        """The pieces of one token, at least one: what the tokenizer makes nothing of is unknown."""
+        """Return the pieces of one token, at least one: the unknown piece where the tokenizer finds none."""
         found = self._encoded(form[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8"))
         return tuple(piece if piece in self.known else self.unknown for piece in found[:MAX_PIECES]) or (self.unknown,)
 
@@ -135,30 +135,30 @@ class Pretrained:
         return list(self.tokenizer.encode(self.space + form, add_special_tokens=False).ids)
 
     def _space(self) -> str:
-        """What to put in front of a word, where the tokenizer marks spaces and adds none by itself."""
+        """Return the space to put in front of a word, where the tokenizer marks spaces and adds none itself."""
         bare, spaced = (self.tokenizer.encode(text, add_special_tokens=False).tokens for text in ("a", " a"))
         return " " if _marked(spaced) and not _marked(bare) else ""
 
     def _around(self) -> tuple[list[int], list[int]]:
-        """What the Transformer wants before and after a sentence, such as [CLS] and [SEP]."""
+        """Return the pieces that the Transformer expects around a sentence, such as [CLS] and [SEP]."""
         whole, inner = list(self.tokenizer.encode(self.space + "a").ids), self._encoded("a")
         for begin in range(len(whole) - len(inner) + 1):
             if whole[begin : begin + len(inner)] == inner:
                 return whole[:begin], whole[begin + len(inner) :]
-        raise ValueError("its tokenizer changes words that stand in a sentence")
+        raise ValueError("its tokenizer splits a word in a sentence differently")
 
     def _unknown(self, model: dict[str, Any]) -> int:
-        """The unknown piece, or in a tokenizer that knows all bytes what it makes of a character that no word has."""
+        """Return the unknown piece; a tokenizer that knows all bytes gives the first piece of a private character."""
         token, odd = model.get("unk_token"), self._encoded(UNHEARD_OF)
         number = model.get("unk_id") if token is None else self.tokenizer.token_to_id(str(token))
         return int(number if number is not None else odd[0])
 
 
 class Transformer(nn.Module):
-    """From the pieces of sentences to vectors of their words.
+    """Pieces of sentences → vectors of words.
 
-    A sentence that is too long is read in windows that overlap; each piece takes its vector from the window where it
-    stands furthest from an edge.
+    A sentence that is too long is read in overlapping windows; each piece takes its vector from the window in which it
+    is furthest from an edge.
     """
 
     before: Tensor
@@ -199,36 +199,36 @@ class Transformer(nn.Module):
         return super().train(mode and any(weight.requires_grad for weight in self.model.parameters()))
 
     def forward(self, pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:
-        """``pieces`` (B, P); ``first`` and ``last`` (B, N) are each word's places in a row. Gives (B, N, H)."""
+        """``pieces`` (B, P); ``first`` and ``last`` (B, N) are each word's columns in a row. Gives (B, N, H)."""
         lengths = last.amax(1) + 1  # (B,)
         vectors = (self.read if pieces.shape[1] <= self.window else self.read_in_windows)(pieces, lengths)
         return first_of(vectors, first) if self.pooling == "first" else mean_of(vectors, first, last)
 
     def read_in_windows(self, pieces: Tensor, lengths: Tensor) -> Tensor:
-        """Vectors (B, P, H) of any number of pieces."""
+        """Return the vectors (B, P, H) of any number of pieces."""
         width, stride = self.window, self.stride
-        places = torch.arange(pieces.shape[1], device=pieces.device)  # (P,)
-        counts = (lengths - width + stride - 1).clamp_min(0) // stride + 1  # (B,) windows of each sentence
+        columns = torch.arange(pieces.shape[1], device=pieces.device)  # (P,)
+        counts = (lengths - width + stride - 1).clamp_min(0) // stride + 1  # (B,) windows per sentence
         starts = torch.arange(int(counts.max()), device=pieces.device) * stride  # (K,)
-        inside = (starts[:, None] + places[:width]).clamp_max(len(places) - 1)  # (K, W)
-        there = starts < (counts * stride)[:, None]  # (B, K)
+        inside = (starts[:, None] + columns[:width]).clamp_max(len(columns) - 1)  # (K, W)
+        real = starts < (counts * stride)[:, None]  # (B, K)
         sizes = (lengths[:, None] - starts).clamp(0, width)  # (B, K)
-        vectors = self.read(pieces[:, inside][there], sizes[there])  # (R, W, H)
-        rows = there.flatten().cumsum(0).view_as(there) - 1  # (B, K) where each window is among them
-        nearest = ((places - width // 2 + stride // 2) // stride).clamp_min(0).expand_as(pieces)  # (B, P)
+        vectors = self.read(pieces[:, inside][real], sizes[real])  # (R, W, H)
+        rows = real.flatten().cumsum(0).view_as(real) - 1  # (B, K) row of each window
+        nearest = ((columns - width // 2 + stride // 2) // stride).clamp_min(0).expand_as(pieces)  # (B, P)
         nearest = torch.minimum(nearest, counts[:, None] - 1)
-        return vectors[rows.gather(1, nearest), (places - nearest * stride).clamp_max(width - 1)]
+        return vectors[rows.gather(1, nearest), (columns - nearest * stride).clamp_max(width - 1)]
 
     def read(self, pieces: Tensor, lengths: Tensor) -> Tensor:
-        """Vectors (B, P, H) of so many pieces that the Transformer takes them at once."""
-        places = torch.arange(pieces.shape[1] + len(self.before) + len(self.after), device=pieces.device)
+        """Return the vectors (B, P, H) of pieces that fit one window."""
+        columns = torch.arange(pieces.shape[1] + len(self.before) + len(self.after), device=pieces.device)
         begin, end = len(self.before), len(self.before) + pieces.shape[1]
-        ids = pieces.new_full((len(pieces), len(places)), self.padding)
+        ids = pieces.new_full((len(pieces), len(columns)), self.padding)
         ids[:, :begin] = self.before
-        ids[:, begin:end] = pieces.masked_fill(places[: pieces.shape[1]] >= lengths[:, None], self.padding)
-        where = begin + lengths[:, None] + places[: len(self.after)]
+        ids[:, begin:end] = pieces.masked_fill(columns[: pieces.shape[1]] >= lengths[:, None], self.padding)
+        where = begin + lengths[:, None] + columns[: len(self.after)]
         ids.scatter_(1, where, self.after.expand_as(where))
-        mask = places < (lengths + len(self.before) + len(self.after))[:, None]
+        mask = columns < (lengths + len(self.before) + len(self.after))[:, None]
         layers = self.model(input_ids=ids, attention_mask=mask.long(), output_hidden_states=True).hidden_states
         weights = self.scale * self.mixture.softmax(0)
         layers = torch.stack(layers[-len(weights) :])[:, :, begin:end]  # (layers, B, P, H)
@@ -236,7 +236,7 @@ class Transformer(nn.Module):
 
 
 class WithoutNumbers(TorchFunctionMode):
-    """Inside, weights have shapes but no numbers, as their place is taken later; what a module computes has both."""
+    """Inside, weights have shapes but no numbers, which are filled in later; what a module computes has both."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -244,7 +244,7 @@ class WithoutNumbers(TorchFunctionMode):
 
 
 def room(model: nn.Module, settings: Any) -> int:
-    """How many pieces a Transformer can take at once: some begin to count theirs after the padding's number."""
+    """Return how many pieces a Transformer can read at once; some count positions from the id of the padding on."""
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
@@ -252,7 +252,7 @@ def room(model: nn.Module, settings: Any) -> int:
 
 
 def _without_pooler(model: Any) -> Any:
-    """Without the layer for whole sentences, which would neither be used nor learn."""
+    """Remove the layer for whole sentences, which is neither used nor trained."""
     if getattr(model, "pooler", None) is not None:
         model.pooler = None
     return model
@@ -269,24 +269,20 @@ def _table(text: str, name: str) -> dict[str, Any]:
     return table
 
 
-def _wanted(value: Any) -> Any:
-    """A configuration without what would name code or choose a precision, and without numbers beyond reason."""
+def _plain(value: Any) -> Any:
+    """Return a configuration without keys that name code or a precision; refuse absurd numbers."""
     if isinstance(value, dict):
-        return {name: _wanted(item) for name, item in value.items() if not UNWANTED.fullmatch(name)}
+        return {name: _plain(item) for name, item in value.items() if not DROPPED_KEYS.fullmatch(name)}
     if isinstance(value, list):
-        return [_wanted(item) for item in value]
+        return [_plain(item) for item in value]
     if isinstance(value, int) and value > MAX_NUMBER:
-        raise ValueError(f"{CONFIG}: {value} of something is beyond reason")
+        raise ValueError(f"{CONFIG}: the number {value} is absurd, expected at most {MAX_NUMBER}")
     return value
-
-
-def _reason(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 @contextmanager
 def _quiet(library: Any, bars: bool) -> Iterator[None]:
-    """Without the library's report on weights that nobody asked for; ``bars`` are of use while something is fetched."""
+    """Silence the library's report on unused weights; progress ``bars`` stay for downloads."""
     logging = library.utils.logging
     level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -1,10 +1,10 @@
 """Pretrained word vectors from files: word2vec (text and binary), GloVe, fastText, structured skip-gram.
 
-What a file is, its content says: its name may be anything, and it may be packed with gzip, bzip2 or xz. Files can be
-much larger than the memory: they are read in one pass, and only what is wanted is kept. They are downloads, so
-nothing that they say about their own size is believed before it is there.
+The content of a file tells its format; its name may be anything, and it may be compressed with gzip, bzip2 or xz. Files
+can be much larger than the memory: they are read in one pass, and only the vectors of some words are kept. Files are
+downloads, so the sizes that they promise are not trusted.
 
-Shapes: V words, D numbers of each.
+Shapes: V words, D dimensions.
 """
 
 import bz2
@@ -26,23 +26,23 @@ from discotree.errors import ModelError
 from discotree.files import UNREADABLE, without_bom
 from discotree.network.vocab import normalized
 
-PACKED: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
-SAMPLE = 1 << 16  # bytes that the format is told from
-LONGEST_LINE = 1 << 20  # bytes
-LONGEST_WORD = 1 << 14  # bytes, in a binary file, where no line end stops a wrong turn
+OPENERS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+SAMPLE_BYTES = 1 << 16  # the format is guessed from these
+MAX_LINE_BYTES = 1 << 20
+MAX_WORD_BYTES = 1 << 14  # in a binary file, which has no line ends
 MAX_DIMENSIONS = 1 << 14
-BATCH = 1024  # rows that are made numbers of at once
+BATCH_ROWS = 1024  # converted to numbers together
 HEADER = re.compile(rb"\s*([0-9]{1,18})\s+([0-9]{1,18})\s*")
 NUMBER = re.compile(rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?nan|[-+]?inf(?:inity)?", re.I)
 FRACTION = re.compile(rb"[-+]?[0-9]*\.[0-9]+(?:[eE][-+]?[0-9]+)?")
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
-Record = tuple[int, bytes, bytes]  # line (of a text) or running number, word, and its numbers as the file has them
+Record = tuple[int, bytes, bytes]  # line (of text) or running number, word, numbers as the file has them
 
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Words and their vectors: that of ``word`` is ``matrix[words[word]]``."""
+    """Words and their vectors: ``matrix[words[word]]`` is the vector of ``word``."""
 
     words: dict[str, int]
     matrix: NDArray[np.float32]  # (V, D)
@@ -59,15 +59,12 @@ class Vectors:
         return int(self.matrix.shape[1])
 
     def lookup(self, form: str) -> int | None:
-        """The row of a word, under the first of its spellings that is there."""
+        """Return the row of a word under the first of its spellings that has one."""
         return next((self.words[key] for key in spellings(form) if key in self.words), None)
 
 
 def spellings(form: str) -> tuple[str, ...]:
-    """What a word may be found under, best first: as it is, in lower case, and both with 0 for every digit.
-
-    Whoever wants the vectors of some words only, wants those of all their spellings.
-    """
+    """Return the spellings that a word may be found under, best first: as it is, in lower case, with 0 for digits."""
     lower = form.lower()
     return tuple(dict.fromkeys((form, lower, normalized(form), normalized(lower))))
 
@@ -75,10 +72,10 @@ def spellings(form: str) -> tuple[str, ...]:
 def read_vectors(
     path: str | os.PathLike[str], wanted: Callable[[str], bool] | None = None, digits_to_zero: bool = False
 ) -> Vectors:
-    """The vectors of all words in a file that are ``wanted``; of a word that is there twice, the first.
+    """Read the vectors of the words that ``wanted`` accepts; of a word that is there twice, the first.
 
-    ``digits_to_zero``: words are kept, and asked for, with 0 for every digit. Files are sorted by frequency, so
-    that 0000 gets the vector of the most frequent number of four digits.
+    ``digits_to_zero`` first replaces every digit by 0. Files are sorted by frequency, so 0000 gets the vector of the
+    most frequent number of four digits.
     """
     name = os.fspath(path)
     words: dict[str, int] = {}
@@ -92,25 +89,25 @@ def read_vectors(
                 words[word] = len(words)
                 yield line, numbers
 
-    data = bytearray()  # grows with what is there, not with what a header promises
+    data = bytearray()  # grows with the file, not with the header's promise
     with _opened(name) as stream:
-        layout = _Layout.of(stream.read(SAMPLE), name)
+        layout = _Layout.of(stream.read(SAMPLE_BYTES), name)
         stream.seek(0)
         rows = kept(layout.binary_records(stream) if layout.binary else layout.text_records(stream))
-        while batch := list(islice(rows, BATCH)):
+        while batch := list(islice(rows, BATCH_ROWS)):
             data += layout.numbers(batch).tobytes()
     return Vectors(words, np.frombuffer(data, np.float32).reshape(-1, layout.dimension))
 
 
 @contextmanager
 def _opened(name: str) -> Iterator[BinaryIO]:
-    """The content, unpacked; whatever goes wrong in reading it is a ModelError."""
+    """Open a file, decompressed; all that goes wrong while reading is a ModelError."""
     try:
         with open(name, "rb") as raw:
-            start = raw.read(max(map(len, PACKED)))
+            start = raw.read(max(map(len, OPENERS)))
             raw.seek(0)
-            opener = next((opener for magic, opener in PACKED.items() if start.startswith(magic)), None)
-            with io.BufferedReader(opener(raw), SAMPLE) if opener else raw as stream:
+            opener = next((opener for magic, opener in OPENERS.items() if start.startswith(magic)), None)
+            with io.BufferedReader(opener(raw), SAMPLE_BYTES) if opener else raw as stream:
                 yield cast(BinaryIO, stream)
     except UNREADABLE as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -119,11 +116,11 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the beginning of a file says about the rest."""
+    """The layout of a file, guessed from its beginning."""
 
     name: str
     dimension: int
-    promised: int | None  # words, where a header says so
+    promised: int | None  # number of words, where a header has it
     binary: bool
 
     @classmethod
@@ -132,23 +129,23 @@ class _Layout:
         if header := HEADER.fullmatch(first):
             promised, dimension = map(int, header.groups())
             if not 0 < dimension <= MAX_DIMENSIONS:
-                raise ModelError(f"{name}:1: vectors of {dimension} numbers are not to be believed")
+                raise ModelError(f"{name}:1: vectors of {dimension} numbers, expected 1 to {MAX_DIMENSIONS}")
             return cls(name, dimension, promised, _is_binary(rest, dimension))
         fields = _fields(first)
         dimension = 0
         while dimension < len(fields) - 1 and NUMBER.fullmatch(fields[-1 - dimension]):
             dimension += 1
-        if not dimension or len(first) == len(sample) == SAMPLE:
+        if not dimension or len(first) == len(sample) == SAMPLE_BYTES:
             raise ModelError(f"{name}:1: expected a word and its vector, or the numbers of words and dimensions")
         return cls(name, dimension, None, binary=False)
 
     def text_records(self, stream: BinaryIO) -> Iterator[Record]:
-        """One word per line. Without a space in it, mostly: its vector are the last numbers of the line."""
+        """Yield the words of a text file, one per line. A word may have spaces: its vector are the last numbers."""
         count = line = 0
-        while raw := stream.readline(LONGEST_LINE):
+        while raw := stream.readline(MAX_LINE_BYTES):
             line += 1
-            if len(raw) == LONGEST_LINE:
-                raise self.error(line, f"no line is longer than {LONGEST_LINE} bytes")
+            if len(raw) == MAX_LINE_BYTES:
+                raise self.error(line, f"a line of more than {MAX_LINE_BYTES} bytes")
             if line == 1:
                 raw = without_bom(raw)
                 if self.promised is not None:
@@ -165,7 +162,7 @@ class _Layout:
             raise self.error(line, f"the file ends after {count} words, its header promises {self.promised}")
 
     def split_unusual(self, row: bytes, line: int) -> tuple[bytes, bytes]:
-        """The word and the numbers of a line with more spaces than usual: a word like ". . ." has some itself."""
+        """Split a line with more spaces than usual into word and numbers: a word like ". . ." has spaces itself."""
         key, *numbers = row.rsplit(b" ", self.dimension)
         if len(numbers) < self.dimension or FRACTION.fullmatch(key.rpartition(b" ")[2]):
             found = sum(1 for field in _fields(row)[1:] if NUMBER.fullmatch(field))
@@ -173,15 +170,15 @@ class _Layout:
         return key.rstrip(b" "), b" ".join(numbers)
 
     def binary_records(self, stream: BinaryIO) -> Iterator[Record]:
-        """A word, a space, and the numbers as they lie in memory; some writers end each with a line end."""
-        stream.readline(SAMPLE)  # the header
+        """Yield the words of a binary file: a word, a space, raw numbers, and with some writers a line end."""
+        stream.readline(SAMPLE_BYTES)  # the header
         size = 4 * self.dimension
         buffer, at = b"", 0
         for number in range(1, (self.promised or 0) + 1):
             while (space := buffer.find(b" ", at)) < 0 or len(buffer) < space + 1 + size:
-                if space < 0 and len(buffer) - at > LONGEST_WORD:
-                    raise self.error(number, f"no word is longer than {LONGEST_WORD} bytes")
-                block = stream.read(LONGEST_LINE)
+                if space < 0 and len(buffer) - at > MAX_WORD_BYTES:
+                    raise self.error(number, f"a word of more than {MAX_WORD_BYTES} bytes")
+                block = stream.read(MAX_LINE_BYTES)
                 if not block:
                     raise self.error(number, f"the file ends, its header promises {self.promised} words")
                 buffer, at = buffer[at:] + block, 0
@@ -189,7 +186,7 @@ class _Layout:
             at = space + 1 + size
 
     def numbers(self, batch: list[tuple[int, bytes]]) -> NDArray[np.float32]:
-        """(rows, D)"""
+        """Return the numbers of a batch of rows: (rows, D)."""
         rows = [row for _, row in batch]
         if self.binary:
             matrix = np.frombuffer(b"".join(rows), "<f4").reshape(-1, self.dimension).astype(np.float32)
@@ -207,12 +204,12 @@ class _Layout:
         return matrix
 
     def not_numbers(self, batch: list[tuple[int, bytes]]) -> ModelError:
-        """The error for the first line of a batch that is no vector."""
+        """Return the error for the first line of a batch that is no vector."""
         for line, row in batch:
             for field in row.split(b" "):
                 if not NUMBER.fullmatch(field):
                     return self.error(line, f"{field[:40].decode('utf-8', 'replace')!r} is not a number")
-        return self.error(batch[0][0], "no vectors from here on")
+        return self.error(batch[0][0], "expected a vector")
 
     def error(self, line: int, message: str) -> ModelError:
         return ModelError(f"{self.name}: word {line}: {message}" if self.binary else f"{self.name}:{line}: {message}")
@@ -223,9 +220,9 @@ def _fields(line: bytes) -> list[bytes]:
 
 
 def _is_binary(sample: bytes, dimension: int) -> bool:
-    """Whether what follows the header are words with numbers as they lie in memory.
+    """Return whether words with raw numbers follow the header.
 
-    A line of numbers is text. Otherwise either numbers or a broken text: only the former has control characters.
+    A line of numbers is text. Otherwise it is raw numbers or a broken text: only the former has control characters.
     """
     fields = _fields(sample.partition(b"\n")[0])
     if len(fields) > dimension and all(map(NUMBER.fullmatch, fields[-dimension:])):

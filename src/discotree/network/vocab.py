@@ -1,7 +1,7 @@
-"""The alphabets of a model: words, characters, tags, labels, and what each of them is numbered.
+"""The vocabulary of a model: words, characters, tags and labels, and their ids.
 
-Built from training trees alone; dev and test words enter only where pretrained vectors know them. Digits
-count as 0 in words, not in characters.
+It is built from training trees alone; words of dev and test enter only where pretrained vectors know them. Words have 0
+for every digit, characters do not.
 """
 
 import json
@@ -16,20 +16,20 @@ from discotree.errors import ModelError
 from discotree.trees.labels import split_level
 from discotree.trees.tree import NONE
 
-PADDING = 0  # of characters
-UNKNOWN = 0  # of words and tags
+PADDING = 0  # id of a missing character
+UNKNOWN = 0  # id of unknown words and tags
 UNKNOWN_CHAR = 1
 _DIGIT = re.compile(r"\d")
 
 
 def normalized(form: str) -> str:
-    """A word as the vocabulary knows it."""
+    """Return a word as the vocabulary has it: with 0 for every digit."""
     return _DIGIT.sub("0", form)
 
 
 @dataclass
 class Alphabet:
-    """Symbols and their numbers; the first ones may be reserved for what is no symbol."""
+    """Symbols and their ids; the first ids may be reserved for what is no symbol."""
 
     symbols: list[str]
     reserved: int = 0
@@ -38,7 +38,7 @@ class Alphabet:
     def __post_init__(self) -> None:
         self.ids = {symbol: number for number, symbol in enumerate(self.symbols, self.reserved)}
         if len(self.ids) != len(self.symbols):
-            raise ModelError("a symbol stands twice in an alphabet")
+            raise ModelError("a symbol stands twice in an alphabet, expected distinct ones")
 
     def __len__(self) -> int:
         return self.reserved + len(self.symbols)
@@ -49,15 +49,15 @@ class Alphabet:
 
 @dataclass
 class Vocab:
-    """All alphabets, and what training showed about functions."""
+    """All alphabets, and the usual functions of head children."""
 
     words: Alphabet  # 0: unknown
-    singletons: frozenset[str]  # words that training saw once
+    singletons: frozenset[str]  # words that occur once in training
     chars: Alphabet  # 0: padding, 1: unknown
-    tags: Alphabet  # as input; 0: unknown
+    tags: Alphabet  # of the input; 0: unknown
     labels: Alphabet  # of arcs: NP#2
-    outputs: dict[str, Alphabet]  # of the auxiliary heads: tag, morph, function, unary, spine
-    head_functions: dict[str, str]  # "parent child": the function that a head child mostly has there
+    outputs: dict[str, Alphabet]  # classes by auxiliary head: tag, morph, function, unary, spine
+    head_functions: dict[str, str]  # "parent child" → the most frequent function of such a head child
     root: str
 
     @classmethod
@@ -69,10 +69,10 @@ class Vocab:
         also: Iterable[str] = (),
         pretrained: Callable[[str], bool] = lambda _: False,
     ) -> "Vocab":
-        """From the training trees.
+        """Build the vocabulary of training trees.
 
-        ``tags``: those that the network will look at. ``also``: further words, taken where a pretrained
-        vector is there for them.
+        ``heads`` are the auxiliary heads, ``tags`` those that the network looks at. Further words, ``also``, are added
+        where ``pretrained`` says that there is a vector for them.
         """
         words: Counter[str] = Counter()
         chars: set[str] = set()
@@ -106,7 +106,7 @@ class Vocab:
 
     @property
     def levels(self) -> list[int]:
-        """The level of every label: 2 of NP#2."""
+        """The levels of all labels: 2 for NP#2."""
         return [split_level(label, self.root)[1] for label in self.labels.symbols]
 
     def to_json(self) -> str:
@@ -130,7 +130,7 @@ class Vocab:
         try:
             table = json.loads(text)
             if not table["labels"] or not all(table["outputs"].values()) or not table["root"]:
-                raise ValueError("no labels, no root or no classes")
+                raise ValueError("labels, root or classes are missing")
             return cls(
                 words=Alphabet(_strings(table["words"]), 1),
                 singletons=frozenset(_strings(table["singletons"])),
@@ -152,15 +152,15 @@ def _strings(value: object) -> list[str]:
 
 
 def _by_count(counts: Counter[str]) -> list[str]:
-    """The most frequent first, equal ones in alphabetical order: the same on every run."""
+    """Sort symbols by descending count, then alphabetically, so that every run gives the same ids."""
     return sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
 
 
-# What the auxiliary heads learn
+# Targets of the auxiliary heads
 
 
 def targets(tree: Dependencies, head: str) -> Sequence[str]:
-    """What a auxiliary head is to say about every word."""
+    """Return what an auxiliary head should predict for every word."""
     if head == "tag":
         return [token.tag for token in tree.tokens]
     if head == "morph":
@@ -171,14 +171,14 @@ def targets(tree: Dependencies, head: str) -> Sequence[str]:
         return top_functions(tree)
     if head == "spine":
         return [" ".join(labels) for labels in spines(tree)]
-    raise ModelError(f"there is no auxiliary head {head!r}")
+    raise ModelError(f"unknown auxiliary head {head!r}")
 
 
 def top_functions(tree: Dependencies) -> list[str]:
-    """For every word, the function of the largest phrase that it heads, or its own where it heads none.
+    """Return for every word the function of the largest phrase that it heads, or its own where it heads none.
 
-    This is the function that the arc to its head stands for. The rest of the spine consists of head
-    children, whose functions hardly vary.
+    This is the function that the arc to its head stands for. The rest of the spine are head children, whose functions
+    hardly vary.
     """
     if not tree.functions:
         return [token.function for token in tree.tokens]
@@ -186,7 +186,7 @@ def top_functions(tree: Dependencies) -> list[str]:
 
 
 def head_functions(tree: Dependencies) -> Iterable[tuple[str, str]]:
-    """Every head child's pair "parent child" and its function."""
+    """Yield for every head child the pair "parent child" and its function."""
     for position, labels in enumerate(spines(tree)):
         token = tree.tokens[position]
         spine = tree.functions[position] if tree.functions else (NONE,) * len(labels)

@@ -1,4 +1,4 @@
-"""Python's search for cyclic garbage, and when to leave it."""
+"""Pause Python's cyclic garbage collector while many objects are made."""
 
 import gc
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Inside, nobody searches for garbage in cycles.
+    """Pause the collector inside the block.
 
-    Trees are made of very many small objects, none of them in a cycle. Python would look through all of them again
-    and again while they are made, which costs a fast parser a third of its time. Where several threads are inside, the
-    search may begin again before the last of them is done, which does no harm.
+    Trees consist of very many small objects, none of them in a cycle. The collector would scan all of them again and
+    again while they are made, which costs a fast parser a third of its time. With several threads inside, it may start
+    again before the last one leaves, which does no harm.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""A sentence that is too long for the network: cut in parts, and their trees put together again."""
+"""Sentences that are too long for the network: split into parts, and their trees joined again."""
 
 import dataclasses
 import logging
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from discotree.trees.tree import Token, Tree
 
-MAX_WORDS = 1000  # of a sentence: a longer one is parsed in parts
-LAST_WORDS = frozenset(".?!;:…")  # where such a sentence is best cut
+MAX_WORDS = 1000  # a longer sentence is parsed in parts
+LAST_WORDS = frozenset(".?!;:…")  # good ends of a part
 
 notices = logging.getLogger("discotree")
 
 
 def in_parts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """A sentence in parts that are not too long, cut where a sentence might have ended if there is such a place."""
+    """Split a sentence into parts of at most MAX_WORDS, after the last of LAST_WORDS in the second half of each."""
     if len(tokens) <= MAX_WORDS:
         return [tokens]
     parts = []
@@ -22,8 +22,8 @@ def in_parts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     while begin < len(tokens):
         end = begin + MAX_WORDS
         if end < len(tokens):
-            places = range(end, end - MAX_WORDS // 2, -1)
-            end = next((place for place in places if tokens[place - 1].form in LAST_WORDS), end)
+            candidates = range(end, end - MAX_WORDS // 2, -1)
+            end = next((candidate for candidate in candidates if tokens[candidate - 1].form in LAST_WORDS), end)
         parts.append(tokens[begin:end])
         begin = end
     notices.warning("a sentence of %d words is parsed in %d parts, each by itself", len(tokens), len(parts))
@@ -31,17 +31,17 @@ def in_parts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
 
 
 def joined(trees: list[Tree]) -> Tree:
-    """The trees of the parts of one sentence side by side under one root."""
+    """Join the trees of the parts of one sentence under one root."""
     if len(trees) == 1:
         return trees[0]
     tokens: list[Token] = []
     token_parents: list[int] = []
     nodes: list[tuple[str, str, int]] = []
     for tree in trees:
-        above, below = tree.parents()
-        token_parents += [parent + len(nodes) if parent >= 0 else parent for parent in above]
+        own_token_parents, own_nodes = tree.parents()
         first = len(nodes)
-        nodes += [(label, role, parent + first if parent >= 0 else parent) for label, role, parent in below]
+        token_parents += [parent + first if parent >= 0 else parent for parent in own_token_parents]
+        nodes += [(label, function, parent + first if parent >= 0 else parent) for label, function, parent in own_nodes]
         tokens += tree.tokens
     root = trees[0].root
     whole = Tree.from_parents(tokens, token_parents, nodes, root=(root.label, root.function), id=trees[0].id)

@@ -20,7 +20,8 @@ from discotree.models.hub import HUB, check_names, push
 from discotree.models.model import Model
 from discotree.network.assemble import Assembler, Decisions, of_candidates
 from discotree.network.batch import Corpus, Forms, Ints, by_length
-from discotree.network.decode import Decoded, decode, k_best
+from discotree.network.decode import Decoded, decode
+from discotree.network.k_best import k_best
 from discotree.network.scores import Scores
 from discotree.network.vocab import Vocab
 from discotree.parsing.garbage_collection import uncollected
