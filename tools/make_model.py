@@ -1,10 +1,10 @@
-"""Make a model that comes with discotree out of one that was trained.
+"""Turn a trained model into one that comes with discotree.
 
     discotree train alpino-all -o runs/nl
     python tools/make_model.py runs/nl nl --commit $(git rev-parse --short HEAD)
 
-Leaves out the head that only helped learning, rounds the weights to a few bits, scores the result on dev and test
-beside the trained model in half precision, and writes src/discotree/models/bundled/NAME with its card.
+Leaves out the auxiliary head that only helps training, rounds the weights to a few bits, scores the result on dev and
+test beside the trained model in half precision, and writes src/discotree/models/bundled/NAME with its card.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from discotree.training.run import MODEL
 
 BITS = 6
 MODELS = Path(__file__).parent.parent / "src" / "discotree" / "models" / "bundled"
-ONLY_LEARNING = "spine"  # the auxiliary head that nobody asks for anything
+TRAINING_ONLY = "spine"  # the auxiliary head whose predictions are not used
 
 ALPINO = Treebank("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL 2.1 or later")
 PCC = Treebank("Potsdam Commentary Corpus", "http://angcl.ling.uni-potsdam.de/resources/pcc.html", "CC BY-NC-SA 4.0")
@@ -71,19 +71,19 @@ ABOUT: dict[str, dict[str, Any]] = {
 
 
 def stripped(parser: Parser) -> Parser:
-    """The same parser without what only helped learning."""
-    outputs = {head: said for head, said in parser.vocab.outputs.items() if head != ONLY_LEARNING}
+    """Return a copy of the parser without what only helps training."""
+    outputs = {head: classes for head, classes in parser.vocab.outputs.items() if head != TRAINING_ONLY}
     vocab = dataclasses.replace(parser.vocab, outputs=outputs, singletons=frozenset())
     network = dataclasses.replace(parser.config.network, spine_weight=0.0)
     settings = dataclasses.replace(parser.config, network=network)
     smaller = Parser(Model.new(settings, vocab, parser.model.subwords), parser.device)
-    wanted = smaller.network.state_dict().keys()
-    smaller.network.load_state_dict({k: value for k, value in parser.network.state_dict().items() if k in wanted})
+    kept = smaller.network.state_dict().keys()
+    smaller.network.load_state_dict({k: value for k, value in parser.network.state_dict().items() if k in kept})
     return smaller
 
 
 def rounded(parser: Parser, bits: int) -> Parser:
-    """A copy whose weights have so many bits."""
+    """Return a copy of the parser whose weights have this many bits."""
     training = dataclasses.replace(parser.config.training, weight_bits=bits)
     settings = dataclasses.replace(parser.config, training=training)
     copy = Parser(Model.new(settings, parser.vocab, parser.model.subwords), parser.device)
@@ -97,7 +97,7 @@ def scored(parser: Parser, split: Split) -> Metrics:
 
 
 def row(split: str, bits: int, shipped: int) -> str:
-    """What the table of the card calls a copy's figures."""
+    """Return the name of a copy's row in the card's table of metrics."""
     size = "half precision, as trained" if bits == config.HALF else f"{bits} bits"
     return f"{split}, {size}{', **as shipped**' if bits == shipped else ''}"
 
@@ -106,10 +106,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make a bundled model.")
     parser.add_argument("run", type=Path, help="the folder that discotree train wrote")
     parser.add_argument("name", choices=ABOUT)
-    parser.add_argument("--commit", required=True, help="that the model was trained at")
+    parser.add_argument("--commit", required=True, help="the commit that the model was trained at")
     parser.add_argument("--bits", type=int, default=BITS)
     parser.add_argument("--also", type=int, nargs="*", default=[8], help="further sizes to score")
-    parser.add_argument("--out", type=Path, default=MODELS, help="folder for the model's folder")
+    parser.add_argument("--out", type=Path, default=MODELS, help="where to put the model's folder")
     arguments = parser.parse_args()
     trained = stripped(Parser.from_pretrained(arguments.run / MODEL))
     splits = load_splits(resolve(trained.config.data))

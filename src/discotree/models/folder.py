@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from discotree.config import Config
-from discotree.errors import ConfigError, ModelError
+from discotree.errors import ModelError
 from discotree.models import CONFIG, ENCODER, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README, Card
 from discotree.models.card_page import page
@@ -90,8 +90,6 @@ def read_model(folder: str | Path) -> Model:
         transformer = Pretrained.open(folder / ENCODER) if settings.network.transformer else None
         # A network without numbers: absurd sizes in a file must not fill the memory.
         model = Model.new(settings, vocab, transformer, "meta")
-    except ConfigError as error:
-        raise ModelError(f"{folder / CONFIG}: {error}") from None
     except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, an auxiliary head without classes
         raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r}") from None
     check_weights(model, weights, str(path))
