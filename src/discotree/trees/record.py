@@ -115,15 +115,16 @@ def from_record(record: object) -> Parts:
         raise TreeError(f"there is no tree, only an error: {record['error'][:200]}")
     tokens = [_token(item, f"token {k}") for k, item in enumerate(_list(record, "tokens", "the record"))]
     items = _list(record, "constituents", "the record")
-    labels, masks, confidences = [], [], []
+    labels, masks, positions, confidences = [], [], [], []
     for k, item in enumerate(items):
         where = f"constituent {k}"
         if not isinstance(item, Mapping):
             raise TreeError(f"{where}: expected an object, got {shown(item)}")
         labels.append((_text(item, "label", where), _text(item, "function", where, NONE)))
-        masks.append(_mask(item, len(tokens), where))
+        positions.append(_list(item, "positions", where))
+        masks.append(_mask(positions[-1], len(tokens), where))
         confidences.append(_probability(item, where))
-    token_parents, parents = _parents(masks, len(tokens))
+    token_parents, parents = _parents(masks, positions, len(tokens))
     known = tuple([confidence for confidence in confidences if confidence is not None])
     return Parts(
         tokens,
@@ -167,12 +168,14 @@ def _token(item: object, where: str) -> Token:
     )
 
 
-def _mask(constituent: Mapping[str, Any], n: int, where: str) -> int:
+def _mask(positions: list[Any], n: int, where: str) -> int:
     """Return a constituent's positions as a bit set."""
-    positions = _list(constituent, "positions", where)
     if set(map(type, positions)) != {int} or min(positions) < 0 or max(positions) >= n:
         wrong = next(p for p in positions if type(p) is not int or not 0 <= p < n)
         raise TreeError(f"{where}: expected positions of tokens (0 to {n - 1}), got {shown(wrong)}")
+    first: int = positions[0]
+    if positions == list(range(first, first + len(positions))):  # most have no gap
+        return ((1 << len(positions)) - 1) << first
     mask = 0
     for position in positions:
         mask |= 1 << position
@@ -181,7 +184,7 @@ def _mask(constituent: Mapping[str, Any], n: int, where: str) -> int:
     return mask
 
 
-def _parents(masks: list[int], n: int) -> tuple[list[int], list[int]]:
+def _parents(masks: list[int], positions: list[list[int]], n: int) -> tuple[list[int], list[int]]:
     """Return the parent of every token and of every node but the root, which is -1; refuse what is no tree."""
     if masks[0] != (1 << n) - 1:
         raise TreeError("the first constituent has to be the root, with the positions of all tokens")
@@ -204,9 +207,8 @@ def _parents(masks: list[int], n: int) -> tuple[list[int], list[int]]:
         latest[parent] = first
         parents.append(parent - 1)
         path.append(k)
-        while mask:
-            token_parents[lowest_bit(mask)] = k - 1
-            mask &= mask - 1
+        for position in positions[k]:
+            token_parents[position] = k - 1
     return token_parents, parents
 
 

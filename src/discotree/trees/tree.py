@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from discotree.errors import TreeError
 from discotree.trees.brackets import format_brackets, parse_brackets
 from discotree.trees.node import NONE, Constituent, Node, SecondaryEdge, Token, lowest_bit, shortened
-from discotree.trees.record import Offsets, from_record, rounded, shown, to_record
+from discotree.trees.record import Offsets, from_record, shown, to_record
 
 if TYPE_CHECKING:
     from discotree.encoding.dependencies import Dependencies
     from discotree.encoding.head_rules import HeadRules
 
-__all__ = ["GAP", "NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree", "rounded"]
+__all__ = ["GAP", "NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree"]
 
 ROOT = "ROOT"
 """The label that readers give to the virtual root on top of a sentence."""
