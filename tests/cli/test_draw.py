@@ -46,7 +46,7 @@ def _own_terminal() -> None:
 
 
 def on_a_terminal(*arguments: object, pager: str, width: int = 80, enough: bytes | None = None) -> tuple[bytes, float]:
-    """What appears on a terminal, and after how many seconds ``enough`` of it was there; then the window is closed."""
+    """Return what appears on a terminal, and the seconds until ``enough`` was there; then close the terminal."""
     ours, theirs = pty.openpty()
     start = time.monotonic()
     process = subprocess.Popen(
@@ -192,7 +192,7 @@ def test_png_and_pdf(run: Run, tmp_path: Path, format: str) -> None:
 
 
 @pytest.mark.skipif(find_spec("cairosvg") is not None, reason="CairoSVG is installed, so nothing is missing")
-def test_what_is_missing_for_png_is_said(run: Run, tmp_path: Path) -> None:
+def test_png_without_a_renderer_names_what_to_install(run: Run, tmp_path: Path) -> None:
     done = run(FIGURE1, "-o", "tree.png", PATH=str(tmp_path))
     assert done.returncode == 1
     assert "rsvg-convert" in done.stderr

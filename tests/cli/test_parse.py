@@ -8,22 +8,19 @@ import logging
 import lzma
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from support.helpers import brackets_of, parsed
-from support.models import saved_model
 from support.networks import TREES
+from support.parse_command import LINES, Cli, Done
 
 import discotree as dt
-from discotree.cli import main
 from discotree.cli.common import ProgressBar, show_warnings
 from discotree.cli.parse_run import ParseRun
 from discotree.drawing import draw_svg
@@ -34,60 +31,6 @@ from discotree.parsing.text_input import InputSentence
 from discotree.parsing.workers import ParseJob, ParseWorker
 
 HEAVY = ("torch", "numpy")
-LINES = [" ".join(tree.words) for tree in TREES]
-
-
-class Done(NamedTuple):
-    code: int
-    out: bytes
-    err: str
-
-    @property
-    def trees(self) -> list[str]:
-        return self.out.decode().splitlines()
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-Cli = Callable[..., Done]
-
-
-@pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return saved_model(tmp_path_factory.mktemp("models") / "model")
-
-
-@pytest.fixture(scope="session")
-def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that looks at tags, and one that has no language."""
-    folder = tmp_path_factory.mktemp("others")
-    saved_model(folder / "tags", tags="gold")
-    saved_model(folder / "mute", language="")
-    return folder
-
-
-@pytest.fixture
-def cli(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> Cli:
-    """Run the command in this process."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DISCOTREE_MODEL", str(model))
-
-    def run(*arguments: str, stdin: bytes | str | io.RawIOBase = b"") -> Done:
-        if not isinstance(stdin, io.RawIOBase):
-            stdin = io.BytesIO(stdin.encode() if isinstance(stdin, str) else stdin)  # type: ignore[assignment]
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(stdin)))  # type: ignore[type-var]
-        monkeypatch.setattr(sys, "argv", ["discotree", "parse", *arguments])
-        capsysbinary.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, said = capsysbinary.readouterr()
-        return Done(int(ended.value.code or 0), out, said.decode())
-
-    return run
 
 
 # Every input, every output
@@ -298,9 +241,9 @@ def test_several_trees_for_every_sentence(cli: Cli) -> None:
     ]
 
 
-def test_every_way_of_decoding_gives_trees(cli: Cli) -> None:
-    for way in ("exact", "beam", "greedy"):
-        assert [len(tree) for tree in parsed(cli("Es kam nichts.", "--decode", way).out, "discbracket")] == [4]
+def test_every_decoding_method_gives_trees(cli: Cli) -> None:
+    for method in ("exact", "beam", "greedy"):
+        assert [len(tree) for tree in parsed(cli("Es kam nichts.", "--decode", method).out, "discbracket")] == [4]
 
 
 def test_ids_of_a_treebank_stay(cli: Cli, tmp_path: Path) -> None:
@@ -309,7 +252,7 @@ def test_ids_of_a_treebank_stay(cli: Cli, tmp_path: Path) -> None:
     assert [line.rpartition("\t")[2] for line in cli("a.export").trees] == ["s1", "s2", "s3", "s4"]
 
 
-def test_tags_are_looked_at_by_a_model_that_does(cli: Cli, others: Path, tmp_path: Path) -> None:
+def test_a_model_that_needs_tags_gets_those_of_the_treebank(cli: Cli, others: Path, tmp_path: Path) -> None:
     dt.write(TREES[:4], tmp_path / "a.export")
     done = cli("a.export", "--tags", "--model", str(others / "tags"), "--to", "json")
     tags = [[token["tag"] for token in record["tokens"]] for record in done.records]
@@ -325,7 +268,7 @@ def test_tags_are_looked_at_by_a_model_that_does(cli: Cli, others: Path, tmp_pat
 
 @pytest.mark.parametrize("kind", ["text", "lines", "tokens"])
 @pytest.mark.parametrize("text", ["", "\n", " \n\t\n\r\n", "\ufeff"])
-def test_blanks_are_no_sentences(cli: Cli, kind: str, text: str) -> None:
+def test_whitespace_is_no_sentence(cli: Cli, kind: str, text: str) -> None:
     assert cli("-", "--from", kind, stdin=text) == Done(0, b"", "")
 
 
@@ -346,7 +289,7 @@ def test_empty_lines_are_skipped(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_what_an_output_cannot_hold_is_said_and_left_out(cli: Cli, output: str) -> None:
+def test_an_output_reports_and_leaves_out_what_it_cannot_hold(cli: Cli, output: str) -> None:
     tokens = ["Ja", "a\0b", "( ) [ ] < > & \" '", "a\x0bb c\x1cd", "#BOS #500 %% *T*-1 -LRB-", "\u2028 \u00a0", "Nein"]
     done = cli("-", "--from", "tokens", "--to", output, stdin="\n".join(tokens))
     failed = done.err.count("cannot hold")
@@ -367,7 +310,7 @@ def test_what_an_output_cannot_hold_is_said_and_left_out(cli: Cli, output: str) 
 
 
 @pytest.mark.parametrize("kind", ["text", "lines", "tokens"])
-def test_bytes_that_are_no_text_are_said_with_their_line(cli: Cli, kind: str) -> None:
+def test_undecodable_bytes_are_reported_with_their_line(cli: Cli, kind: str) -> None:
     raw = b"Es kam .\n\nWir lachen .\n\nDas ist caf\xe9 .\n\nKinder spielen .\n\n\xff\xfe\n\nEnde \xef\xbf\xbd .\n"
     done = cli("-", "--from", kind, "--to", "json", stdin=raw)
     assert done.code == 1
@@ -388,7 +331,7 @@ def test_one_bad_byte_in_a_paragraph_costs_one_sentence(cli: Cli) -> None:
     assert done.code == 1
 
 
-def test_a_bad_byte_in_the_argument_is_said(cli: Cli) -> None:
+def test_an_undecodable_byte_in_the_argument_is_reported(cli: Cli) -> None:
     done = cli(os.fsdecode(b"Es kam \xff."))
     assert (done.code, done.out) == (1, b"")
     assert "<text>:1: sentence 1: byte 0xff" in done.err
@@ -402,7 +345,7 @@ def test_utf_16_is_read_when_it_is_named(cli: Cli) -> None:
     assert "this is not utf-16" in broken.err
 
 
-def test_broken_trees_of_a_treebank_are_said_and_the_others_parsed(cli: Cli, tmp_path: Path) -> None:
+def test_broken_trees_of_a_treebank_are_reported_and_the_others_parsed(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "bad.dbr").write_text("(ROOT (NN 0=a))\n(ROOT (NN 0=a)\n(ROOT (NN 0=b))\n(ROOT (NN 1=b))\n")
     done = cli("bad.dbr", "--to", "json")
     assert done.code == 1
@@ -443,7 +386,7 @@ def test_warnings_of_the_library_are_seen(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == "discotree: a sentence of 9999 words\n"
 
 
-def test_a_sentence_that_the_parser_cannot_bear_does_not_take_the_others_along(
+def test_a_sentence_that_fails_does_not_take_the_others_with_it(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     worker = ParseWorker(ParseJob(str(model), "cpu", None, 0, "discbracket"))
@@ -463,7 +406,7 @@ def test_a_sentence_that_the_parser_cannot_bear_does_not_take_the_others_along(
     assert capsys.readouterr().err.splitlines() == said
 
 
-def test_a_record_is_one_line_whoever_counts(cli: Cli) -> None:
+def test_a_record_is_one_line_for_every_reader(cli: Cli) -> None:
     tokens = "a\u2028b c\x85d e\u2029f"
     done = cli("-", "--from", "tokens", "--to", "json", stdin=tokens)
     (line,) = done.out.decode().splitlines()
@@ -502,7 +445,9 @@ def test_a_record_is_one_line_whoever_counts(cli: Cli) -> None:
         (["."], 1, "holds no treebank file"),
     ],
 )
-def test_what_cannot_be_done_is_said(cli: Cli, tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+def test_wrong_commands_are_refused_with_a_reason(
+    cli: Cli, tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
     done = cli(*arguments)
     assert (done.code, done.out) == (code, b"")
     assert message in " ".join(done.err.replace("│", " ").split())
@@ -514,7 +459,7 @@ def test_a_model_without_a_language_takes_tokens(cli: Cli, others: Path) -> None
     assert cli("Ja .", "--model", str(others / "mute"), "--from", "tokens").code == 0
 
 
-def test_text_has_whitespace_or_ends_like_a_sentence_or_is_said_to_be_text(cli: Cli) -> None:
+def test_text_has_whitespace_or_ends_like_a_sentence_or_follows_an_option(cli: Cli) -> None:
     for arguments in (["Ja."], ["Kommt?"], ["Hallo Welt.txt"], ["Was ist *das*"], ["--text", "corpus.txt"]):
         done = cli(*arguments)
         assert (done.code, len(done.trees), done.err) == (0, 1, "")
@@ -535,263 +480,11 @@ main()
 """
 
 
-def test_without_torch_it_is_said_what_to_install(model: Path) -> None:
+def test_without_torch_the_extra_is_named(model: Path) -> None:
     code = WITHOUT_TORCH.format(model=str(model))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.strip() in [f"discotree: {name} is missing: pip install 'discotree[parser]'" for name in HEAVY]
-
-
-# Interrupted and resumed
-
-
-class Keyboard(io.RawIOBase):
-    """Some lines, and then somebody presses Ctrl-C."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = [f"{line}\n".encode() for line in lines]
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self.lines:
-            raise KeyboardInterrupt
-        line = self.lines.pop(0)
-        buffer[: len(line)] = line
-        return len(line)
-
-
-MANY = [f"{line} {k}" for k, line in enumerate(LINES * 3)]
-MANY[5] = "a\x1cb"  # what most formats cannot hold
-TEXT = "\n".join([*MANY, ""])
-
-
-@pytest.mark.parametrize(("output", "suffix"), [*((output, "") for output in OUTPUTS), ("tigerxml", ".gz")])
-def test_an_interrupted_run_goes_on_to_the_same_bytes(cli: Cli, tmp_path: Path, output: str, suffix: str) -> None:
-    options = ["-", "--from", "tokens", "--to", output]
-    whole = cli(*options, "-o", f"whole{suffix}", stdin=TEXT)
-    target = f"out{suffix}"
-    for lines in (0, 20, 45):
-        stopped = cli(*options, "-o", target, "--resume", stdin=Keyboard(MANY[:lines]))
-        assert stopped.code == 130
-        if not lines:
-            assert "interrupted; nothing was written" in stopped.err
-            assert sorted(os.listdir(tmp_path)) == [f"whole{suffix}"]
-        else:
-            written = int(re.search(r"interrupted; (\d+) sentences are in", stopped.err)[1])  # type: ignore[index]
-            assert lines // 2 - 1 <= written <= lines
-            assert "--resume goes on" in stopped.err
-            assert not (tmp_path / target).exists()
-            if output in dt.FORMATS and not suffix:
-                assert len(list(dt.read(tmp_path / "out.part", output))) == written
-    done = cli(*options, "-o", target, "--resume", stdin=TEXT)
-    assert done.code == whole.code
-    assert done.err.splitlines()[-1] == whole.err.splitlines()[-1].replace("whole", "out")
-    assert (tmp_path / target).read_bytes() == (tmp_path / f"whole{suffix}").read_bytes()
-    assert sorted(os.listdir(tmp_path)) == [target, f"whole{suffix}"]
-
-
-def test_an_interrupted_stream_ends_in_order(cli: Cli) -> None:
-    done = cli("-", "--from", "lines", "--to", "tigerxml", stdin=Keyboard(LINES[:9]))
-    assert done.code == 130
-    trees = parsed(done.out, "tigerxml")
-    assert f"interrupted; {len(trees)} sentences were written" in done.err
-    assert 4 <= len(trees) <= 9
-
-
-def test_a_run_that_was_interrupted_is_not_thrown_away(cli: Cli, tmp_path: Path) -> None:
-    cli("-", "--from", "lines", "-o", "out.dbr", stdin=Keyboard(LINES))
-    part = (tmp_path / "out.dbr.part").read_bytes()
-    done = cli("-", "--from", "lines", "-o", "out.dbr", stdin=TEXT)
-    assert done.code == 1
-    assert "resume it with --resume, or remove the file" in done.err
-    for other in (["--from", "tokens"], ["--k", "2"], ["--to", "json"], ["--decode", "greedy"]):
-        done = cli("-", "--from", "lines", "-o", "out.dbr", "--resume", *other, stdin=TEXT)
-        assert done.code == 1
-        assert "belongs to another job" in done.err
-    assert (tmp_path / "out.dbr.part").read_bytes() == part
-
-
-def test_resuming_with_another_model_is_refused(cli: Cli, others: Path) -> None:
-    options = ["-", "--from", "tokens", "-o", "out.dbr", "--resume"]
-    cli(*options, stdin=Keyboard(LINES))
-    assert "belongs to another job: model was" in cli(*options, "--model", str(others / "mute"), stdin=TEXT).err
-
-
-# Real processes
-
-
-@pytest.fixture
-def start(model: Path, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(*arguments: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "discotree", "parse", "-", "--model", str(model), *arguments]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, cwd=tmp_path, **pipes)  # type: ignore[call-overload]
-        started.append(process)
-        return process  # type: ignore[no-any-return]
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def feed(process: "subprocess.Popen[bytes]", lines: list[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("".join(f"{line}\n" for line in lines).encode())
-    process.stdin.flush()
-
-
-def wait_for(path: Path, done: int) -> None:
-    """Until so many sentences are noted."""
-    end = time.monotonic() + 60
-    while not (path.exists() and f"\n[{done}, " in path.read_text()):
-        assert time.monotonic() < end, f"{path} does not get to {done}"
-        time.sleep(0.02)
-
-
-@pytest.mark.slow
-def test_killed_runs_go_on_to_the_same_bytes(
-    start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
-) -> None:
-    outputs = ("discbracket", "tigerxml", "json")
-    processes = [start("--from", "tokens", "--to", output, "-o", f"{output}.out") for output in outputs]
-    for process in processes:
-        feed(process, MANY[:40])
-    for process, output in zip(processes, outputs, strict=True):
-        wait_for(tmp_path / f"{output}.out.progress", 32)
-        process.kill()
-        process.wait()
-        with open(tmp_path / f"{output}.out.part", "ab") as stream:
-            stream.write(b"(ROOT (torn")
-        options = ["-", "--from", "tokens", "--to", output]
-        again = cli(*options, "-o", f"{output}.out", "--resume", stdin=TEXT)
-        assert again.code == cli(*options, "-o", "whole", stdin=TEXT).code
-        assert (tmp_path / f"{output}.out").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_what_is_done_and_a_second_writer_is_refused(
-    start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
-) -> None:
-    process = start("--from", "lines", "-o", "out.export")
-    feed(process, LINES[:10])
-    wait_for(tmp_path / "out.export.progress", 8)
-    second = cli("-", "--from", "lines", "-o", "out.export", "--resume", stdin=TEXT)
-    assert (second.code, second.err) == (1, "discotree: out.export: another process is writing it\n")
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said.decode().startswith("discotree: interrupted; 8 sentences are in ")
-    assert b"Traceback" not in said
-    assert [tree.words for tree in dt.read(tmp_path / "out.export.part", "export")] == [t.words for t in TREES[:8]]
-
-
-@pytest.mark.slow
-def test_several_processes_write_what_one_writes(cli: Cli, tmp_path: Path) -> None:
-    """Also where sentences fail, after which the numbers of the others are not what they seemed to be."""
-    lines = [line.encode() for line in LINES * 4]
-    for damaged in (3, 40, 41):
-        lines[damaged] += b"\xff"
-    (tmp_path / "in.txt").write_bytes(b"\n".join(lines))
-    alone = cli("in.txt", "--from", "tokens", "--to", "discbracket")
-    together = cli("in.txt", "--from", "tokens", "--to", "discbracket", "--workers", "2")
-    assert alone.code == together.code == 1
-    assert together.trees == alone.trees
-    assert len(alone.trees) == 77
-    assert together.err == alone.err
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
-    start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
-) -> None:
-    process = start("--from", "tokens", "-o", "out.txt", "--to", "discbracket", "--workers", "2")
-    feed(process, MANY[:40])
-    wait_for(tmp_path / "out.txt.progress", 2)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    for child in children[-2:]:  # the first one keeps track of shared memory
-        os.kill(int(child), signal.SIGKILL)
-    feed(process, MANY[40:])
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert b"a worker process has died" in said
-    assert b"Traceback" not in said
-    options = ["-", "--from", "tokens", "--to", "discbracket"]
-    done = cli(*options, "-o", "out.txt", "--resume", stdin="\n".join(MANY))
-    assert done.code == 0
-    assert (tmp_path / "out.txt").read_bytes() == cli(*options, stdin="\n".join(MANY)).out
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_all_processes_at_once(start: Callable[..., "subprocess.Popen[bytes]"], tmp_path: Path) -> None:
-    process = start("--from", "tokens", "-o", "out.txt", "--to", "discbracket", "--workers", "2")
-    assert process.stdin is not None
-    process.stdin.write("".join(f"{line}\n" for line in LINES * 500).encode())
-    wait_for(tmp_path / "out.txt.progress", 64)
-    process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - began < 10
-    assert process.returncode == 130
-    assert b"Traceback" not in said
-    assert b"--resume goes on" in said
-
-
-def test_a_file_that_cannot_take_its_name_is_said_and_kept(cli: Cli, tmp_path: Path) -> None:
-    def in_the_way(*_: object) -> None:
-        raise PermissionError(13, "somebody has it open")
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "replace", in_the_way)
-        done = cli("-", "--from", "tokens", "-o", "out.dbr", stdin="\n".join(LINES))
-    assert done.code == 1
-    assert "the same command with --resume goes on" in done.err
-    assert cli("-", "--from", "tokens", "-o", "out.dbr", "--resume", stdin="\n".join(LINES)).code == 0
-    assert len((tmp_path / "out.dbr").read_text().splitlines()) == len(LINES)
-
-
-def test_an_encoding_is_that_of_files_not_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_bytes("café .".encode("latin-1"))
-    for source in ("café .", "in.txt"):
-        done = cli(source, "--from", "tokens", "--encoding", "latin-1", "--to", "json")
-        assert [token["form"] for token in done.records[0]["tokens"]] == ["café", "."]
-
-
-@pytest.mark.slow
-def test_a_reader_who_leaves_is_no_error(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
-    process = start("--from", "tokens", "--to", "discbracket")
-    assert process.stdout is not None
-    feed(process, LINES[:1])
-    process.stdout.readline()
-    process.stdout.close()
-    feed(process, LINES[1:3])
-    assert process.stderr is not None
-    assert process.stderr.read() == b""
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
-def test_nothing_is_packed_as_nothing(cli: Cli, tmp_path: Path, suffix: str) -> None:
-    assert cli("-", "--from", "tokens", "-o", f"out.dbr{suffix}", stdin="").code == 0
-    unpack = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}[suffix]
-    assert unpack((tmp_path / f"out.dbr{suffix}").read_bytes()) == b""
-
-
-@pytest.mark.slow
-def test_a_conversation_through_pipes(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
-    """Every answer comes before the next question; then Ctrl-C."""
-    process = start("--from", "lines", "--to", "json")
-    assert process.stdout is not None
-    for number, line in enumerate(LINES[:7], 1):
-        feed(process, [line])
-        assert json.loads(process.stdout.readline())["id"] == str(number)
-    process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, b"")
-    assert said == b"discotree: interrupted; 7 sentences were written\n"
 
 
 # Lines

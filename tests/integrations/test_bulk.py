@@ -61,7 +61,7 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def bulk(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command in this process; gives the records of its folder, which is ``out`` if no other is named."""
+    """Return a function that runs the command in this process and reads the records of its output."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISCOTREE_MODEL", str(model))
 
@@ -106,7 +106,7 @@ def task_of(model: Path, folder: str, **options: Any) -> BulkTask:
     st.integers(1, 9),
 )
 def test_every_line_belongs_to_exactly_one_shard(content: bytes, step: int, block: int) -> None:
-    """However a file is cut, its lines come out as if it had been read at once."""
+    """However a file is split, its lines come out as if it had been read at once."""
     whole = content.split(b"\n")
     whole = whole[:-1] if not whole[-1] else whole
     places = [sum(len(line) + 1 for line in whole[:k]) for k in range(len(whole))]
@@ -132,7 +132,7 @@ def test_a_line_that_is_too_long_is_an_error_in_its_place(monkeypatch: pytest.Mo
 
 
 class Once(io.BytesIO):
-    """A file that says how far it was read."""
+    """A file that remembers the last byte it was asked for."""
 
     def read(self, size: int | None = -1) -> bytes:
         self.reached = self.tell() + (size or 0)
@@ -152,7 +152,7 @@ def test_a_byte_order_mark_and_carriage_returns_do_not_belong_to_lines() -> None
 
 
 def test_the_plan_follows_from_the_files(tmp_path: Path) -> None:
-    """Folders are read in the order of names, hidden and empty files not at all, a packed file is one shard."""
+    """Folders are read in the order of names, without hidden and empty files; a compressed file is one shard."""
     folder = tmp_path / "corpus"
     (folder / "b").mkdir(parents=True)
     (folder / "b" / "two.txt").write_bytes(b"x" * 250)
@@ -316,7 +316,7 @@ def test_columns_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
 )
-def test_ids_are_those_of_the_rows_or_their_places(bulk: Run, tmp_path: Path, ids: Any, expected: list[str]) -> None:
+def test_ids_are_those_of_the_rows_or_their_positions(bulk: Run, tmp_path: Path, ids: Any, expected: list[str]) -> None:
     """Two rows with the same id are two rows."""
     parquet.write_table(pa.table({"text": ["Ja ."] * 4, "key": ids}), tmp_path / "a.parquet")
     assert [record["id"] for record in bulk("a.parquet", "--id-column", "key").records] == expected
@@ -364,7 +364,7 @@ def test_texts_have_a_list_of_sentences(bulk: Run, tmp_path: Path, format: str) 
     assert [(error.line, "no words" in str(error)) for error in errors] == [(2, True), (4, False)]
 
 
-def test_lines_are_cut_into_words(bulk: Run, tmp_path: Path) -> None:
+def test_lines_are_tokenised(bulk: Run, tmp_path: Path) -> None:
     """A row is one sentence, even if it looks like two."""
     (tmp_path / "a.txt").write_text("Kinder spielen. Sie lachen.\n")
     (record,) = bulk("a.txt").records
@@ -395,7 +395,7 @@ def test_records_are_trees(outcomes: list[dt.Tree | str], documents: bool) -> No
 
 
 def test_the_output_is_a_treebank(bulk: Run, tmp_path: Path) -> None:
-    """The same trees that the parser gives, for dt.read and for whoever reads folders of Parquet files."""
+    """The parser's own trees come back, from dt.read and from a dataset of Parquet files."""
     (tmp_path / "a.txt").write_text("\n".join([*SENTENCES, ""]) + "\n")
     done = bulk("a.txt", "--from", "tokens", "--shard-rows", "2")
     assert done.code == 0
@@ -445,7 +445,7 @@ def test_a_second_run_does_what_is_missing_and_nothing_else(bulk: Run, corpus: P
     assert "4 of 4 shards, 0 rows" in third.said
 
 
-def test_what_a_dead_worker_left_is_taken_away(bulk: Run, corpus: Path) -> None:
+def test_leftovers_of_a_dead_worker_are_removed(bulk: Run, corpus: Path) -> None:
     bulk(*COMMAND)
     folder = corpus.parent / "out"
     (folder / "_SUCCESS").unlink()
@@ -530,7 +530,7 @@ def test_a_file_that_has_lost_rows_is_noticed(model: Path, corpus: Path) -> None
 
 
 def test_if_everything_fails_the_job_stops() -> None:
-    """A full disk, say, is not tried a hundred thousand times."""
+    """A full disk is not tried a hundred thousand times."""
     done = ShardOutcome(1, problem="part-0000001.parquet: no space left")
     progress = ShardProgress(100, 0)
     with pytest.raises(DiscotreeError, match="10 shards failed"):
@@ -538,7 +538,7 @@ def test_if_everything_fails_the_job_stops() -> None:
 
 
 def test_a_shard_that_kills_its_workers_is_given_up(model: Path, corpus: Path) -> None:
-    """A worker that dies leaves its note; after some of them nobody tries any more."""
+    """A worker that dies leaves a note; after some notes the shard is given up."""
     task = task_of(model, str(corpus.parent / "out"), kind="lines", column="text")
     (shard, *_) = ShardPlan.of([str(corpus)], 20).shards
     dead: list[object] = []
@@ -553,7 +553,7 @@ def test_a_shard_that_kills_its_workers_is_given_up(model: Path, corpus: Path) -
 
 
 def test_storage_of_any_kind(bulk: Run) -> None:
-    """Files that only fsspec can open, in and out; what is there is not done again."""
+    """Storage that only fsspec can open works for input and output; written shards are not done again."""
     filesystem, _ = storage("memory://corpus")
     with filesystem.open_output_stream("/corpus/a.txt") as stream:
         stream.write("\n".join(SENTENCES).encode())

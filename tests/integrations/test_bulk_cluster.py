@@ -30,7 +30,7 @@ SENTENCES = [" ".join(tree.words) for tree in TREES]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model, a corpus, and what a plain loop makes of it."""
+    """A folder with a model, a corpus, and the output of a plain loop."""
     folder = tmp_path_factory.mktemp("bulk")
     saved_model(folder / "model")
     (folder / "corpus.txt").write_text("\n".join((SENTENCES * (ROWS // len(SENTENCES)))[:ROWS]) + "\n")
@@ -43,13 +43,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Job(NamedTuple):
-    """The command at work, and where it says what it has to say."""
+    """The running command, and the file that gets its standard error."""
 
     process: "subprocess.Popen[bytes]"
     said: Path
 
     def wait(self, what: Callable[[], object]) -> None:
-        """Until something is so."""
+        """Wait until a condition holds."""
         begin = time.monotonic()
         while not what():
             assert self.process.poll() is None, self.said.read_text()
@@ -57,7 +57,7 @@ class Job(NamedTuple):
             time.sleep(0.05)
 
     def end(self, code: int) -> str:
-        """What it says in the end, which is to have this exit code."""
+        """Wait for the end, check the exit code, and return the messages."""
         assert self.process.wait(PATIENCE) == code, self.said.read_text()
         return self.said.read_text()
 
@@ -72,7 +72,7 @@ Start = Callable[..., Job]
 
 @pytest.fixture
 def start(home: Path, tmp_path: Path) -> Iterator[Start]:
-    """Start the command; what is left of it and its cluster is killed in the end."""
+    """Return a function that starts the command; kill it and its cluster at the end."""
     jobs: list[Job] = []
     left: set[int] = set()
 
@@ -103,7 +103,7 @@ def start(home: Path, tmp_path: Path) -> Iterator[Start]:
 
 
 def descendants(pid: int) -> set[int]:
-    """All processes that a process has started, and those that they have."""
+    """Return all descendants of a process."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -191,7 +191,7 @@ def test_a_shard_that_kills_every_worker_costs_only_itself(start: Start, home: P
 
 
 def test_a_lost_machine_costs_no_row(start: Start, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster of three machines, of which one only watches; one that works is gone and does not come back."""
+    """Of a head node and two working machines, one machine disappears for good."""
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     from ray.cluster_utils import Cluster

@@ -6,7 +6,7 @@ from discotree.parsing.text_input import DecodedText
 from discotree.text.streams import BLOCK, lines_of
 
 
-def test_places_know_their_lines() -> None:
+def test_offsets_know_their_lines() -> None:
     text = "a\n\n  \nb c\n\n\u2028\n\u00a0\n" + "x" * 100_000 + " y\n" + " " * 70_000 + "z\n\nq"
     text_lines = DecodedText(io.BytesIO(text.encode()), "name", "utf-8", "strict")
     assert "".join(text_lines) == text
@@ -15,7 +15,7 @@ def test_places_know_their_lines() -> None:
             assert text_lines.line(offset) == text.count("\n", 0, offset) + 1
 
 
-def test_a_line_end_may_be_cut_in_two() -> None:
+def test_a_line_end_may_be_split_between_blocks() -> None:
     for end in ("\r\n", "\r"):
         text = f"{'x' * (BLOCK - 1)}{end}y{end}{end}z"
         text_lines = DecodedText(io.BytesIO(text.encode()), "name", "utf-8", "strict")

@@ -1,4 +1,4 @@
-"""Commands of discotree one after the other in one process, which saves their start: JSON in, JSON out.
+"""Run commands of discotree in one process, which saves their start: JSON in, JSON out.
 
 The Python of a fresh virtual environment runs this file, so it needs nothing but discotree and the standard library.
 """
@@ -16,7 +16,7 @@ from discotree.cli import main
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
-    """What a command says and how it ends."""
+    """Return what a command prints and its exit code."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     sys.argv = ["discotree", *arguments]
     code: object = None
@@ -28,12 +28,12 @@ def run(arguments: list[str]) -> dict[str, Any]:
         except BaseException:
             traceback.print_exc()
             code = 1
-    said = [stream.buffer.getvalue().decode() for stream in (out, err)]
-    return {"code": code or 0, "out": said[0], "err": said[1]}
+    printed = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    return {"code": code or 0, "out": printed[0], "err": printed[1]}
 
 
 def trees(path: str, format: str) -> list[dict[str, Any]]:
-    """The trees of a file; a tree that is not valid is an error."""
+    """Return the trees of a file; an invalid tree is an error."""
     return [
         {"id": tree.id, "words": tree.words, "nodes": [(node.label, node.positions) for node in tree.nodes()]}
         for tree in dt.read(path, format)

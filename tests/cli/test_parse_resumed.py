@@ -1,0 +1,275 @@
+"""discotree parse interrupted, killed and resumed, in one process and in several: the bytes are always the same."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.helpers import parsed
+from support.networks import TREES
+from support.parse_command import LINES, Cli
+
+import discotree as dt
+from discotree.parsing.outputs import OUTPUTS
+
+# Interrupted and resumed
+
+
+class Keyboard(io.RawIOBase):
+    """A standard input of some lines, and then Ctrl-C."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = [f"{line}\n".encode() for line in lines]
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self.lines:
+            raise KeyboardInterrupt
+        line = self.lines.pop(0)
+        buffer[: len(line)] = line
+        return len(line)
+
+
+MANY = [f"{line} {k}" for k, line in enumerate(LINES * 3)]
+MANY[5] = "a\x1cb"  # what most formats cannot hold
+TEXT = "\n".join([*MANY, ""])
+
+
+@pytest.mark.parametrize(("output", "suffix"), [*((output, "") for output in OUTPUTS), ("tigerxml", ".gz")])
+def test_an_interrupted_run_goes_on_to_the_same_bytes(cli: Cli, tmp_path: Path, output: str, suffix: str) -> None:
+    options = ["-", "--from", "tokens", "--to", output]
+    whole = cli(*options, "-o", f"whole{suffix}", stdin=TEXT)
+    target = f"out{suffix}"
+    for lines in (0, 20, 45):
+        stopped = cli(*options, "-o", target, "--resume", stdin=Keyboard(MANY[:lines]))
+        assert stopped.code == 130
+        if not lines:
+            assert "interrupted; nothing was written" in stopped.err
+            assert sorted(os.listdir(tmp_path)) == [f"whole{suffix}"]
+        else:
+            written = int(re.search(r"interrupted; (\d+) sentences are in", stopped.err)[1])  # type: ignore[index]
+            assert lines // 2 - 1 <= written <= lines
+            assert "--resume goes on" in stopped.err
+            assert not (tmp_path / target).exists()
+            if output in dt.FORMATS and not suffix:
+                assert len(list(dt.read(tmp_path / "out.part", output))) == written
+    done = cli(*options, "-o", target, "--resume", stdin=TEXT)
+    assert done.code == whole.code
+    assert done.err.splitlines()[-1] == whole.err.splitlines()[-1].replace("whole", "out")
+    assert (tmp_path / target).read_bytes() == (tmp_path / f"whole{suffix}").read_bytes()
+    assert sorted(os.listdir(tmp_path)) == [target, f"whole{suffix}"]
+
+
+def test_an_interrupted_stream_ends_in_order(cli: Cli) -> None:
+    done = cli("-", "--from", "lines", "--to", "tigerxml", stdin=Keyboard(LINES[:9]))
+    assert done.code == 130
+    trees = parsed(done.out, "tigerxml")
+    assert f"interrupted; {len(trees)} sentences were written" in done.err
+    assert 4 <= len(trees) <= 9
+
+
+def test_an_interrupted_run_is_never_overwritten(cli: Cli, tmp_path: Path) -> None:
+    cli("-", "--from", "lines", "-o", "out.dbr", stdin=Keyboard(LINES))
+    part = (tmp_path / "out.dbr.part").read_bytes()
+    done = cli("-", "--from", "lines", "-o", "out.dbr", stdin=TEXT)
+    assert done.code == 1
+    assert "resume it with --resume, or remove the file" in done.err
+    for other in (["--from", "tokens"], ["--k", "2"], ["--to", "json"], ["--decode", "greedy"]):
+        done = cli("-", "--from", "lines", "-o", "out.dbr", "--resume", *other, stdin=TEXT)
+        assert done.code == 1
+        assert "belongs to another job" in done.err
+    assert (tmp_path / "out.dbr.part").read_bytes() == part
+
+
+def test_resuming_with_another_model_is_refused(cli: Cli, others: Path) -> None:
+    options = ["-", "--from", "tokens", "-o", "out.dbr", "--resume"]
+    cli(*options, stdin=Keyboard(LINES))
+    assert "belongs to another job: model was" in cli(*options, "--model", str(others / "mute"), stdin=TEXT).err
+
+
+# Real processes
+
+
+@pytest.fixture
+def start(model: Path, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: str) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", "discotree", "parse", "-", "--model", str(model), *arguments]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, cwd=tmp_path, **pipes)  # type: ignore[call-overload]
+        started.append(process)
+        return process  # type: ignore[no-any-return]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def feed(process: "subprocess.Popen[bytes]", lines: list[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+    process.stdin.flush()
+
+
+def wait_for(path: Path, done: int) -> None:
+    """Wait until the journal has this many sentences."""
+    end = time.monotonic() + 60
+    while not (path.exists() and f"\n[{done}, " in path.read_text()):
+        assert time.monotonic() < end, f"{path} does not get to {done}"
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_killed_runs_go_on_to_the_same_bytes(
+    start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
+) -> None:
+    outputs = ("discbracket", "tigerxml", "json")
+    processes = [start("--from", "tokens", "--to", output, "-o", f"{output}.out") for output in outputs]
+    for process in processes:
+        feed(process, MANY[:40])
+    for process, output in zip(processes, outputs, strict=True):
+        wait_for(tmp_path / f"{output}.out.progress", 32)
+        process.kill()
+        process.wait()
+        with open(tmp_path / f"{output}.out.part", "ab") as stream:
+            stream.write(b"(ROOT (torn")
+        options = ["-", "--from", "tokens", "--to", output]
+        again = cli(*options, "-o", f"{output}.out", "--resume", stdin=TEXT)
+        assert again.code == cli(*options, "-o", "whole", stdin=TEXT).code
+        assert (tmp_path / f"{output}.out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_what_is_done_and_a_second_writer_is_refused(
+    start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
+) -> None:
+    process = start("--from", "lines", "-o", "out.export")
+    feed(process, LINES[:10])
+    wait_for(tmp_path / "out.export.progress", 8)
+    second = cli("-", "--from", "lines", "-o", "out.export", "--resume", stdin=TEXT)
+    assert (second.code, second.err) == (1, "discotree: out.export: another process is writing it\n")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.decode().startswith("discotree: interrupted; 8 sentences are in ")
+    assert b"Traceback" not in said
+    assert [tree.words for tree in dt.read(tmp_path / "out.export.part", "export")] == [t.words for t in TREES[:8]]
+
+
+@pytest.mark.slow
+def test_several_processes_write_what_one_writes(cli: Cli, tmp_path: Path) -> None:
+    """Failed sentences shift the numbers of those after them, in other processes, too."""
+    lines = [line.encode() for line in LINES * 4]
+    for damaged in (3, 40, 41):
+        lines[damaged] += b"\xff"
+    (tmp_path / "in.txt").write_bytes(b"\n".join(lines))
+    alone = cli("in.txt", "--from", "tokens", "--to", "discbracket")
+    together = cli("in.txt", "--from", "tokens", "--to", "discbracket", "--workers", "2")
+    assert alone.code == together.code == 1
+    assert together.trees == alone.trees
+    assert len(alone.trees) == 77
+    assert together.err == alone.err
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
+    start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
+) -> None:
+    process = start("--from", "tokens", "-o", "out.txt", "--to", "discbracket", "--workers", "2")
+    feed(process, MANY[:40])
+    wait_for(tmp_path / "out.txt.progress", 2)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for child in children[-2:]:  # the first one keeps track of shared memory
+        os.kill(int(child), signal.SIGKILL)
+    feed(process, MANY[40:])
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"a worker process has died" in said
+    assert b"Traceback" not in said
+    options = ["-", "--from", "tokens", "--to", "discbracket"]
+    done = cli(*options, "-o", "out.txt", "--resume", stdin="\n".join(MANY))
+    assert done.code == 0
+    assert (tmp_path / "out.txt").read_bytes() == cli(*options, stdin="\n".join(MANY)).out
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_all_processes_at_once(start: Callable[..., "subprocess.Popen[bytes]"], tmp_path: Path) -> None:
+    process = start("--from", "tokens", "-o", "out.txt", "--to", "discbracket", "--workers", "2")
+    assert process.stdin is not None
+    process.stdin.write("".join(f"{line}\n" for line in LINES * 500).encode())
+    wait_for(tmp_path / "out.txt.progress", 64)
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert time.monotonic() - began < 10
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    assert b"--resume goes on" in said
+
+
+def test_a_file_that_cannot_be_renamed_is_reported_and_kept(cli: Cli, tmp_path: Path) -> None:
+    def in_the_way(*_: object) -> None:
+        raise PermissionError(13, "somebody has it open")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "replace", in_the_way)
+        done = cli("-", "--from", "tokens", "-o", "out.dbr", stdin="\n".join(LINES))
+    assert done.code == 1
+    assert "the same command with --resume goes on" in done.err
+    assert cli("-", "--from", "tokens", "-o", "out.dbr", "--resume", stdin="\n".join(LINES)).code == 0
+    assert len((tmp_path / "out.dbr").read_text().splitlines()) == len(LINES)
+
+
+def test_an_encoding_is_that_of_files_not_of_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes("café .".encode("latin-1"))
+    for source in ("café .", "in.txt"):
+        done = cli(source, "--from", "tokens", "--encoding", "latin-1", "--to", "json")
+        assert [token["form"] for token in done.records[0]["tokens"]] == ["café", "."]
+
+
+@pytest.mark.slow
+def test_a_reader_who_leaves_is_no_error(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
+    process = start("--from", "tokens", "--to", "discbracket")
+    assert process.stdout is not None
+    feed(process, LINES[:1])
+    process.stdout.readline()
+    process.stdout.close()
+    feed(process, LINES[1:3])
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+def test_nothing_is_packed_as_nothing(cli: Cli, tmp_path: Path, suffix: str) -> None:
+    assert cli("-", "--from", "tokens", "-o", f"out.dbr{suffix}", stdin="").code == 0
+    unpack = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}[suffix]
+    assert unpack((tmp_path / f"out.dbr{suffix}").read_bytes()) == b""
+
+
+@pytest.mark.slow
+def test_a_conversation_through_pipes(start: Callable[..., "subprocess.Popen[bytes]"]) -> None:
+    """Every answer comes before the next question; then Ctrl-C."""
+    process = start("--from", "lines", "--to", "json")
+    assert process.stdout is not None
+    for number, line in enumerate(LINES[:7], 1):
+        feed(process, [line])
+        assert json.loads(process.stdout.readline())["id"] == str(number)
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"")
+    assert said == b"discotree: interrupted; 7 sentences were written\n"
