@@ -92,7 +92,7 @@ def _choose(chosen: Format | None, names: list[str]) -> list[str]:
 
 
 def _read_file(source: Source, chosen: Format | None) -> Iterator[Tree]:
-    """Read one file. If no tree comes out, make sure that its format was not guessed wrong."""
+    """Read one file; one without trees that does not look like its format is an error."""
     beginning = _beginning(source)
     reader = chosen or _guessed(source.name, beginning)
     silent = True
