@@ -96,11 +96,9 @@ class Assembler:
         label, so all of it has the confidence of the lowest one. The root has that of the arcs that end at it. Arcs
         count with the labels that were decided for them, also where others outvoted them.
         """
-        forms, own_tags, lemmas, own_morphs, own_functions = zip(*tokens, strict=True)
-        predicted = self._named(decisions, "function")
-        tags = own_tags if self.keeps_tags else self._named(decisions, "tag") or own_tags
-        morphs = self._named(decisions, "morph") or own_morphs
-        functions = [*(predicted or own_functions)]  # of the words
+        forms, tags, lemmas, morphs, functions = self._columns(tokens, decisions)
+        has_functions = "function" in decisions.auxiliary
+        usual = self.head_functions if has_functions else {}
         chains = self._chains(decisions)
         levels = [self.levels[k] for k in decisions.labels]
         heads, arcs, unaries = decisions.heads, decisions.arc_probabilities, decisions.unary_probabilities
@@ -108,17 +106,17 @@ class Assembler:
         confidences: dict[int, float] = {}  # by id of the node
         parts: list[list[Node | int]] = [[k] for k in range(len(heads))]  # several where a root label dissolved
         uncounted = [1.0] * len(heads)  # probability of the arcs inside these parts that no node has counted yet
-        usual = self.head_functions if predicted else {}
         for position in reversed(order):
             if not dependents[position] and not chains[position] and heads[position] != DUMMY_ROOT:
                 continue  # most words are the head of nothing
             phrases = spine_phrases(dependents[position], levels)
             spine, rest, uncounted[position] = _spine(chains[position], unaries[position], phrases, arcs, uncounted)
-            top = predicted[position] if predicted else NONE  # function of the largest phrase, or of a lonely word
-            if heads[position] == DUMMY_ROOT:
-                largest = spine[-1][0] if spine else tags[position]
-                top = usual.get((self.root, largest), NONE) if position == order[0] else NONE
-            if predicted:
+            top = NONE  # function of the largest phrase, or of a word without phrases
+            if has_functions:
+                if heads[position] != DUMMY_ROOT:
+                    top = functions[position]
+                elif position == order[0]:
+                    top = usual.get((self.root, spine[-1][0] if spine else tags[position]), NONE)
                 functions[position] = usual.get((spine[0][0], tags[position]), NONE) if spine else top
             parts[position] = _grow(position, spine, top, usual, parts, confidences)
             for dependent in rest:
@@ -129,6 +127,20 @@ class Assembler:
         words = tuple([_new(Token, row) for row in zip(forms, tags, lemmas, morphs, functions, strict=True)])
         by_node = tuple([confidences[id(node)] for node in root.nodes()])
         return Tree(words, root, sentence_id, confidence=decisions.confidence, confidences=by_node)
+
+    def _columns(
+        self, tokens: Sequence[Token], decisions: Decisions
+    ) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str], list[str]]:
+        """Return the words column by column, with what was predicted in place of what they came with."""
+        forms, tags, lemmas, morphs, functions = zip(*tokens, strict=True)
+        predicted_tags = None if self.keeps_tags else self._named(decisions, "tag")
+        return (
+            forms,
+            predicted_tags or tags,
+            lemmas,
+            self._named(decisions, "morph") or morphs,
+            self._named(decisions, "function") or list(functions),
+        )
 
     def _named(self, decisions: Decisions, head: str) -> list[str] | None:
         """Name the classes of an auxiliary head, if the model has it."""
