@@ -41,9 +41,9 @@ pytestmark = pytest.mark.filterwarnings(
 OURS = {"README.md", "card.json", "config.json", "vocab.json", "weights.safetensors"}
 TEXT = "Es kam nichts Interessantes ."
 BANKS = (Treebank("Twenty Trees", "https://example.org", "CC BY 4.0"), Treebank("my-org/more-trees", "", ""))
-FIGURES = Metrics(80.5, 61.0, 40.25, 97.5, None)
+METRICS = Metrics(80.5, 61.0, 40.25, 97.5, None)
 FULL = Card(
-    "xx", "German", "de", BANKS, "CC BY-NC 4.0", False, 1020, SplitMetrics(FIGURES, FIGURES), "0123abc", "Nothing."
+    "xx", "German", "de", BANKS, "CC BY-NC 4.0", False, 1020, SplitMetrics(METRICS, METRICS), "0123abc", "Nothing."
 )
 
 
@@ -423,10 +423,10 @@ def test_a_hub_that_is_not_there(tiny: Parser) -> None:
 
 def test_a_download_that_breaks_off(hub: Hub, tiny: Parser) -> None:
     tiny.push_to_hub("me/xx")
-    hub.cut = True
+    hub.truncates = True
     with pytest.raises(ModelError, match="Consistency check failed"):
         dt.load("hub:me/xx")
-    hub.cut = False
+    hub.truncates = False
     assert dt.load("hub:me/xx")(TEXT) == tiny(TEXT)
 
 

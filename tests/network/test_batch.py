@@ -1,4 +1,4 @@
-"""Sentences to tensors, against a dumb version made of lists, and how batches are cut."""
+"""Sentences to tensors, against a dumb version made of lists, and how batches are made."""
 
 import dataclasses
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Sub-words: the pieces that a word is cut into, and the features that they give."""
+"""Sub-words: the pieces that a word is split into, and the features that they give."""
 
 import itertools
 import math
@@ -43,11 +43,11 @@ def named(subwords, form):
 
 
 def best_score(text):
-    """The score of the best way to cut a text, by trying all of them."""
+    """The score of the best way to split a text, by trying all of them."""
     unknown = min(PIECES.values()) - 10
     scores = []
     for cuts in itertools.product((False, True), repeat=len(text) - 1):
-        ends = [k + 1 for k, cut in enumerate(cuts) if cut] + [len(text)]
+        ends = [k + 1 for k, is_end in enumerate(cuts) if is_end] + [len(text)]
         parts = [text[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
         if all(part in PIECES or len(part) == 1 for part in parts):
             scores.append(sum(PIECES.get(part, unknown) for part in parts))

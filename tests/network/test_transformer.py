@@ -289,14 +289,14 @@ def test_settings_of_a_transformer_come_back_from_json():
 # Training
 
 
-def run_of(folder, figures=(), seed=1, network=None, **settings):
-    """A trainer's ingredients: network, corpus, figures on dev that were settled before, settings."""
+def run_of(folder, las=(), seed=1, network=None, **settings):
+    """A trainer's ingredients: network, corpus, LAS on dev that is settled before, settings."""
     parser = parser_of(TREES[:6], network or with_transformer(folder, lstm_layers=1), seed=seed)
-    figures = iter(figures or range(1, 99))
+    las = iter(las or range(1, 99))
     training = Training(
         **{"epochs": 3, "batch_words": 12, "learning_rate": 0.01, "encoder_learning_rate": 1e-3} | settings
     )
-    return parser.network, corpus_for(parser, TREES[:6]), lambda: {"las": float(next(figures))}, "las", Run(training)
+    return parser.network, corpus_for(parser, TREES[:6]), lambda: {"las": float(next(las))}, "las", Run(training)
 
 
 def weights_of(network):
@@ -394,8 +394,8 @@ class Interrupted(Exception):
     ids=str,
 )
 def test_an_interrupted_run_goes_on_to_the_same_numbers(folders, tmp_path, settings):
-    figures = [5, 4, 8]
-    network, *rest = run_of(folders["bert"], figures, **settings)
+    las = [5, 4, 8]
+    network, *rest = run_of(folders["bert"], las, **settings)
     whole = fit(network, *rest)
     wanted = weights_of(network)
 
@@ -403,11 +403,11 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(folders, tmp_path, setti
         if event == "step" and numbers["epoch"] == 3:
             raise Interrupted
 
-    network, *rest = run_of(folders["bert"], figures, **settings)
+    network, *rest = run_of(folders["bert"], las, **settings)
     with pytest.raises(Interrupted):
         fit(network, *rest[:-1], dataclasses.replace(rest[-1], folder=tmp_path, identity="same", report=interrupt))
     assert (tmp_path / FILE).exists()
-    network, *rest = run_of(folders["bert"], figures[2:], seed=2, **settings)
+    network, *rest = run_of(folders["bert"], las[2:], seed=2, **settings)
     again = fit(network, *rest[:-1], dataclasses.replace(rest[-1], folder=tmp_path, identity="same"))
     assert not changed(wanted, weights_of(network))
     assert [epoch["loss"] for epoch in again.history] == [epoch["loss"] for epoch in whole.history]

@@ -36,7 +36,7 @@ FORMATS = {
     "mark": b"\xef\xbb\xbf" + text(),
     "tabs": text().replace(b" ", b"\t"),
     "no last line end": text()[:-1],
-    "blank lines at the end": text() + b"\n\n",
+    "empty lines at the end": text() + b"\n\n",
     "binary": binary(),
     "binary without line ends": binary(end=b""),
 }

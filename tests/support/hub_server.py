@@ -1,7 +1,7 @@
 """A Hugging Face hub in the memory of this process: as much of its API as huggingface_hub uses for models.
 
 Repositories have branches, commits and large files (LFS), and are private or not. Whoever has the token WRITER may
-read and write everything, READER may read everything, others see what is not private. What is said when something is
+read and write everything, READER may read everything, others see what is not private. What it answers when something is
 wrong (status, X-Error-Code) is what the real one says.
 """
 
@@ -42,7 +42,7 @@ class Hub:
     large: dict[str, bytes] = field(default_factory=dict)  # by SHA-256
     requests: list[str] = field(default_factory=list)
     fetched: set[str] = field(default_factory=set)  # files that somebody downloaded
-    cut: bool = False  # send only half of every large file
+    truncates: bool = False  # send only half of every large file
     refuse: int = 0  # answer everything with this status
 
     def clear(self) -> None:
@@ -54,7 +54,7 @@ class Hub:
         return repository.commit("main", "by hand", files)
 
 
-def said(status: int, code: str = "", message: str = "") -> HTTPException:
+def refusal(status: int, code: str = "", message: str = "") -> HTTPException:
     return HTTPException(status, message or code, {"X-Error-Code": code, "X-Error-Message": message or code})
 
 
@@ -70,24 +70,24 @@ def create_hub(hub: Hub) -> FastAPI:
 
     def writing(request: Request) -> None:
         if not token(request):
-            raise said(401, message="Invalid username or password.")
+            raise refusal(401, message="Invalid username or password.")
         if token(request) not in (WRITER, READER):
-            raise said(401, message="Invalid credentials in Authorization header")
+            raise refusal(401, message="Invalid credentials in Authorization header")
         if token(request) != WRITER:
-            raise said(403, message="You don't have the rights")
+            raise refusal(403, message="You don't have the rights")
 
     def found(request: Request, name: str) -> Repository:
         repository = hub.repositories.get(name)
         if repository is None or (repository.private and token(request) not in (WRITER, READER)):
-            raise said(404 if token(request) else 401, "RepoNotFound", "Repository not found")
+            raise refusal(404 if token(request) else 401, "RepoNotFound", "Repository not found")
         if repository.gated:
-            raise said(403, "GatedRepo", "Access to this model is restricted")
+            raise refusal(403, "GatedRepo", "Access to this model is restricted")
         return repository
 
     def at(repository: Repository, revision: str) -> str:
         sha = repository.branches.get(revision, revision)
         if sha not in repository.commits:
-            raise said(404, "RevisionNotFound", f"Invalid rev id: {revision}")
+            raise refusal(404, "RevisionNotFound", f"Invalid rev id: {revision}")
         return sha
 
     @app.middleware("http")
@@ -142,7 +142,7 @@ def create_hub(hub: Hub) -> FastAPI:
         repository = found(request, f"{org}/{name}")
         sha = at(repository, revision)
         if path not in repository.commits[sha]:
-            raise said(404, "EntryNotFound", f"{path} does not exist")
+            raise refusal(404, "EntryNotFound", f"{path} does not exist")
         content = repository.commits[sha][path]
         headers = {"X-Repo-Commit": sha, "ETag": f'"{blob(content)}"'}
         if request.method == "GET":
@@ -159,14 +159,14 @@ def create_hub(hub: Hub) -> FastAPI:
     def large(request: Request, oid: str) -> Response:
         assert not token(request)  # it is nobody's business there
         content = hub.large[oid]
-        return Response(content[: len(content) // 2] if hub.cut else content)
+        return Response(content[: len(content) // 2] if hub.truncates else content)
 
     @app.post("/api/validate-yaml")
     async def validate(request: Request) -> Response:
         """Less strict than the real one, but what it complains of would be wrong there, too."""
         content = (await request.json())["content"]
-        said = yaml.safe_load(content.split("---\n")[1]) if content.startswith("---\n") else None
-        wrong = [] if isinstance(said, dict) and "license" in said else [{"message": "there is no licence"}]
+        metadata = yaml.safe_load(content.split("---\n")[1]) if content.startswith("---\n") else None
+        wrong = [] if isinstance(metadata, dict) and "license" in metadata else [{"message": "there is no licence"}]
         answer = {"errors": wrong, "warnings": []}
         return Response(json.dumps(answer), 400 if wrong else 200, media_type="application/json")
 
@@ -175,7 +175,7 @@ def create_hub(hub: Hub) -> FastAPI:
         writing(request)
         repository = found(request, f"{org}/{name}")
         if branch in repository.branches:
-            raise said(409, message="Reference already exists")
+            raise refusal(409, message="Reference already exists")
         repository.branches[branch] = repository.branches["main"]
         return Response()
 
@@ -215,7 +215,7 @@ def create_hub(hub: Hub) -> FastAPI:
     async def upload(request: Request, oid: str) -> Response:
         content = await request.body()
         if hashlib.sha256(content).hexdigest() != oid:
-            raise said(400, message="the content does not match its name")
+            raise refusal(400, message="the content does not match its name")
         hub.large[oid] = content
         return Response()
 

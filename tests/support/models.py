@@ -11,7 +11,7 @@ from discotree.config import Config, Data, Training
 from discotree.models.folder import write_model
 from discotree.training.run import build
 
-FIGURES = {"f1": 80.5, "discontinuous_f1": 61, "exact": 40.25, "tags": 97.5, "functions": None}
+METRICS = {"f1": 80.5, "discontinuous_f1": 61, "exact": 40.25, "tags": 97.5, "functions": None}
 CARD: dict[str, Any] = {
     "name": "xx",
     "language": "German",
@@ -20,7 +20,7 @@ CARD: dict[str, Any] = {
     "licence": "CC BY-NC 4.0",
     "commercial": False,
     "sentences": 1020,
-    "scores": {"dev": FIGURES, "test": FIGURES},
+    "scores": {"dev": METRICS, "test": METRICS},
     "commit": "0123abc",
     "weaknesses": "It has learned nothing.",
 }
