@@ -78,6 +78,10 @@ def base_name(name: str) -> str:
     return base
 
 
+def is_compressed(name: str) -> bool:
+    return name.lower().endswith(tuple(COMPRESSED))
+
+
 def is_archive(name: str) -> bool:
     return name.lower().endswith(ARCHIVES)
 

@@ -18,6 +18,7 @@ from discotree.files import (
     base_name,
     files_in,
     is_archive,
+    is_compressed,
     open_binary,
     open_compressed,
     readable,
@@ -94,9 +95,12 @@ class SentenceSource:
             elif self.name == STANDARD_STREAM:
                 stream = standard_input(before_waiting)
             else:
-                raw = stack.enter_context(open_binary(self.name, on_bytes))
+                raw = stack.enter_context(open_binary(self.name, on_bytes if is_compressed(self.name) else None))
                 stream = stack.enter_context(open_compressed(raw, self.name))
-            yield from split_text(DecodedText(stream, _shown(self.name), encoding, errors), self.kind, language)
+            # Where text is what the file holds, lines are counted as they are used, which is more exact than blocks.
+            count = None if is_compressed(self.name) else on_bytes
+            text = DecodedText(stream, _shown(self.name), encoding, errors, count)
+            yield from split_text(text, self.kind, language)
 
     def _of_treebank(self, encoding: str | None, tags: bool, on_bytes: ByteCounter | None) -> Sentences:
         """Yield the words of a treebank's sentences; its trees are not looked at."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Literal, NamedTuple
 
 from discotree.errors import TreebankError
-from discotree.files import without_bom
+from discotree.files import ByteCounter, without_bom
 from discotree.text import TOKEN, sentences, tokenised
 from discotree.text.streams import BLOCK, lines_of
 from discotree.trees.tree import Token
@@ -73,10 +73,18 @@ class DecodedText:
     is dropped. Carriage returns that end lines come as line feeds.
     """
 
-    def __init__(self, stream: BinaryIO, name: str, encoding: str, errors: DecodingErrors) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        name: str,
+        encoding: str,
+        errors: DecodingErrors,
+        on_bytes: ByteCounter | None = None,
+    ) -> None:
         self.stream = stream
         self.name = name
         self.encoding = encoding
+        self.on_bytes = on_bytes
         self.decoder = codecs.getincrementaldecoder(encoding)("surrogateescape" if errors == "strict" else errors)
         self.starts: deque[tuple[int, int]] = deque()  # (offset, line number) of the lines that are not empty
         self.number = 1  # number of the current line
@@ -100,6 +108,8 @@ class DecodedText:
         raw = b" "
         while raw:
             raw = self.stream.readline(BLOCK)
+            if self.on_bytes is not None:
+                self.on_bytes(len(raw))
             try:
                 text = pending + self.decoder.decode(raw, final=not raw)
             except UnicodeDecodeError as error:  # encodings such as UTF-16 cannot keep single bytes
