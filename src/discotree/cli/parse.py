@@ -16,7 +16,7 @@ from discotree.cli.options import Device, Encoding, Model, expand, format_option
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
 from discotree.cli.pictures import PICTURE_SUFFIXES, PICTURES, PictureFormat, TreePair, style_for, write_pictures
 from discotree.config import Method
-from discotree.errors import ModelError, TreebankError
+from discotree.errors import InputError, TreebankError
 from discotree.files import STANDARD_STREAM, is_archive
 from discotree.models import finding
 from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, find_sources, text_source
@@ -152,11 +152,11 @@ def _interruptible() -> Iterator[None]:
 def _check(parser: "Parser", sources: list[SentenceSource], tags: bool) -> None:
     """Refuse what would fail for every single sentence."""
     if any(source.kind in (TEXT, LINES) for source in sources) and not parser.config.language:
-        raise ModelError("this model has no language to tokenise text by: --from tokens")
+        raise InputError("this model has no language to tokenise text by: --from tokens")
     if parser.has_tags and not tags:
-        raise ModelError("this model needs tags: give it a treebank that has them, and --tags")
+        raise InputError("this model needs tags: give it a treebank that has them, and --tags")
     if tags and not parser.has_tags:
-        raise ModelError("this model takes no tags: leave out --tags")
+        raise InputError("this model takes no tags: leave out --tags")
 
 
 def _sink(output: str, format: OutputFormat, identity: dict[str, object], folder: Path, resume: bool) -> Sink:

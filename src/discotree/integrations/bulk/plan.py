@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pyarrow import fs, parquet  # type: ignore[import-untyped]
 
-from discotree.errors import DiscotreeError
+from discotree.errors import InputError
 from discotree.files import COMPRESSED, is_archive
 from discotree.integrations.bulk.storage import addressed, storage
 
@@ -93,7 +93,7 @@ def _files(addresses: Sequence[str]) -> list[InputFile]:
         with addressed(address):
             about = filesystem.get_file_info(path)
             if about.type == fs.FileType.NotFound:
-                raise DiscotreeError(f"{address}: there is no such file")
+                raise InputError(f"{address}: there is no such file")
             if about.type == fs.FileType.Directory:
                 inside = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
                 chosen = [one for one in inside if one.type == fs.FileType.File and _is_visible(one.path, path)]
@@ -101,10 +101,10 @@ def _files(addresses: Sequence[str]) -> list[InputFile]:
             else:
                 found.append((address, filesystem, about))
     if not found:
-        raise DiscotreeError(f"{', '.join(addresses)}: holds no file")
+        raise InputError(f"{', '.join(addresses)}: holds no file")
     for _, _, about in found:
         if is_archive(about.path):
-            raise DiscotreeError(f"{about.path}: archives cannot be split: unpack it ({', '.join(PACKED)} are fine)")
+            raise InputError(f"{about.path}: archives cannot be split: unpack it ({', '.join(PACKED)} are fine)")
     names = _names([about.path for _, _, about in found])
     with ThreadPoolExecutor(FOOTER_THREADS) as threads:
         return list(threads.map(_file, *zip(*found, strict=True), names))
@@ -138,7 +138,7 @@ def check_column(files: Iterable[InputFile], column: str) -> None:
     tables = [file for file in files if kind_of(file.path) == "parquet"]
     if tables and not any(column in file.columns for file in tables):
         there = ", ".join(tables[0].columns)
-        raise DiscotreeError(f"{tables[0].path}: there is no column {column!r}; there are {there:.200}")
+        raise InputError(f"{tables[0].path}: there is no column {column!r}; there are {there:.200}")
 
 
 def check_output(addresses: Sequence[str], output: str) -> None:
@@ -146,4 +146,4 @@ def check_output(addresses: Sequence[str], output: str) -> None:
     target = storage(output)[1]
     for address in addresses:
         if f"{target}/".startswith(f"{storage(address)[1]}/"):
-            raise DiscotreeError(f"{output}: lies in the input {address}: choose another folder")
+            raise InputError(f"{output}: lies in the input {address}: choose another folder")

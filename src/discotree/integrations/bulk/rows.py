@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import parquet
 
-from discotree.errors import DiscotreeError, TreebankError
+from discotree.errors import InputError, TreebankError
 from discotree.files import open_compressed, without_bom
 from discotree.integrations.bulk.plan import ZSTANDARD, Shard, is_packed, kind_of
 from discotree.integrations.bulk.storage import addressed, storage
@@ -23,7 +23,7 @@ BATCH = 1000  # rows of a Parquet file decoded at a time
 TEXT = pa.large_binary()
 
 
-class RowError(DiscotreeError):
+class RowError(InputError):
     """A row that cannot be parsed."""
 
 

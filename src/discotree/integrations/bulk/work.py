@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from discotree.errors import DiscotreeError, ModelError
+from discotree.errors import DiscotreeError, InputError, ModelError
 from discotree.integrations.bulk.plan import Shard
 from discotree.integrations.bulk.records import ParsedRow, sentence_id, shorten
 from discotree.integrations.bulk.rows import RowError, rows
@@ -59,9 +59,9 @@ class ShardWorker:
         self.window_words = BATCHES * self.parser.batch_words
         self.language = self.parser.config.language
         if task.kind != "tokens" and not self.language:
-            raise ModelError("this model has no language to tokenise text by: --from tokens")
+            raise InputError("this model has no language to tokenise text by: --from tokens")
         if self.parser.has_tags:
-            raise ModelError("this model needs tags, which the rows do not have")
+            raise InputError("this model needs tags, which the rows do not have")
 
     def __call__(self, shard: Shard) -> ShardOutcome:
         """Write a shard, unless it is there already. An error concerns this shard alone."""
