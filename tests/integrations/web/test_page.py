@@ -300,21 +300,31 @@ def test_filters_agree_with_the_server(page: Page, server: httpx.Client, files: 
     fields: list[tuple[str, Any, str]] = [
         ("label", "VP", "label"),
         ("min-gaps", "2", "gap_degree"),
+        ("punctuation", True, "punctuation"),
         ("min-words", "6", "min_words"),
         ("max-words", "7", "max_words"),
         ("contains", "HA", "contains"),
     ]
     asked: dict[str, Any] = {}
     for field, value, name in fields:
-        if field == "min-gaps":
+        if value is True:
+            page.check(f"#filter-{field}")
+        elif field == "min-gaps":
             page.select_option("#filter-min-gaps", value)
         else:
             page.fill(f"#filter-{field}", value)
-        asked[name] = int(value) if value.isdigit() else value
+        asked[name] = int(value) if isinstance(value, str) and value.isdigit() else value
         rows = server.post("/api/treebank", json={"content": content, **asked}).json()["rows"]
         assert status(page).startswith(f"{len(rows)} of 20 trees")
         assert [item.inner_text() for item in page.locator("#treebank-list b").all()] == [row["id"] for row in rows]
     assert 0 < len(rows) < 5
+    page.click("#treebank-list button >> nth=0")
+    page.wait_for_selector("#treebank-tree .node.hit")
+    marked = [int(node.get_attribute("data-node")) for node in page.locator("#treebank-tree .node.hit").all()]
+    assert sorted(marked) == rows[0]["hits"]
+    page.fill("#filter-label", "")
+    page.select_option("#filter-min-gaps", "0")
+    assert page.locator(".hit").count() == 0
 
 
 def test_a_tree_of_the_treebank_is_drawn(page: Page, files: Path) -> None:

@@ -1,6 +1,7 @@
 """/api/treebank: uploaded treebanks, filters, broken trees."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given
 from support.networks import TREES
+from support.strategies import trees_with_edges
 from support.web import LIMITS, answer, post, problem, upload
 
 import discotree as dt
@@ -16,7 +19,8 @@ from discotree.integrations.web.limits import RequestRefused
 from discotree.integrations.web.schemas import (
     Upload,
 )
-from discotree.integrations.web.uploads import MeteredFile, read_leniently
+from discotree.integrations.web.uploads import MeteredFile, gap_counts, read_leniently
+from discotree.trees.punctuation import is_punctuation, remove_punctuation
 from discotree.trees.tree import Tree
 
 SEEDS = ["figure1.export", "tiger4.export", "tiger.xml", "alpino_many.xml", "small.dbr", "ptb.mrg", "icepahc.psd"]
@@ -79,8 +83,8 @@ def test_xml_entities_are_harmless(client: httpx.Client, content: str) -> None:
     ("wanted", "chosen"),
     [
         ({"label": "CS"}, lambda tree: any(node.label == "CS" for node in tree.nodes())),
-        ({"gap_degree": 1}, lambda tree: tree.gap_degree >= 1),
-        ({"gap_degree": 2}, lambda tree: tree.gap_degree >= 2),
+        ({"gap_degree": 1}, lambda tree: remove_punctuation(tree).gap_degree >= 1),
+        ({"gap_degree": 2}, lambda tree: remove_punctuation(tree).gap_degree >= 2),
         ({"min_words": 7}, lambda tree: len(tree) >= 7),
         ({"max_words": 2}, lambda tree: len(tree) <= 2),
         ({"contains": "HAT ER"}, lambda tree: "hat er" in " ".join(tree.words)),
@@ -93,6 +97,43 @@ def test_filters(client: httpx.Client, wanted: dict[str, Any], chosen: Callable[
     names = [tree.id for tree in TREES if chosen(tree)]
     assert [row["id"] for row in given["rows"]] == names
     assert (given["trees"], given["matching"]) == (len(TREES), len(names))
+
+
+def test_label_and_gaps_are_asked_of_one_constituent(client: httpx.Client) -> None:
+    """In the first tree the NP has the gap, in the second only punctuation is between the parts of the VP."""
+    lines = [
+        "(S (NP (N 0=a) (N 2=c)) (VP (V 1=b) (V 3=d)))",
+        "(S (NP (N 0=a) (N 2=c)) (VP (V 1=b)))",
+        "(S (VP (V 0=a) (V 2=c)) ($, 1=,))",
+        "(S (VP (V 0=a) ($, 2=,) (V 4=e)) (N 1=b) (N 3=d))",
+    ]
+    content = "\n".join(lines)
+    given = answer(client, "treebank", content=content, format="discbracket", label="VP", gap_degree=1)
+    assert [(row["id"], row["hits"]) for row in given["rows"]] == [("1", [2]), ("4", [1])]
+    assert given["rows"][1]["gaps"] == [0, 1]
+    given = answer(
+        client, "treebank", content=content, format="discbracket", label="VP", gap_degree=1, punctuation=True
+    )
+    assert [(row["id"], row["hits"]) for row in given["rows"]] == [("1", [2]), ("3", [1]), ("4", [1])]
+    everything = answer(client, "treebank", content=content, format="discbracket")
+    assert [(row["gaps"], row["hits"]) for row in everything["rows"]] == [
+        *(([0, 1, 1], []), ([0, 1, 0], []), ([0, 0], []), ([0, 1], []))
+    ]
+
+
+@given(trees_with_edges())
+def test_gaps_without_punctuation_are_those_of_the_tree_without_it(tree: Tree) -> None:
+    if not all(map(is_punctuation, tree.tokens)):
+        assert max(gap_counts(tree)) == remove_punctuation(tree).gap_degree
+
+
+@pytest.mark.data
+@pytest.mark.skipif("DISCOTREE_DATA" not in os.environ, reason="DISCOTREE_DATA names no folder of treebanks")
+def test_gapped_verb_phrases_of_pcc(client: httpx.Client) -> None:
+    trees = list(dt.read(Path(os.environ["DISCOTREE_DATA"]) / "pcc"))
+    for punctuation, expected in ((False, 441), (True, 582)):
+        given = answer(client, "treebank", **upload(trees), label="VP", gap_degree=1, punctuation=punctuation, limit=1)
+        assert (given["trees"], given["matching"]) == (len(trees), expected)
 
 
 def test_a_part_of_the_rows(client: httpx.Client) -> None:

@@ -28,7 +28,7 @@ from discotree.integrations.web.schemas import (
     Upload,
 )
 from discotree.integrations.web.thread_pool import BoundedPool, with_timeout
-from discotree.integrations.web.uploads import matches, read_leniently, read_one, read_strictly
+from discotree.integrations.web.uploads import gap_counts, hits, read_leniently, read_one, read_strictly
 from discotree.models.card import Card
 from discotree.parsing.resilient import ParseOptions
 from discotree.treebanks.json_lines import json_line
@@ -130,10 +130,11 @@ class Endpoints:
 
     def _treebank_content(self, request: TreebankRequest) -> bytes:
         treebank = read_leniently(request, self.limits)
-        matching = [tree for tree in treebank.trees if matches(tree, request)]
+        rows = ((tree, gap_counts(tree, request.punctuation)) for tree in treebank.trees)
+        matching = [(*row, found) for row in rows if (found := hits(*row, request)) is not None]
         end = None if request.limit is None else request.offset + request.limit
-        trees = matching[request.offset : end]
-        self._check_total_size(trees)
+        chosen = matching[request.offset : end]
+        self._check_total_size([tree for tree, _, _ in chosen])
         return _to_json(
             {
                 "format": treebank.format,
@@ -142,7 +143,7 @@ class Endpoints:
                 "broken": treebank.broken,
                 "problems": treebank.problems,
                 "is_complete": treebank.is_complete,
-                "rows": [tree.to_dict() for tree in trees],
+                "rows": [tree.to_dict() | {"gaps": gaps, "hits": found} for tree, gaps, found in chosen],
             }
         )
 

@@ -123,8 +123,11 @@ class Upload(RequestModel):
 
 
 class TreebankFilter(RequestModel):
-    label: Annotated[Text, Field(description="Some constituent has this label.")] = ""
-    gap_degree: Annotated[Count, Field(description="Some constituent has at least this many gaps.")] = 0
+    """Label and gaps are asked of one and the same constituent."""
+
+    label: Annotated[Text, Field(description="The label of the constituent.")] = ""
+    gap_degree: Annotated[Count, Field(description="Its minimal number of gaps.")] = 0
+    punctuation: Annotated[bool, Field(description="Whether punctuation alone makes a gap, too.")] = False
     min_words: Count = 0
     max_words: Annotated[Count, Field(description="0: no maximum.")] = 0
     contains: Annotated[Text, Field(description="The words contain this text; case is ignored.")] = ""
@@ -135,6 +138,11 @@ class TreebankRequest(Upload, TreebankFilter):
     limit: Annotated[Count | None, Field(description="Number of trees to return; all by default.")] = None
 
 
+class TreebankRow(TreeRecord):
+    gaps: Annotated[list[int], Field(description="The number of gaps of each constituent.")]
+    hits: Annotated[list[int], Field(description="Constituents with the label and the gaps of the filter.")]
+
+
 class TreebankResponse(BaseModel):
     format: str
     trees: Annotated[int, Field(description="Number of trees in the file, without broken ones.")]
@@ -142,7 +150,7 @@ class TreebankResponse(BaseModel):
     broken: Annotated[int, Field(description="Number of trees that cannot be read or are too large.")]
     problems: Annotated[list[str], Field(description="What is wrong with the first broken trees.")]
     is_complete: Annotated[bool, Field(description="Whether the file was read to its end.")]
-    rows: list[TreeRecord]
+    rows: list[TreebankRow]
 
 
 class EvaluateRequest(RequestModel):

@@ -5,7 +5,7 @@ above it, so one endless tree could fill the memory: ``MeteredFile`` bounds the 
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -15,7 +15,8 @@ from discotree.integrations.web.schemas import TreebankFilter, Upload
 from discotree.treebanks import TEXT_FORMATS, guess_format
 from discotree.treebanks.formats import PEEK
 from discotree.treebanks.source import Source, stop
-from discotree.trees.tree import Tree
+from discotree.trees.punctuation import is_punctuation
+from discotree.trees.tree import Node, Tree
 
 MAX_PROBLEMS = 10
 UNNAMED = "upload"
@@ -135,12 +136,44 @@ def _is_encodable(tree: Tree) -> bool:
     return True
 
 
-def matches(tree: Tree, criteria: TreebankFilter) -> bool:
-    """Tell whether a tree passes a filter."""
-    return (
-        len(tree) >= criteria.min_words
-        and (not criteria.max_words or len(tree) <= criteria.max_words)
-        and (not criteria.label or any(node.label == criteria.label for node in tree.nodes()))
-        and (not criteria.contains or criteria.contains.casefold() in " ".join(tree.words).casefold())
-        and (not criteria.gap_degree or tree.gap_degree >= criteria.gap_degree)
-    )
+def gap_counts(tree: Tree, punctuation: bool = False) -> list[int]:
+    """Return the number of gaps of every constituent, in the order of ``Tree.nodes``.
+
+    Only words make a gap; with ``punctuation``, any token does.
+    """
+    if punctuation:
+        return [node.block_degree - 1 for node in tree.nodes()]
+    words = sum(1 << position for position, token in enumerate(tree.tokens) if not is_punctuation(token))
+    return [_count_gaps(node, words) if node.is_discontinuous else 0 for node in tree.nodes()]
+
+
+def _count_gaps(node: Node, words: int) -> int:
+    """Count the gaps of a node among ``words``, the set of positions that are not punctuation."""
+    gaps = 0
+    rest = node.mask & words
+    while rest:
+        outside = words & ~node.mask & -(rest & -rest)  # other words, after the first of the rest
+        rest = rest & -(outside & -outside) if outside else 0
+        gaps += bool(rest)
+    return gaps
+
+
+def hits(tree: Tree, gaps: Sequence[int], criteria: TreebankFilter) -> list[int] | None:
+    """Return the constituents that a filter looks for, None if the tree does not pass it.
+
+    Label and gaps are asked of one and the same constituent. A filter with neither looks for no constituent.
+    """
+    if (
+        len(tree) < criteria.min_words
+        or (criteria.max_words and len(tree) > criteria.max_words)
+        or (criteria.contains and criteria.contains.casefold() not in " ".join(tree.words).casefold())
+    ):
+        return None
+    if not criteria.label and not criteria.gap_degree:
+        return []
+    found = [
+        number
+        for number, (node, gap_count) in enumerate(zip(tree.nodes(), gaps, strict=True))
+        if gap_count >= criteria.gap_degree and criteria.label in ("", node.label)
+    ]
+    return found or None

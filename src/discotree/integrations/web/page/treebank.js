@@ -14,8 +14,11 @@ function toRow(record) {
     record,
     text: record.tokens.map((token) => token.form).join(" "),
     length: record.tokens.length,
-    gaps: Math.max(...record.constituents.map(({ positions }) => positions.filter((at, k) => k && at > positions[k - 1] + 1).length)),
+    gaps: record.gaps,
+    allGaps: record.constituents.map(({ positions }) => positions.filter((at, k) => k && at > positions[k - 1] + 1).length),
+    mostGaps: record.gaps.reduce((most, gaps) => Math.max(most, gaps), 0),
     labels: new Set(record.constituents.map(({ label }) => label)),
+    hits: [],
   };
 }
 
@@ -28,6 +31,7 @@ async function load() {
     $("filters").hidden = true;
     $("treebank-list").replaceChildren();
     $("treebank-tree").replaceChildren();
+    selected = null;
     hideDetails(details);
     try {
       const response = await (await request("/api/treebank", await toUpload(file, $("treebank-format").value))).json();
@@ -52,10 +56,33 @@ function filter() {
   const minGaps = Number($("filter-min-gaps").value);
   const minWords = Number($("filter-min-words").value);
   const maxWords = Number($("filter-max-words").value) || Infinity;
-  const found = rows.filter((row) => row.gaps >= minGaps && row.length >= minWords && row.length <= maxWords
-    && (!label || row.labels.has(label)) && (!contains || row.text.toLowerCase().includes(contains)));
+  const found = rows.filter((row) => {
+    row.hits = findHits(row, label, minGaps);
+    return row.hits && row.length >= minWords && row.length <= maxWords && (!contains || row.text.toLowerCase().includes(contains));
+  });
   $("treebank-status").textContent = `${found.length.toLocaleString("en")}${summary}`;
   showList($("treebank-list"), found, makeButton);
+  markHits();
+}
+
+/** Return the constituents with this label and that many gaps, null if there are none; without either, none are looked for. */
+function findHits(row, label, minGaps) {
+  if (!label && !minGaps) return [];
+  if (label && !row.labels.has(label)) return null;
+  const gaps = $("filter-punctuation").checked ? row.allGaps : row.gaps; // punctuation alone is no gap, unless asked for
+  const hits = [...gaps.keys()].filter((k) => gaps[k] >= minGaps && (!label || row.record.constituents[k].label === label));
+  return hits.length ? hits : null;
+}
+
+/** Highlight the hits in the tree that is shown, and their words. */
+function markHits() {
+  for (const element of $("treebank-tree").querySelectorAll(".hit")) element.classList.remove("hit");
+  for (const number of selected?.hits ?? []) {
+    $("treebank-tree").querySelector(`.node[data-node="${number}"]`)?.classList.add("hit");
+    for (const position of selected.record.constituents[number].positions) {
+      $("treebank-tree").querySelector(`.word[data-position="${position}"]`)?.classList.add("hit");
+    }
+  }
 }
 
 function makeButton(row) {
@@ -64,7 +91,7 @@ function makeButton(row) {
     attempt($("treebank-problem"), null, () => show(row));
   } },
   make("span", { className: "text" }, row.text),
-  make("small", {}, make("b", {}, row.record.id), make("span", {}, `${count(row.length, "word")}${row.gaps ? `, ${count(row.gaps, "gap")}` : ""}`)));
+  make("small", {}, make("b", {}, row.record.id), make("span", {}, `${count(row.length, "word")}${row.mostGaps ? `, ${count(row.mostGaps, "gap")}` : ""}`)));
   return button;
 }
 
@@ -76,6 +103,7 @@ async function show(row) {
   if (row !== selected) return;
   $("treebank-tree").replaceChildren(make("article", { className: "panel sentence" },
     make("h2", {}, make("small", {}, record.id), " ", text), figure));
+  markHits();
 }
 
 export function setUp() {
