@@ -29,12 +29,11 @@ test-lowest:
 	$(LOWEST)/bin/pytest --numprocesses auto --override-ini filterwarnings=default --deselect tests/test_docs.py
 
 # Lines and branches that the default run reaches; slower than make test.
-COVERED := 85
 coverage: $(READY)
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report --fail-under=$(COVERED)
+	$(BIN)/coverage report
 
 check: $(READY)
 	$(BIN)/ruff format --check .
