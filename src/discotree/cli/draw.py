@@ -12,7 +12,7 @@ from discotree.cli.pictures import PICTURE_SUFFIXES, PictureFormat, TreePair, st
 from discotree.drawing.markup import Theme
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import DiscotreeError, TreebankError
-from discotree.evaluation.parseval import paired
+from discotree.evaluation.pairing import paired
 from discotree.trees.tree import Tree
 
 

@@ -10,15 +10,14 @@ over all sentences and counted with their multiplicity: a unary chain X over X c
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from itertools import count
+from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import NamedTuple, NoReturn
 
 from discotree.errors import EvaluationError
+from discotree.evaluation.pairing import paired
 from discotree.evaluation.params import PROPER, Params
 from discotree.evaluation.score import BracketCounts, Mode, Score, SentenceScore
-from discotree.treebanks.source import RunningNumber
 from discotree.trees.tree import NONE, Tree
 
 _FUNCTION = re.compile(r"[-=]")
@@ -52,9 +51,9 @@ def evaluate(
 ) -> Score:
     """Compare two streams of trees over the same sentences.
 
-    Sentences are matched by their ids, or by their order where one side has no ids of its own. A sentence without
-    counterpart raises an EvaluationError; with ``missing_as_empty`` a missing prediction counts as an empty one.
-    ``observe`` is called with every comparison (see analysis.py).
+    Sentences are matched by their ids, or by their order where one side has only running numbers (see
+    pairing.py). A sentence without counterpart raises an EvaluationError; with ``missing_as_empty`` a missing
+    prediction counts as an empty one. ``observe`` is called with every comparison (see analysis.py).
     """
     labels = Labels(params)
     sentences = []
@@ -66,48 +65,6 @@ def evaluate(
     sentences.sort(key=itemgetter(0))
     mode: Mode = "labelled" if params.labelled else "unlabelled"
     return Score([sentence for _, sentence in sentences], mode, params.disc_only)
-
-
-def paired(
-    gold: Iterable[Tree], predicted: Iterable[Tree], *, missing_as_empty: bool = False
-) -> Iterator[tuple[int, Tree, Tree | None]]:
-    """Yield gold trees with their positions and predictions; only trees that wait for a counterpart are kept."""
-    waiting_gold: dict[str, tuple[int, Tree]] = {}
-    waiting_predicted: dict[str, Tree] = {}
-    golds, predictions = iter(gold), iter(predicted)
-    for position in count(1):
-        g, p = next(golds, None), next(predictions, None)
-        if g is None and p is None:
-            break
-        if g is not None and p is not None and (g.id == p.id or _is_nameless(g) or _is_nameless(p)):
-            yield position, g, p
-            continue
-        if g is not None:
-            if g.id in waiting_gold:
-                raise EvaluationError(f"sentence {g.id} is twice in the gold file; ids must be unique")
-            if g.id in waiting_predicted:
-                yield position, g, waiting_predicted.pop(g.id)
-            else:
-                waiting_gold[g.id] = (position, g)
-        if p is not None:
-            if p.id in waiting_predicted:
-                raise EvaluationError(f"sentence {p.id} is twice in the predicted file; ids must be unique")
-            if p.id in waiting_gold:
-                yield *waiting_gold.pop(p.id), p
-            else:
-                waiting_predicted[p.id] = p
-    if waiting_predicted:
-        first_ids = ", ".join(list(waiting_predicted)[:5])
-        raise EvaluationError(f"{len(waiting_predicted):,} predicted sentences are not in the gold file: {first_ids}")
-    if waiting_gold and not missing_as_empty:
-        first_ids = ", ".join(list(waiting_gold)[:5])
-        raise EvaluationError(f"{len(waiting_gold):,} gold sentences have no prediction: {first_ids}")
-    for position, tree in waiting_gold.values():
-        yield position, tree, None
-
-
-def _is_nameless(tree: Tree) -> bool:
-    return not tree.id or isinstance(tree.id, RunningNumber)
 
 
 class Labels(dict[str, str | None]):

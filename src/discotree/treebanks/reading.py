@@ -115,7 +115,9 @@ def _read_file(source: Source, chosen: Format | None) -> Iterator[Tree]:
 def _prefixed(stem: str, identity: str) -> str:
     if not stem or not identity:
         return stem or identity
-    return identity if identity == stem or identity.startswith(f"{stem}/") else f"{stem}/{identity}"
+    if identity == stem or identity.startswith(f"{stem}/"):
+        return identity
+    return type(identity)(f"{stem}/{identity}")  # a RunningNumber stays one
 
 
 def _beginning(source: Source) -> bytes:

@@ -10,8 +10,9 @@ from fastapi.responses import Response
 from discotree import __version__
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import ConfigError
+from discotree.evaluation.pairing import paired
 from discotree.evaluation.params import Params
-from discotree.evaluation.parseval import evaluate, paired
+from discotree.evaluation.parseval import evaluate
 from discotree.integrations.web.batching import Batcher, TreeLists
 from discotree.integrations.web.limits import Limits, RequestRefused, count_positions, why_too_large
 from discotree.integrations.web.parse_input import RequestSentence, sentences_of
