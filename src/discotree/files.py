@@ -10,6 +10,7 @@ import io
 import lzma
 import os
 import re
+import stat
 import sys
 import tarfile
 import uuid
@@ -219,6 +220,29 @@ def _open_tar(path: str, choose: Choice) -> Iterator[OpenFile]:
 
 
 # Writing
+
+
+def overlaps(output: str, source: str) -> bool:
+    """Return whether writing an output changes a source: the same file under any name, or one in a source folder."""
+    read, written = _status(source, sys.stdin), _status(output, sys.stdout)
+    if read is None:
+        return False
+    is_file = written is not None and stat.S_ISREG(written.st_mode)
+    if not stat.S_ISDIR(read.st_mode):
+        return written is not None and is_file and os.path.samestat(written, read)
+    folder, target = os.path.realpath(source), os.path.realpath(output)
+    if output != STANDARD_STREAM and os.path.commonpath([folder, target]) == folder:
+        return True
+    inside = (_status(str(path)) for path in Path(source).rglob("*")) if is_file else ()
+    return any(other is not None and written is not None and os.path.samestat(written, other) for other in inside)
+
+
+def _status(path: str, standard: IO[str] | None = None) -> os.stat_result | None:
+    """Return what the system knows of a file or of a standard stream, if there is one."""
+    try:
+        return os.fstat(standard.fileno()) if path == STANDARD_STREAM and standard else os.stat(path)
+    except (OSError, ValueError):
+        return None
 
 
 @contextmanager

@@ -495,6 +495,8 @@ def test_a_folder_with_something_else_in_it_is_left_alone(bulk: Run, corpus: Pat
 
 def test_the_output_is_no_part_of_the_input(bulk: Run, corpus: Path) -> None:
     assert "lies in the input" in bulk(str(corpus.parent)).said
+    (corpus.parent / "link").symlink_to(corpus.parent)
+    assert "lies in the input" in bulk(str(corpus.parent / "link")).said
 
 
 def test_one_at_a_time(bulk: Run, corpus: Path) -> None:

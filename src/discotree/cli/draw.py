@@ -7,7 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from discotree.cli.common import ProgressBar, read_trees, report_skipped
-from discotree.cli.options import Encoding, From, Skip, expand, format_for
+from discotree.cli.options import Encoding, From, Skip, check_output, expand, format_for
 from discotree.cli.pictures import PICTURE_SUFFIXES, PictureFormat, TreePair, style_for, write_pictures
 from discotree.drawing.markup import Theme
 from discotree.encoding.head_rules import HeadRules
@@ -58,10 +58,12 @@ def draw(
     errors: list[TreebankError] = []
     skipped = errors if skip_broken else None
     paths = expand(treebanks)
+    others = expand([against]) if against else []
+    check_output(output, [*paths, *others, heads])
     with ProgressBar(shown=output is not None) as bar:
         bar.expect("drawing", paths)
         trees = bar.track(read_trees(paths, from_, encoding, skipped, on_bytes=bar.on_bytes))
-        predicted = read_trees(expand([against]), from_, encoding, skipped) if against else None
+        predicted = read_trees(others, from_, encoding, skipped) if against else None
         found = _select(_pairs(trees, predicted), ids or [], numbers or [])
         write_pictures(found, chosen, style, output, ", ".join([Path(path).name for path in paths]))
     report_skipped(errors)

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from discotree.cli.common import ProgressBar, number, read_trees, report_written, write_json, write_rich, write_text
-from discotree.cli.options import Encoding, From, expand, format_for, output_option
+from discotree.cli.options import Encoding, From, check_output, expand, format_for, output_option
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import EvaluationError
 from discotree.evaluation.analysis import TABLES, Analysis
@@ -56,6 +56,7 @@ def evaluate(
     if [gold, predicted, against].count(STANDARD_STREAM) > (gold != STANDARD_STREAM or not against):
         raise typer.BadParameter("standard input can be read only once")
     chosen = to or cast(ReportFormat, format_for(output, REPORT_SUFFIXES, "table"))
+    check_output(output, [*expand([gold, predicted, *filter(None, [against])]), params, heads])
     settings = Params.load(params)
     disc_only = disc_only or settings.disc_only
     analysis = Analysis(

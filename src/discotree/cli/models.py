@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from discotree.cli.common import err, number, out, write_json, write_rich, write_text
-from discotree.cli.options import completing, format_for, output_option
+from discotree.cli.options import check_output, completing, format_for, output_option
 from discotree.errors import ModelError, requires_extra
 from discotree.files import STANDARD_STREAM
 from discotree.models.card import CARD, README, Card
@@ -40,6 +40,9 @@ def models(
     F1 is measured on the test split, in percent; sentences are those of training.
     """
     as_json = (to or format_for(output, {".txt": "text", ".md": "text", ".json": "json"}, "text")) == "json"
+    if name:
+        folder = find(name)
+        check_output(output, [str(folder / file) for file in (CARD, README)])
     if name and as_json:
         write_text(_card(name).to_json(), output)
         return

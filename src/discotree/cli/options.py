@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from discotree.errors import DiscotreeError
-from discotree.files import STANDARD_STREAM, base_name, is_encoding
+from discotree.files import STANDARD_STREAM, base_name, is_encoding, overlaps
 from discotree.models import finding
 from discotree.treebanks import FORMATS
 
@@ -95,6 +95,16 @@ def expand(arguments: Sequence[str], or_text: bool = False) -> list[str]:
             raise DiscotreeError(f"{argument}: no file matches this pattern")
         paths += found or [argument]
     return paths
+
+
+def check_output(output: str | None, sources: Iterable[str | None]) -> None:
+    """Refuse an output that is one of the files that are read, under whatever name, or lies in a folder of them."""
+    for source in filter(None, sources):
+        if overlaps(output or STANDARD_STREAM, source):
+            shown = "standard output" if output in (None, STANDARD_STREAM) else output
+            if path.isdir(source):
+                raise DiscotreeError(f"{shown}: lies in the input {source}: choose another folder")
+            raise DiscotreeError(f"{shown}: is also the input: choose another name")
 
 
 def format_for(output: str | None, suffixes: dict[str, str], default: str) -> str:

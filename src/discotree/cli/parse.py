@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 import typer
 
 from discotree.cli.common import INTERRUPTED, ProgressBar, err, report_written
-from discotree.cli.options import Device, Encoding, Model, expand, format_option, output_option
+from discotree.cli.options import Device, Encoding, Model, check_output, expand, format_option, output_option
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
 from discotree.cli.pictures import PICTURE_SUFFIXES, PICTURES, PictureFormat, TreePair, style_for, write_pictures
 from discotree.config import Method
@@ -65,7 +65,8 @@ def parse(
     also whitespace between the words. The output file appears when it is complete. Exit codes: 0 all sentences were
     parsed, 1 some were not, 130 interrupted.
     """
-    sources = _sources(inputs or [], text, from_)
+    paths = expand(inputs or [], or_text=True)
+    sources = _sources(paths, text, from_)
     if resume and output == STANDARD_STREAM:
         raise typer.BadParameter("--resume needs a file: -o FILE")
     if k and decode not in (None, "exact"):
@@ -77,6 +78,7 @@ def parse(
     if chosen in PICTURES and (resume or workers > 1):
         raise typer.BadParameter("pictures are drawn by one process in one go: leave out --resume and --workers")
     folder = finding.find(model)
+    check_output(output, [*(paths if text is None else []), *([] if paths else [STANDARD_STREAM]), str(folder)])
     colors = on_terminal and "NO_COLOR" not in os.environ
     width = shutil.get_terminal_size().columns if on_terminal else None
     job = ParseJob(str(folder), device, decode, k, PLAIN if chosen in PICTURES else chosen, colors, width)
@@ -124,7 +126,7 @@ def _sources(inputs: list[str], text: str | None, kind: str | None) -> list[Sent
         if inputs:
             raise typer.BadParameter("--text and an input do not go together")
         return [text_source(text, kind)]
-    paths = expand(inputs, or_text=True) or [STANDARD_STREAM]
+    paths = inputs or [STANDARD_STREAM]
     if paths.count(STANDARD_STREAM) > 1:
         raise typer.BadParameter("standard input can be read only once")
     if STANDARD_STREAM in paths and (sys.stdin is None or (not inputs and sys.stdin.isatty())):

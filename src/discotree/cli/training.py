@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from discotree.cli.common import INTERRUPTED, err, number, out
-from discotree.cli.options import completing, one_of
-from discotree.config import PRESETS, SCENARIOS, Training, load_recipe, recipe_names
+from discotree.cli.options import check_output, completing, expand, one_of
+from discotree.config import PRESETS, SCENARIOS, Training, load_recipe, recipe_names, recipe_path
 from discotree.errors import requires_extra
 
 METRICS = {  # columns of the table, and their keys in results.json
@@ -118,8 +118,10 @@ def tag(
     """
     chosen = load_recipe(recipe, settings or (), "", preset)
     with requires_extra("parser"):
+        from discotree.training.data import recipe_files, resolve
         from discotree.training.distributed import World
         from discotree.training.tagger import tag as tag_all
+    check_output(output, [str(recipe_path(recipe)), *expand(recipe_files(resolve(chosen.data)))])
 
     world = World.join(chosen.training.device)
     with TrainingProgress(chosen.training, "dev/accuracy", "accuracy", world.is_first) as watch:

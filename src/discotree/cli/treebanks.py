@@ -15,7 +15,17 @@ from discotree.cli.common import (
     write_rich,
     write_text,
 )
-from discotree.cli.options import Encoding, From, Skip, expand, format_for, format_option, known_encoding, output_option
+from discotree.cli.options import (
+    Encoding,
+    From,
+    Skip,
+    check_output,
+    expand,
+    format_for,
+    format_option,
+    known_encoding,
+    output_option,
+)
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
 from discotree.evaluation.statistics import Statistics
@@ -83,6 +93,7 @@ def convert(
     rules = HeadRules.load(heads, marked_first=marked_heads) if heads else None
     errors: list[TreebankError] = []
     sources, bar = expand(paths), ProgressBar()
+    check_output(output, [*sources, ids, heads])
     skipped = errors if skip_broken else None
     trees = read_trees(sources, from_, encoding, skipped, with_stems=True, on_bytes=bar.on_bytes)
     if ids:
@@ -127,6 +138,7 @@ def stats(
     results: dict[str, Statistics] = {}
     errors: list[TreebankError] = []
     paths = expand(treebanks)
+    check_output(output, paths)
     with ProgressBar() as bar:
         for path in paths:
             skipped = errors if skip_broken else None

@@ -87,11 +87,12 @@ def matching(pattern: str) -> list[Path]:
 
 def checksums(data: Data, resolved: Data) -> dict[str, str]:
     """Return the SHA-256 of every file that a recipe reads, by its name in the recipe."""
-    paths = dict(zip(_files(data), _files(resolved), strict=True))
+    paths = dict(zip(recipe_files(data), recipe_files(resolved), strict=True))
     return {name: _checksum(path) for name, path in paths.items()}
 
 
-def _files(data: Data) -> list[str]:
+def recipe_files(data: Data) -> list[str]:
+    """Return the files, folders and patterns that a recipe reads."""
     sources = [source for split in SPLITS for source in getattr(data, split)]
     files = [source.file for source in sources] + [source.splits for source in sources if source.splits]
     if any(source.split and not source.splits for source in sources):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pyarrow import fs, parquet  # type: ignore[import-untyped]
 
 from discotree.errors import InputError
-from discotree.files import COMPRESSED, is_archive
+from discotree.files import COMPRESSED, is_archive, overlaps
 from discotree.integrations.bulk.storage import addressed, storage
 
 FileKind = Literal["text", "json", "parquet"]
@@ -145,5 +145,6 @@ def check_output(addresses: Sequence[str], output: str) -> None:
     """Refuse an output inside the input, where the next run would read it."""
     target = storage(output)[1]
     for address in addresses:
-        if f"{target}/".startswith(f"{storage(address)[1]}/"):
+        is_remote = "://" in address or "://" in output
+        if f"{target}/".startswith(f"{storage(address)[1]}/") or (not is_remote and overlaps(output, address)):
             raise InputError(f"{output}: lies in the input {address}: choose another folder")

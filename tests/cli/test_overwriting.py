@@ -1,0 +1,143 @@
+"""No command writes over what it reads, whatever the file is called."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.parse_command import LINES, Cli
+from support.tiny import TINY, set_all, small_recipe
+
+from discotree.cli import app
+from discotree.errors import DiscotreeError
+from discotree.files import overlaps
+
+TREE = "(ROOT (S (NP (NN 0=a) (NN 2=b)) (VV 1=c)))\n"
+HERE = Path("in.dbr")
+
+
+def refused(*arguments: str, match: str = "is also the input") -> None:
+    with pytest.raises(DiscotreeError, match=match):
+        app([*arguments], standalone_mode=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    HERE.write_text(TREE)
+    Path("other.dbr").write_text(TREE)
+    return tmp_path
+
+
+def symlink(path: Path) -> str:
+    Path("link.dbr").symlink_to(path)
+    return "link.dbr"
+
+
+def hard_link(path: Path) -> str:
+    os.link(path, "hard.dbr")
+    return "hard.dbr"
+
+
+NAMES: list[Callable[[Path], str]] = [str, lambda path: str(path.absolute()), lambda path: f"./x/../{path}"]
+
+
+@pytest.mark.parametrize("name", [*NAMES, symlink, hard_link])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("convert", "other.dbr", "in.dbr", "--to", "export"),
+        ("convert", "other.dbr", "--to", "export", "--ids", "in.dbr"),
+        ("stats", "in.dbr", "--to", "json"),
+        ("evaluate", "in.dbr", "other.dbr", "--to", "json"),
+        ("evaluate", "other.dbr", "in.dbr", "--to", "html"),
+        ("evaluate", "other.dbr", "other.dbr", "--against", "in.dbr", "--to", "table"),
+        ("draw", "in.dbr", "--to", "html"),
+        ("draw", "other.dbr", "--to", "svg", "--against", "in.dbr"),
+        ("parse", "in.dbr", "--to", "export"),
+        ("parse", "in.dbr", "--to", "html"),
+        ("parse", "other.dbr", "in.dbr", "--from", "tokens", "--to", "export"),
+    ],
+)
+def test_an_output_that_is_an_input_is_refused(
+    folder: Path, model: Path, command: tuple[str, ...], name: Callable[[Path], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "x").mkdir()
+    monkeypatch.setenv("DISCOTREE_MODEL", str(model))
+    refused(*command, "-o", name(HERE))
+    assert HERE.read_text() == TREE
+
+
+@pytest.mark.parametrize("command", ["convert", "stats", "draw", "parse"])
+def test_an_output_in_a_folder_that_is_read_is_refused(
+    folder: Path, command: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCOTREE_MODEL", str(model))
+    inputs = folder / "treebank"
+    inputs.mkdir()
+    to = {"convert": "export", "stats": "json", "draw": "html", "parse": "export"}[command]
+    HERE.rename(inputs / "in.dbr")
+    for output in (inputs / "in.dbr", inputs / "new.export"):
+        refused(command, "treebank", "--to", to, "-o", str(output), match=r"lies in the input treebank: choose another")
+    os.link(inputs / "in.dbr", folder / "same.dbr")
+    refused(command, "treebank", "--to", to, "-o", "same.dbr", match="lies in the input")
+    assert sorted(os.listdir(inputs)) == ["in.dbr"]
+    assert (inputs / "in.dbr").read_text() == TREE
+
+
+def test_convert_without_an_option_for_the_output(folder: Path) -> None:
+    refused("convert", "in.dbr", "./in.dbr")
+    assert (folder / "in.dbr").read_text() == TREE
+
+
+def test_parse_does_not_write_over_text_or_into_its_model(cli: Cli, tmp_path: Path, model: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n".join(LINES))
+    done = cli("a.txt", "--from", "tokens", "--to", "json", "-o", "a.txt")
+    assert (done.code, done.err) == (1, "discotree: a.txt: is also the input: choose another name\n")
+    weights = next(model.glob("*.safetensors"))
+    before = weights.read_bytes()
+    done = cli("a.txt", "--from", "tokens", "--to", "json", "-o", str(weights))
+    assert "lies in the input" in done.err
+    assert weights.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["a.txt"]
+
+
+def test_tag_does_not_write_over_its_treebank_or_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    small_recipe(tmp_path)
+    before = (tmp_path / "small.export").read_bytes()
+    for output in ("small.export", "small.toml"):
+        refused("tag", "small.toml", "-o", output, *set_all(TINY))
+    assert (tmp_path / "small.export").read_bytes() == before
+
+
+def test_models_does_not_write_over_a_card(tmp_path: Path, model: Path) -> None:
+    for name in ("card.json", "README.md"):
+        path = tmp_path / name
+        path.write_text("x")
+        (model / name).unlink(missing_ok=True)
+        (model / name).symlink_to(path)
+        try:
+            refused("models", str(model), "-o", str(path))
+        finally:
+            (model / name).unlink()
+        assert path.read_text() == "x"
+
+
+def test_standard_streams_are_files_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with HERE.open() as stream, (folder / "out").open("a") as out:
+        monkeypatch.setattr(sys, "stdin", stream)
+        monkeypatch.setattr(sys, "stdout", out)
+        assert overlaps("in.dbr", "-")
+        assert not overlaps("other.dbr", "-")
+        assert not overlaps("-", "in.dbr")
+        assert overlaps("-", "out")
+        assert overlaps("-", ".")  # standard output goes to a file in this folder
+
+
+def test_devices_and_new_files_overlap_with_nothing(folder: Path) -> None:
+    assert not overlaps(os.devnull, os.devnull)
+    assert not overlaps("new", "in.dbr")
+    assert not overlaps(str(folder / "new"), "nowhere")
+    assert not overlaps("folder-2/new", "folder")
