@@ -280,3 +280,34 @@ def test_psd_keeps_lemmas_and_hyphens():
         (Token("Gull-Anna", "N", "gull-anna"), Token("-", "-"), Token("0", "N", "0")), Node("ROOT", [0, 1, 2]), "1"
     )
     assert through("psd", tree) == tree
+
+
+# Escapes in words
+
+
+def test_a_backslash_escapes_slashes_and_asterisks_in_penn():
+    (tree,) = parsed("( (NP (CD 1\\/2) (SYM \\*\\*) (NN a\\b) (NN and/or)))", "penn")
+    assert tree.words == ("1/2", "**", "a\\b", "and/or")
+    assert written([tree], "penn").strip().endswith("( (NP (CD 1/2) (SYM **) (NN a\\b) (NN and/or)))")
+
+
+def test_only_what_would_be_unescaped_is_escaped():
+    tree = Tree((Token("\\/", "N"), Token("a\\\\*", "N")), Node("ROOT", [0, 1]), "1")
+    assert written([tree], "penn") == "( (N \\\\/) (N a\\\\\\*))\n"
+    assert through("penn", tree) == tree
+
+
+def test_psd_has_names_for_characters():
+    leaves = (
+        "(A Efra<dash/>Fossi-efri<dash/>foss) (, <dash/>) (N $<percent/>-prósent) (N m<slash>s-ms) (N 1<closeparen/>)"
+    )
+    (tree,) = parsed(f"( (IP {leaves}) (ID T,.1))", "psd")
+    assert tree.words == ("Efra-Fossi", "-", "$%", "m/s", "1)")
+    assert [token.lemma for token in tree.tokens] == ["efri-foss", "--", "prósent", "ms", "--"]
+    assert through("psd", tree) == tree
+
+
+def test_a_psd_word_that_looks_like_a_name_is_written_with_another():
+    tree = Tree((Token("<dash>", "N", "<lt/>"), Token("<P_1>", "N")), Node("ROOT", [0, 1]), "1")
+    assert "(N <lt/>dash>-<lt/>lt/>) (N <P_1>)" in written([tree], "psd")
+    assert through("psd", tree) == tree

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -45,6 +46,22 @@ def test_words_with_equals_signs_and_odd_spaces():
     for word in ("=", "1=2", "a\u00a0b", "\u3000", "--", "#"):
         tree = Tree((Token(word, "N"),), Node("ROOT", [0]), "1")
         assert through("discbracket", tree) == tree
+
+
+def test_words_are_written_so_that_disco_dop_can_read_them():
+    """Its reader splits at any Unicode whitespace and turns #LRB# and #RRB# into brackets, nothing else."""
+    tokens = (Token("10\u00a0000", "N"), Token("\u3000", "N"), Token("a\x85b\x1cc", "N"), Token("#(", "N"))
+    line = str(Tree(tokens, Node("ROOT", [0, 1, 2, 3])))
+    assert line == "(ROOT (N 0=10#U+00A0#000) (N 1=#U+3000#) (N 2=a#U+0085#b#U+001C#c) (N 3=##LRB#))"
+    assert len(re.findall(r"[^\s()]+", line)) == 9
+    assert Tree.parse(line).tokens == tokens
+
+
+def test_words_that_look_like_codes_survive():
+    for word in ("#LRB#", "#HASH#", "#U+00A0#", "#LRB(", "##LRB#", "#U+00A0(", "#HASH#LRB#"):
+        tree = Tree((Token(word, "N"),), Node("ROOT", [0]), "1")
+        assert through("discbracket", tree) == tree, word
+    assert Tree.parse("(ROOT (N 0=#U+0041#))").words == ("#U+0041#",)  # no whitespace, so nobody wrote it as a code
 
 
 def test_lemmas_morphology_and_functions_have_no_place():

@@ -1,5 +1,5 @@
 import pytest
-from support.helpers import MARK, assert_broken, brackets_of, parsed, through, tree_of, words, written
+from support.helpers import MARK, TWO, assert_broken, brackets_of, parsed, through, tree_of, words, written
 
 from discotree import Node, SecondaryEdge, Token, Tree, TreebankError, read, write
 
@@ -243,3 +243,30 @@ def test_ids_that_would_not_come_back_are_refused(identity):
 @pytest.mark.parametrize("word", ["#BOS", "#EOS", "a\x1cb"])
 def test_words_that_would_not_come_back_are_refused(word):
     assert comes_back_or_is_refused(Tree((Token(word, "N"), Token("b", "N")), Node("ROOT", [0, 1]), "1"))
+
+
+# Secondary edges of the root
+
+
+def test_secondary_edges_of_the_root_stand_before_the_sentence():
+    edges = (SecondaryEdge("A", 1, 1), SecondaryEdge("B\u00a0C", 1, 2), SecondaryEdge("D", 0, 1))
+    tree = Tree((Token("a", "N"),), Node("ROOT", [Node("NP", [0])]), "7", edges)
+    text = written([tree, TWO, tree], "export")
+    assert "%% #0\tA\t0\tB\u00a0C\t500\n#BOS 7\n" in text
+    assert [sorted(again.secondary) for again in parsed(text, "export")] == [sorted(edges), [], sorted(edges)]
+
+
+def test_broken_secondary_edges_of_the_root_are_errors_with_a_line():
+    sentence = "#BOS 1\na\t--\tN\t--\t--\t0\n#EOS 1\n"
+    for line, message in (("%% #0\tA\n", "expected labels and parents"), ("%% #0\tA\t500\n", "leads to '500'")):
+        errors = []
+        assert len(parsed(line + sentence + sentence, "export", errors.append)) == 1
+        assert message in str(errors[0])
+        assert errors[0].line == 2
+
+
+def test_secondary_edges_of_a_root_go_with_its_own_sentence():
+    errors = []
+    text = "%% #0\tA\t0\n#BOS 1\n#BOS 2\na\t--\tN\t--\t--\t0\n#EOS 2\n"
+    (tree,) = parsed(text, "export", errors.append)
+    assert (tree.id, tree.secondary, len(errors)) == ("2", (), 1)

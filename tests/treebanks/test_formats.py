@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -64,6 +65,42 @@ def test_secondary_edges_survive_the_formats_that_have_them(data):
     for tree in (*read(data / "tiger.xml"), *read(data / "negra3.export"), *read(data / "alpino_one.xml")):
         for format in ("export", "export3", "tigerxml", "alpino"):
             assert sorted(through(format, tree).secondary) == sorted(tree.secondary)
+
+
+def test_secondary_edges_of_the_root_survive():
+    tree = nasty_tree("edge", "X")
+    tree = replace(tree, secondary=(SecondaryEdge("X", 3, 4), SecondaryEdge("Y", 3, 3), SecondaryEdge("Z", 0, 3)))
+    for format in ("export", "export3", "tigerxml", "alpino", "json", "parquet", "arrow"):
+        assert sorted(through(format, tree).secondary) == sorted(tree.secondary), format
+
+
+CODES = [
+    "#LRB#",
+    "#RRB#",
+    "#HASH#",
+    "#U+00A0#",
+    "##LRB#",
+    "#(",
+    "#LRB(",
+    "#)LRB#",
+    "<dash>",
+    "<dash/>",
+    "<lt/>",
+    "<<dash>",
+]
+CODES += ["\\/", "\\*", "\\\\/", "/", "1/2", "a\\", "%", "<percent/>", "-<dash>-", "<(", "<lt<dash/>>", "#FRONTIER#"]
+ODD_SPACES = [chr(k) for k in range(0x3001) if chr(k).isspace() and chr(k) not in " \t\n\r\f\v\x1c\x1d\x1e\x1f"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_words_that_look_like_codes_or_hold_odd_spaces_survive(format):
+    words = [*CODES, *(f"a{space}b" for space in ODD_SPACES)]
+    for word in words:
+        tree = nasty_tree("form", word)
+        again = through(format, tree).words
+        if format == "penn":  # brackets in words are -LRB- and -RRB-, and stay so
+            word = word.replace("(", "-LRB-").replace(")", "-RRB-")
+        assert again == (word, "b", word), word
 
 
 SPACES = ["", " ", "a b", "a\tb", "a\nb", "a\rb", "\x00", "\x01", "\x1c", "\x85", "\xa0", "\u2028", "\ufeff", "\ufffe"]

@@ -2,7 +2,7 @@
 
 Two dialects, one reader. In ``penn``, empty elements have the tag ``-NONE-``. In ``psd``, a leaf is ``word-lemma``, an
 empty element is a leaf that begins with ``*`` or is ``0``, and an ``ID`` node beside the tree holds the sentence's id;
-``CODE`` and other mark-up is left out.
+``CODE`` and other mark-up is left out. How each writes its words: bracket_words.py.
 
 A label is its category up to the first ``-`` or ``=``; the rest, without indices, is the function. Empty elements
 disappear, but first the filler of movement across branches moves to the nearest of its traces (after Evang and
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from discotree.errors import TreeError
+from discotree.treebanks.bracket_words import from_penn, from_psd, to_penn, to_psd, without_brackets
 from discotree.treebanks.limits import WHITE_SPACE, check, labels_of, refusal
 from discotree.treebanks.source import RunningNumber, Source
 from discotree.treebanks.traces import EMPTY_TAG, WRITTEN_TRACE, Item, move_fillers, raise_discontinuous
@@ -26,7 +27,6 @@ from discotree.trees.tree import NONE, ROOT, ROOT_LABELS, Node, Token, Tree
 ID_COMMENT = "; sent_id = "
 PSD_ID = "ID"
 PSD_MARKUP = frozenset({"CODE", "ID", "LB", "METADATA"})  # LB: a line break
-PSD_DASH = "<dash>"  # a hyphen inside a word; a plain one separates word and lemma
 BETWEEN_TREES = ("*", ";", "%", "/*", "/~*")  # beginnings of lines outside trees
 
 _PIECE = re.compile(r"[()]|[^ \t\r\n\f\v\x1c-\x1f()]+")
@@ -195,11 +195,9 @@ def _finished(top: Item, words: list[Item], identity: str, psd: bool) -> Tree:
 def _token(leaf: Item, psd: bool) -> Token:
     word, tag = leaf.word or "", leaf.label or NONE
     if not psd:
-        return Token(word.strip() or word, tag)
-    form, separator, lemma = word.rpartition("-")
-    if not (separator and form):
-        form, lemma = word, ""
-    return Token(form.replace(PSD_DASH, "-"), tag, lemma.replace(PSD_DASH, "-") or NONE)
+        return Token(from_penn(word), tag)
+    form, lemma = from_psd(word)
+    return Token(form, tag, lemma or NONE)
 
 
 class PennWriter(Writer):
@@ -230,8 +228,8 @@ def _check(tree: Tree, psd: bool) -> None:
         if token.form.startswith("*") if psd else not token.form.strip() == token.form:
             raise refusal(tree, format, "word", token.form)
     for node in tree.nodes():
-        text = _safe(_label(node.label, node.function, 1))
-        expected = (_safe(node.label), _safe(node.function), "1")
+        text = without_brackets(_label(node.label, node.function, 1))
+        expected = (without_brackets(node.label), without_brackets(node.function), "1")
         if split_label(text) != expected or (psd and node.label in PSD_MARKUP) or WHITE_SPACE.search(text):
             raise refusal(tree, format, "label", text)
 
@@ -247,9 +245,10 @@ def _text(tree: Tree, psd: bool) -> str:
             pieces.append(item)
         elif isinstance(item, int):
             tag = _label(tokens[item].tag or NONE, NONE, indices.get(~item))
-            pieces.append(f" ({_safe(tag)} {_word(tokens[item], psd)})")
+            word = to_psd(tokens[item]) if psd else to_penn(tokens[item].form)
+            pieces.append(f" ({without_brackets(tag)} {word})")
         else:
-            pieces.append(f" ({_safe(_label(item.label, item.function, indices.get(id(item))))}")
+            pieces.append(f" ({without_brackets(_label(item.label, item.function, indices.get(id(item))))}")
             stack.append(")")
             stack += [_trace(child, tokens, indices, psd) for child in traces.get(id(item), [])]
             stack.extend(reversed(children[id(item)]))
@@ -262,22 +261,8 @@ def _trace(child: Node | int, tokens: tuple[Token, ...], indices: dict[int, int]
     else:
         text, key = _label(child.label, child.function, None), id(child)
     trace = f"{WRITTEN_TRACE}-{indices[key]}"
-    return f" ({_safe(text)} {trace if psd else f'({EMPTY_TAG} {trace})'})"
+    return f" ({without_brackets(text)} {trace if psd else f'({EMPTY_TAG} {trace})'})"
 
 
 def _label(label: str, function: str, index: int | None) -> str:
     return label + (f"-{function}" if function != NONE else "") + (f"-{index}" if index else "")
-
-
-def _word(token: Token, psd: bool) -> str:
-    word = _safe(token.form)
-    if not psd:
-        return word
-    word = word.replace("-", PSD_DASH)
-    if token.lemma != NONE:
-        return f"{word}-{_safe(WHITE_SPACE.sub('_', token.lemma) or NONE).replace('-', PSD_DASH)}"
-    return "0-0" if word == "0" else word
-
-
-def _safe(text: str) -> str:
-    return text.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in text or ")" in text else text

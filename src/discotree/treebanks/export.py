@@ -7,7 +7,8 @@ sentences, such as tables and comments, is skipped. A file that is neither ASCII
 is distributed.
 
 The root has no label in this format; trees get ``ROOT``. A word that looks like a node (``#501``) stays a word if
-nothing hangs on that number, and the writer avoids the numbers of such words.
+nothing hangs on that number, and the writer avoids the numbers of such words. The root has no line either: secondary
+edges that it is the child of stand in a comment before the sentence, ``%% #0`` with labels and parents.
 """
 
 import re
@@ -25,6 +26,7 @@ FIRST_NODE = 500
 _NODE = re.compile(r"#([5-9][0-9][0-9]|[1-9][0-9]{3,8})")
 _ODD_SPACE = re.compile(r"[\v\f\x1c-\x1f]")  # str.split splits here, the format does not
 _FIELDS = re.compile(r"[^ \t\r]+")  # unlike str.split: a no-break space belongs to its word
+_ROOT = b"%% #0\t"  # secondary edges of the root
 _BEGIN, _END = re.compile(rb"#BOS(?=[ \t\r\n]|$)"), re.compile(rb"#EOS(?=[ \t\r\n]|$)")
 _NOT_AN_ID = re.compile(f"{WHITE_SPACE.pattern}|%%")
 
@@ -36,15 +38,19 @@ def read_export(source: Source) -> Iterator[Tree]:
     sentence: list[bytes] = []
     version = 0
     start = 0  # line of the #BOS of the current sentence
+    root = b""  # secondary edges of the next sentence's root
     for number, raw in enumerate(source.stream, 1):
         if number == 1:
             raw = without_bom(raw)
         if raw[:1] != b"#":
             if start:
                 sentence.append(raw)
+            elif raw.startswith(_ROOT):
+                root = raw
         elif _BEGIN.match(raw):
             if start:
                 source.broken(start, f"the sentence has no #EOS before the next #BOS on line {number}")
+                root = b""
             start, sentence = number, [raw]
         elif not start:
             if raw.startswith(b"#FORMAT"):
@@ -54,16 +60,17 @@ def read_export(source: Source) -> Iterator[Tree]:
             if _END.match(raw):
                 try:
                     text = source.decode(b"".join(sentence), start, OLD_ENCODING)
-                    yield _tree(source, start, text, version)
+                    above = _FIELDS.findall(source.decode(root.rstrip(), start, OLD_ENCODING))[2:]
+                    yield _tree(source, start, text, version, above)
                 except TreebankError as error:
                     source.on_error(error)
-                start = 0
+                start, root = 0, b""
     if start:
         source.broken(start, "the file ends inside this sentence: #EOS expected")
 
 
-def _tree(source: Source, start: int, text: str, version: int) -> Tree:
-    """Return the tree of a sentence's lines, from #BOS on line ``start`` to #EOS."""
+def _tree(source: Source, start: int, text: str, version: int, root: list[str]) -> Tree:
+    """Return the tree of a sentence's lines, from #BOS on line ``start`` to #EOS, and of the root's secondary edges."""
     lines = text.removesuffix("\n").split("\n")
     head, _, comment = lines[0].partition("%%")
     footer = lines.pop()
@@ -102,6 +109,10 @@ def _tree(source: Source, start: int, text: str, version: int) -> Tree:
         raise source.error(start, "the sentence has no words")
     index = {name: k for k, name in enumerate(nodes)}
     index["0"] = -1
+    if root:
+        if len(root) & 1:
+            raise source.error(start, f"expected labels and parents of the root's secondary edges, got {root[:5]}")
+        extra.append((start, "#0", root))
     try:
         return Tree.from_parents(
             tokens,
@@ -181,7 +192,8 @@ class ExportWriter(Writer):
         for label, child, parent in tree.secondary:
             up = names[parent - len(tree) - 1]
             secondary[child] = secondary.get(child, "") + f"\t{_field(label)}\t{up}"
-        lines = [f"#BOS {identity}" + (f" %% {WHITE_SPACE.sub(' ', tree.comment)}" if tree.comment else "")]
+        lines = [f"%% #0{secondary[len(tree)]}"] if len(tree) in secondary else []
+        lines += [f"#BOS {identity}" + (f" %% {WHITE_SPACE.sub(' ', tree.comment)}" if tree.comment else "")]
         for position, (token, parent) in enumerate(zip(tree.tokens, token_parents, strict=True)):
             form, tag, lemma, morph, function = token
             if form in ("#BOS", "#EOS"):

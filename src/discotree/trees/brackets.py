@@ -3,6 +3,8 @@
     (ROOT (S (NP (PPER 0=Es) (NP (PIAT 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)) ($. 4=.))
 
 Brackets in words are ``#LRB#`` and ``#RRB#``; in labels they become ``[`` and ``]``. The tag ``$[`` is read as ``$(``.
+disco-dop's reader splits at any Unicode whitespace and knows no way to write it, so it goes by its number, which
+disco-dop takes for the word: ``#U+00A0#``. In a word that holds such a code itself, ``#HASH#`` stands for every ``#``.
 Lemmas, morphology, functions and secondary edges have no place in a line.
 """
 
@@ -15,6 +17,10 @@ from discotree.trees.node import NONE, Node, Token
 
 # An opening bracket, a whole leaf, a closing bracket, or anything else, which is an error.
 _ITEM = re.compile(r"\(([^ ()]+) *(?:([0-9]{1,9})=([^ ()]+)\))?|(\))|([^ ]+)")
+_ODD_SPACE = re.compile(r"[^\S \t\r\n]")  # whitespace that does not end a word here, but does in disco-dop
+_CHARACTERS = {"#LRB#": "(", "#RRB#": ")", "#HASH#": "#"}
+_CHARACTERS |= {f"#U+{ord(space):04X}#": space for space in _ODD_SPACE.findall("".join(map(chr, range(0x3001))))}
+_CODE = re.compile("|".join(map(re.escape, _CHARACTERS)))
 
 
 def parse_brackets(text: str) -> tuple[tuple[Token, ...], Node]:
@@ -28,7 +34,7 @@ def parse_brackets(text: str) -> tuple[tuple[Token, ...], Node]:
             if index in tokens or index > len(text):
                 raise TreeError(f"position {index} is " + ("used twice" if index in tokens else "too high"))
             if "#" in word:
-                word = word.replace("#LRB#", "(").replace("#RRB#", ")")
+                word = _decoded(word)
             tokens[index] = Token(word, "$(" if label == "$[" else label)
             children[-1].append(index)
         elif label:
@@ -61,14 +67,30 @@ def format_brackets(tokens: Sequence[Token], root: Node) -> str:
             pieces.append(")")
         elif item.__class__ is int:
             form, tag = tokens[item][:2]
-            if "(" in form or ")" in form:
-                form = form.replace("(", "#LRB#").replace(")", "#RRB#")
+            if not form.isalnum():
+                form = _encoded(form)
             pieces.append(f" ({_label(tag)} {item}={form})")
         else:
             pieces.append(f" ({_label(item.label)}")  # type: ignore[union-attr]
             stack.append(None)
             stack.extend(reversed(item.children))  # type: ignore[union-attr]
     return "".join(pieces)[1:]
+
+
+@lru_cache(maxsize=1 << 12)
+def _encoded(form: str) -> str:
+    """Return a form as it stands in a line."""
+    text = _with_codes(form)
+    return text if "#" not in form or _decoded(text) == form else _with_codes(form.replace("#", "#HASH#"))
+
+
+def _with_codes(form: str) -> str:
+    form = form.replace("(", "#LRB#").replace(")", "#RRB#")
+    return _ODD_SPACE.sub(lambda match: f"#U+{ord(match[0]):04X}#", form)
+
+
+def _decoded(word: str) -> str:
+    return _CODE.sub(lambda match: _CHARACTERS[match[0]], word)
 
 
 @lru_cache(maxsize=1 << 12)
