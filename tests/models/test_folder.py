@@ -5,6 +5,7 @@ import json
 import pickle
 import random
 import shutil
+import struct
 
 import numpy as np
 import pytest
@@ -268,3 +269,34 @@ def test_weights_keep_the_names_that_files_always_had(tmp_path):
     names = list(parser.network.state_dict())
     assert "auxiliary.tag.weight" in names
     assert [network_name(stored_name(name)) for name in names] == names
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e5m2, torch.float8_e4m3fn, torch.int8, torch.bool, torch.complex64])
+def test_numbers_that_nobody_can_compute_with_are_refused(folder, dtype):
+    weights = load_file(folder / WEIGHTS)
+    save_file(weights | {"arc_bilinear": weights["arc_bilinear"].to(dtype)}, folder / WEIGHTS)
+    assert f"arc_bilinear has {dtype} numbers, expected one of float16, bfloat16" in refused(folder)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e5m2, torch.int8, torch.complex64])
+def test_steps_that_nobody_can_compute_with_are_refused(folder, dtype):
+    weights = load_file(folder / WEIGHTS)
+    steps = {"arc_bilinear.step": torch.ones(len(weights["arc_bilinear"])).to(dtype)}
+    save_file(weights | {"arc_bilinear": weights["arc_bilinear"].to(torch.int8)} | steps, folder / WEIGHTS)
+    assert "arc_bilinear and its steps do not fit" in refused(folder)
+
+
+def test_a_number_beyond_single_precision_is_refused(folder):
+    weights = load_file(folder / WEIGHTS)
+    huge = weights["arc_bilinear"].double()
+    huge[0, 0] = 1e300
+    save_file(weights | {"arc_bilinear": huge}, folder / WEIGHTS)
+    assert "arc_bilinear holds what is no number" in refused(folder)
+
+
+@pytest.mark.parametrize("shape", [[1 << 63], [1 << 64], [1 << 32, 1 << 32], [0, 1 << 63], [-1], [0] * 10_000])
+@pytest.mark.parametrize("dtype", ["F32", "F8_E5M2", "F4", "F6_E2M3", "F512"])
+def test_sizes_beyond_numbers_are_refused_in_one_line(folder, shape, dtype):
+    header = json.dumps({"x": {"dtype": dtype, "shape": shape, "data_offsets": [0, 0]}}).encode()
+    (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(header)) + header)
+    assert "\n" not in refused(folder)

@@ -8,23 +8,24 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from discotree.config import Config
-from discotree.errors import ModelError
+from discotree.errors import ModelError, first_line
 from discotree.models import CONFIG, ENCODER, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README, Card
 from discotree.models.card_page import page
 from discotree.models.description import describe
 from discotree.models.model import Model
 from discotree.models.private_paths import public
-from discotree.network.quantization import packed, unpacked
+from discotree.network.quantization import FLOATS, packed, unpacked
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
 from discotree.validation import updated
@@ -83,15 +84,15 @@ def read_model(folder: str | Path) -> Model:
     path = folder / WEIGHTS
     try:
         tensors = load_file(path)
-    except (OSError, SafetensorError, ValueError) as error:
-        raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {error}") from None
+    except Exception as error:  # also KeyError and OverflowError: it depends on the version of safetensors
+        raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {first_line(error)}") from None
     weights = unpacked(tensors, str(path))
     try:
         transformer = Pretrained.open(folder / ENCODER) if settings.network.transformer else None
         # A network without numbers: absurd sizes in a file must not fill the memory.
         model = Model.new(settings, vocab, transformer, "meta")
     except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, an auxiliary head without classes
-        raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r}") from None
+        raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r:.200}") from None
     check_weights(model, weights, str(path))
     model.network.load_state_dict({network_name(name): value.float() for name, value in weights.items()}, assign=True)
     return replace(model, folder=folder)
@@ -123,7 +124,9 @@ def check_weights(model: Model, weights: dict[str, Tensor], where: str) -> None:
         if value.shape != weights[name].shape:
             found, needed = tuple(weights[name].shape), tuple(value.shape)
             raise ModelError(f"{where}: {name} has the shape {found}, its settings and vocabulary need {needed}")
-        if not weights[name].is_floating_point() or not weights[name].isfinite().all():
+        if weights[name].dtype not in FLOATS:
+            raise ModelError(f"{where}: {name} has {weights[name].dtype} numbers, expected one of {_named(FLOATS)}")
+        if not weights[name].float().isfinite().all():
             raise ModelError(f"{where}: {name} holds what is no number, or none that fits half precision")
 
 
@@ -145,6 +148,10 @@ def network_name(name: str) -> str:
 
 def _stored_weights(model: Model) -> dict[str, Tensor]:
     return {stored_name(name): value for name, value in model.network.state_dict().items()}
+
+
+def _named(dtypes: Iterable[torch.dtype]) -> str:
+    return ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
 
 
 def _text(folder: Path, name: str) -> str:

@@ -14,6 +14,7 @@ from discotree.config import HALF
 from discotree.errors import ModelError
 
 STEP = ".step"
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # float8 has no arithmetic
 
 
 def packed(weights: Mapping[str, Tensor], bits: int) -> dict[str, Tensor]:
@@ -41,7 +42,11 @@ def unpacked(tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
         step = tensors.get(name + STEP)
         if step is None:
             result[name] = value
-        elif value.dim() < 2 or step.shape != value.shape[:1] or value.dtype != torch.int8:
+        elif (
+            value.dim() < 2
+            or step.shape != value.shape[:1]
+            or (value.dtype, step.dtype in FLOATS) != (torch.int8, True)
+        ):
             raise ModelError(f"{where}: {name} and its steps do not fit: expected int8 and one step for each row")
         else:
             result[name] = (value.flatten(1).float() * step.float()[:, None]).view(value.shape)

@@ -7,22 +7,24 @@ from collections.abc import Sequence
 
 from discotree.trees.tree import Token, Tree
 
-MAX_WORDS = 1000  # a longer sentence is parsed in parts
+MAX_WORDS = 10_000  # per sentence: a node's positions are a bit set, so trees grow with the square of their words
+WHOLE_WORDS = 1000  # a longer sentence is parsed in parts
+PART_WORDS = 250  # many short parts fill a batch, and scoring takes time with the square of their words
 LAST_WORDS = frozenset(".?!;:…")  # good ends of a part
 
 notices = logging.getLogger("discotree")
 
 
 def in_parts(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """Split a sentence into parts of at most MAX_WORDS, after the last of LAST_WORDS in the second half of each."""
-    if len(tokens) <= MAX_WORDS:
+    """Split a sentence into parts of at most PART_WORDS, after the last of LAST_WORDS in the second half of each."""
+    if len(tokens) <= WHOLE_WORDS:
         return [tokens]
     parts = []
     begin = 0
     while begin < len(tokens):
-        end = begin + MAX_WORDS
+        end = begin + PART_WORDS
         if end < len(tokens):
-            candidates = range(end, end - MAX_WORDS // 2, -1)
+            candidates = range(end, end - PART_WORDS // 2, -1)
             end = next((candidate for candidate in candidates if tokens[candidate - 1].form in LAST_WORDS), end)
         parts.append(tokens[begin:end])
         begin = end

@@ -12,7 +12,7 @@ import torch
 from discotree import text
 from discotree.config import Config, Decoding
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import HeadRuleError, InputError, ModelError, first_line
+from discotree.errors import HeadRuleError, InputError
 from discotree.models.card import Card
 from discotree.models.finding import find
 from discotree.models.folder import read_model, write_with_card
@@ -21,11 +21,12 @@ from discotree.models.model import Model
 from discotree.network.assemble import Assembler, Decisions, of_candidates
 from discotree.network.batch import Corpus, Forms, Ints, by_length
 from discotree.network.decode import Decoded, decode
+from discotree.network.device import usable
 from discotree.network.k_best import k_best
 from discotree.network.scores import Scores
 from discotree.network.vocab import Vocab
 from discotree.parsing.garbage_collection import uncollected
-from discotree.parsing.long_sentences import in_parts, joined
+from discotree.parsing.long_sentences import MAX_WORDS, in_parts, joined
 from discotree.trees.tree import NONE, Token, Tree
 
 BATCH_WORDS = 4000  # on a CPU
@@ -60,7 +61,7 @@ class Parser:
 
         ``revision`` is a branch, a tag or a commit of a model on the hub.
         """
-        folder, device = find(name, revision), _usable(device)
+        folder, device = find(name, revision), usable(device)
         return cls(read_model(folder), device)
 
     @property
@@ -193,6 +194,8 @@ class Parser:
         """Say why a sentence cannot be parsed; "" if it can."""
         if not tokens:
             return "has no words"
+        if len(tokens) > MAX_WORDS:
+            return f"has {len(tokens):,} words, expected at most {MAX_WORDS:,}: split it"
         known = self.vocab.tags.ids
         if self.has_tags and NONE not in known and all(token.tag == NONE for token in tokens):
             return "has no tags, and this model looks at tags: give Tokens that have them"
@@ -284,13 +287,3 @@ def _token(word: object) -> Token:
 def _named(value: object) -> str:
     """Say what a value is, for an error message."""
     return f"{value!r:.40} ({type(value).__name__})"
-
-
-def _usable(device: str | torch.device) -> torch.device:
-    """Return the device, or a GPU where none is named and one is there, after a look whether it works."""
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # the latter where torch was built without it
-        raise ModelError(f"the device {str(device)!r} cannot be used: {first_line(error)}") from None
-    return torch.device(device)

@@ -8,6 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from discotree.errors import ConfigError
+from discotree.network.device import usable
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class World:
     @classmethod
     def join(cls, device: str = "") -> "World":
         """Join the processes that torchrun has started, on the named device or else on a GPU if there is one."""
-        chosen = choose_device(device)
+        chosen = usable(choose_device(device), ConfigError, "training.device: ")
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             return cls(device=chosen)
         if not dist.is_initialized():

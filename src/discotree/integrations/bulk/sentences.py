@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 from discotree.integrations.bulk.rows import MAX_ROW_BYTES, RowError, brief
+from discotree.parsing.long_sentences import MAX_WORDS
 from discotree.text import Word, sentences, tokenised
 
 RowKind = Literal["lines", "tokens", "text"]
-MAX_WORDS = 10_000  # per sentence
 
 Words = list[str]
 
