@@ -43,6 +43,16 @@ class Keyboard(io.RawIOBase):
         return len(line)
 
 
+replace = os.replace
+
+
+def in_the_way(source: str, target: str) -> None:
+    """Refuse to give the output its name."""
+    if str(source).endswith(".part"):
+        raise PermissionError(13, "somebody has it open")
+    replace(source, target)
+
+
 MANY = [f"{line} {k}" for k, line in enumerate(LINES * 3)]
 MANY[5] = "a\x1cb"  # what most formats cannot hold
 TEXT = "\n".join([*MANY, ""])
@@ -98,6 +108,61 @@ def test_resuming_with_another_model_is_refused(cli: Cli, others: Path) -> None:
     options = ["-", "--from", "tokens", "-o", "out.dbr", "--resume"]
     cli(*options, stdin=Keyboard(LINES))
     assert "belongs to another job: model was" in cli(*options, "--model", str(others / "mute"), stdin=TEXT).err
+
+
+# The input of a run that resumes
+
+
+@pytest.mark.parametrize("kind", ["tokens", "lines", "text"])
+def test_another_input_of_the_same_name_is_refused(cli: Cli, tmp_path: Path, kind: str) -> None:
+    options = ["--from", kind, "--to", "discbracket", "-o", "out", "--resume"]
+    paragraphs = [line + "\n" for line in LINES * 2]
+    cli("-", *options, stdin=Keyboard(paragraphs))
+    part = (tmp_path / "out.part").read_bytes()
+    changed = "\n".join([*paragraphs[:3], "Etwas anderes .\n", *paragraphs[4:]])
+    for text in (changed, "\n".join(paragraphs[:3]), ""):
+        done = cli("-", *options, stdin=text)
+        assert done.code == 1
+        assert re.search(r"out\.part belongs to another input: its first \d+ sentences were others; remove", done.err)
+        assert "goes on" not in done.err
+        assert (tmp_path / "out.part").read_bytes() == part
+    assert cli("-", *options, stdin="\n".join(paragraphs)).code == 0
+
+
+def test_the_same_input_under_another_name_goes_on(cli: Cli, tmp_path: Path) -> None:
+    options = ["--from", "tokens", "--to", "discbracket", "--resume"]
+    cli("-", *options, "-o", "out", stdin=Keyboard(LINES))
+    more = "\n".join([*LINES, "Noch ein Satz .", ""])  # what the first run has not read may differ
+    (tmp_path / "renamed.txt").write_text(more)
+    assert cli("renamed.txt", *options, "-o", "out").code == 0
+    cli("-", *options, "-o", "whole", stdin=more)
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_treebank_that_changed_is_refused(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "in.export"
+    dt.write(TREES, path)
+    options = ["in.export", "--to", "json", "-o", "out", "--resume"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "replace", in_the_way)
+        assert cli(*options).code == 1
+    dt.write([*TREES[1:], TREES[0]], path)
+    assert "belongs to another input: its first 20 sentences" in cli(*options).err
+    dt.write(TREES, path)
+    assert cli(*options).code == 0
+
+
+def test_foreign_files_beside_the_output_are_left_alone(cli: Cli, tmp_path: Path) -> None:
+    for suffix in (".part", ".progress", ".lock"):
+        path = tmp_path / f"out{suffix}"
+        path.write_text("my thesis")
+        for resume in ([], ["--resume"]):
+            done = cli("-", "--from", "tokens", "--to", "json", "-o", "out", *resume, stdin=TEXT)
+            assert done.code == 1
+            assert re.fullmatch(rf"discotree: \S+/out\{suffix}: is not .* of discotree: move it away.*\n", done.err)
+        assert path.read_text() == "my thesis"
+        path.unlink()
+    assert os.listdir(tmp_path) == []
 
 
 # Real processes
@@ -223,9 +288,6 @@ def test_ctrl_c_ends_all_processes_at_once(start: Callable[..., "subprocess.Pope
 
 
 def test_a_file_that_cannot_be_renamed_is_reported_and_kept(cli: Cli, tmp_path: Path) -> None:
-    def in_the_way(*_: object) -> None:
-        raise PermissionError(13, "somebody has it open")
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "replace", in_the_way)
         done = cli("-", "--from", "tokens", "-o", "out.dbr", stdin="\n".join(LINES))

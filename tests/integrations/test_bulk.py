@@ -493,6 +493,34 @@ def test_a_folder_with_something_else_in_it_is_left_alone(bulk: Run, corpus: Pat
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.parametrize(
+    "damaged", [b"", b"x", b"[]", b'[["a", 1]]', b"null", b"\xff", b"[" * 10**5, b'{"discotree": 1' + b"\0" * 99]
+)
+def test_a_damaged_note_is_an_error_with_an_address(bulk: Run, corpus: Path, damaged: bytes) -> None:
+    folder = corpus.parent / "out"
+    folder.mkdir()
+    (folder / "_job.json").write_bytes(damaged)
+    done = bulk(*COMMAND)
+    assert (done.code, os.listdir(folder)) == (1, ["_job.json"])
+    assert re.search(r"/out/_job\.json: this is not the description of a job; choose another folder", done.said)
+    assert (folder / "_job.json").read_bytes() == damaged
+
+
+def test_other_temporary_files_and_locks_are_left_alone(bulk: Run, corpus: Path) -> None:
+    folder = corpus.parent / "out"
+    folder.mkdir()
+    (folder / "thesis.tmp").write_text("mine")
+    assert "the folder is not empty (thesis.tmp)" in bulk(*COMMAND).said
+    (folder / "thesis.tmp").rename(folder / "_lock")
+    assert "_lock: is not a lock of discotree" in bulk(*COMMAND).said
+    assert (folder / "_lock").read_text() == "mine"
+    (folder / "_lock").unlink()
+    assert bulk(*COMMAND).code == 0
+    (folder / "thesis.tmp").write_text("mine")
+    assert bulk(*COMMAND).code == 0
+    assert (folder / "thesis.tmp").read_text() == "mine"
+
+
 def test_the_output_is_no_part_of_the_input(bulk: Run, corpus: Path) -> None:
     assert "lies in the input" in bulk(str(corpus.parent)).said
     (corpus.parent / "link").symlink_to(corpus.parent)

@@ -83,7 +83,6 @@ def parse(
     width = shutil.get_terminal_size().columns if on_terminal else None
     job = ParseJob(str(folder), device, decode, k, PLAIN if chosen in PICTURES else chosen, colors, width)
     identity: dict[str, object] = {
-        "input": [source.name for source in sources],
         "--from": [source.kind for source in sources],
         "--to": chosen,
         "--k": k,

@@ -5,9 +5,10 @@ then more and more. A run that resumes after any window therefore does exactly w
 that a network computes depend a little on what is computed together.
 """
 
+import hashlib
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 
@@ -15,7 +16,7 @@ from discotree.cli.common import ProgressBar, err, show_warnings
 from discotree.errors import DiscotreeError, TreebankError
 from discotree.parsing.resumable import SentenceCounts, Sink
 from discotree.parsing.standard_input import OutputFailedError
-from discotree.parsing.text_input import Sentences
+from discotree.parsing.text_input import InputItem, InputSentence, Sentences
 from discotree.parsing.workers import FailedSentence, ParseWorker, Texts, Window, side_by_side
 from discotree.trees.tree import Tree
 
@@ -66,16 +67,17 @@ class ParseRun:
         self.failures = FailureReport()
         self.unparsable = 0  # sentences that were readable, but could not be parsed
         self.bar = ProgressBar()
+        self.fingerprint = InputFingerprint()
 
     def __call__(self, sentences: Sentences, bar: ProgressBar) -> None:
         self.bar = bar
+        self.skip(sentences)
         try:
             with bar:
-                rest = islice(sentences, self.sink.counts.done, None)
                 if self.processes > 1:
-                    self.run_side_by_side(rest)
+                    self.run_side_by_side(sentences)
                 else:
-                    self.run_here(rest)
+                    self.run_here(sentences)
             with uninterrupted():
                 self.sink.finish(self.worker.format.footer)
         except BrokenPipeError:
@@ -85,6 +87,16 @@ class ParseRun:
                 outcome = self.sink.stop(self.worker.format.footer)
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped"
             err.print(f"discotree: {reason}; {outcome}", style="red", markup=False, soft_wrap=True)
+            raise
+
+    def skip(self, sentences: Sentences) -> None:
+        """Skip what an earlier run has done, if it was the same."""
+        try:
+            self.fingerprint.add(islice(sentences, self.sink.counts.done))
+            self.sink.check_input(self.fingerprint.value)
+        except (KeyboardInterrupt, DiscotreeError, OSError):
+            with uninterrupted():
+                self.sink.stop(self.worker.format.footer)
             raise
 
     def run_here(self, sentences: Sentences) -> None:
@@ -112,7 +124,7 @@ class ParseRun:
 
     def numbered_windows(self, sentences: Sentences) -> Iterator[tuple[Window, int]]:
         """Yield all windows, each with the number that its first sentence has if those before it can be parsed."""
-        done, written, _ = self.sink.counts
+        done, written = self.sink.counts[:2]
         for window in windows_of(sentences, self.size, done):
             self.positions.append(self.bar.bytes)
             yield window, written + 1 - self.unparsable
@@ -130,16 +142,40 @@ class ParseRun:
 
     def write(self, window: Window, texts: Texts) -> None:
         """Write the texts of a window and report what failed."""
-        done, written, failed = self.sink.counts
+        done, written, failed, _ = self.sink.counts
         whole = [text for text in texts if isinstance(text, str)]
         for item, text in zip(window, texts, strict=True):
             if isinstance(text, FailedSentence):
                 self.failures.add(text.reason)
                 self.unparsable += not isinstance(item, TreebankError)
-        counts = SentenceCounts(done + len(texts), written + len(whole), failed + len(texts) - len(whole))
+        if self.sink.is_file:
+            self.fingerprint.add(window)
+        failed += len(texts) - len(whole)
+        counts = SentenceCounts(done + len(texts), written + len(whole), failed, self.fingerprint.value)
         with uninterrupted():
             self.sink.write("".join(whole), counts)
         self.bar.advance(len(texts), self.positions.popleft())
+
+
+class InputFingerprint:
+    """A hash of sentences: all that their trees depend on, and neither the names of files nor what comes after."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.blake2b(digest_size=16)
+
+    def add(self, items: Iterable[InputItem]) -> None:
+        for item in items:
+            if isinstance(item, TreebankError):
+                content: tuple[object, ...] = (item.message, item.line)
+            elif isinstance(item, InputSentence):
+                content = (item.id, item.words, item.offsets, item.tags)
+            else:
+                content = (item.id, item.text, item.start)
+            self.hash.update(f"{content!r}\n".encode())
+
+    @property
+    def value(self) -> str:
+        return self.hash.hexdigest()
 
 
 def parse_trees(

@@ -6,16 +6,19 @@
 import errno
 import json
 import os
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from filelock import BaseFileLock, FileLock, Timeout
 
 from discotree.errors import DiscotreeError
 
 MAX_VALUE_CHARACTERS = 60  # of a value in a message
+MAX_IDENTITY_BYTES = 2**28  # a job of a million files has fewer
+NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag
 
 
 @dataclass(frozen=True)
@@ -33,9 +36,12 @@ class JobIdentity:
     def from_json(cls, raw: bytes) -> "JobIdentity":
         """Read an identity; a ValueError says that this is none."""
         try:
-            return cls(dict(json.loads(raw)))
-        except (ValueError, TypeError):
-            raise ValueError("this is not the description of a job") from None
+            facts = json.loads(raw)
+        except (ValueError, RecursionError):
+            facts = None
+        if not isinstance(facts, dict):
+            raise ValueError("this is not the description of a job")
+        return cls(facts)
 
     def to_json(self, indent: int | None = None) -> bytes:
         return json.dumps(self.facts, indent=indent, ensure_ascii=False).encode() + b"\n"
@@ -56,11 +62,34 @@ def _differing(old: Any, new: Any) -> tuple[Any, Any]:
     return next(((one, other) for one, other in pairs if one != other), (old, new))
 
 
+def foreign(path: str | os.PathLike[str], kind: str) -> DiscotreeError:
+    """Return the error for a file that is in the way of one of ours."""
+    return DiscotreeError(f"{os.fspath(path)}: is not {kind} of discotree: move it away, or choose another output")
+
+
+def is_there(path: str | os.PathLike[str], kind: str) -> bool:
+    """Return whether a file exists that can be ours; refuse links and whatever else is no file with one name."""
+    try:
+        about = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        raise foreign(path, kind)
+    return True
+
+
+def open_own(path: str | os.PathLike[str], mode: str) -> BinaryIO:
+    """Open a file of ours without a buffer and without following a link."""
+    return cast(BinaryIO, open(path, mode, 0, opener=lambda name, flags: os.open(name, flags | NOFOLLOW, 0o666)))
+
+
 def lock_output(path: str, output: str) -> BaseFileLock:
     """Keep other processes away from an output; the lock ends with this process, however that ends.
 
-    ``path`` is the lock's file, in a folder that exists.
+    ``path`` is the lock's file, in a folder that exists. A lock is an empty file: any other is left alone.
     """
+    if is_there(path, "a lock") and os.path.getsize(path):
+        raise foreign(path, "a lock")
     if not os.path.isdir(os.path.dirname(path) or os.curdir):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)  # the library would make the folder
     lock = FileLock(path)

@@ -1,9 +1,13 @@
 """Output that survives whatever ends the process, and resumes from there.
 
 A run writes to ``FILE.part``, window by window, and keeps a journal in ``FILE.progress``: first the identity of the
-job, then for every window the numbers of sentences done, written and failed, and the length of ``FILE.part``. Each is
-on the disk before the next begins. A run that resumes cuts off whatever comes after the last entry, so that no torn
-sentence stays. At the end ``FILE.part`` takes the name ``FILE``. The writer holds a lock, ``FILE.lock``.
+job, then for every window the numbers of sentences done, written and failed, a fingerprint of those sentences, and the
+length of ``FILE.part``. Each is on the disk before the next begins. A run that resumes cuts off whatever comes after
+the last entry, so that no torn sentence stays. At the end ``FILE.part`` takes the name ``FILE``. The writer holds a
+lock, ``FILE.lock``.
+
+The journal appears with its first line complete, and before ``FILE.part``. So a ``FILE.progress`` that begins with
+anything else, and a ``FILE.part`` without a journal, belong to somebody else, and are left alone.
 """
 
 import bz2
@@ -12,15 +16,27 @@ import json
 import lzma
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from discotree.errors import DiscotreeError, TreebankError
-from discotree.parsing.output_job import JobIdentity, lock_output, unlock_output
+from discotree.files import writable
+from discotree.parsing.output_job import (
+    MAX_IDENTITY_BYTES,
+    JobIdentity,
+    foreign,
+    is_there,
+    lock_output,
+    open_own,
+    unlock_output,
+)
+from discotree.version import __version__
 
 PART, PROGRESS, LOCK = ".part", ".progress", ".lock"
+MAX_ENTRY_BYTES = 1000
+SIGNATURE = "discotree"  # key of the version in the identity, which every journal has
 
 # Every window is compressed by itself: decompressors read the members one after the other as one file.
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
@@ -31,11 +47,12 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 
 
 class SentenceCounts(NamedTuple):
-    """How many sentences of the input are done, and what became of them."""
+    """How many sentences of the input are done, and what became of them. The fingerprint is that of their content."""
 
     done: int = 0
     written: int = 0
     failed: int = 0
+    fingerprint: str = ""
 
 
 class Sink(Protocol):
@@ -43,6 +60,9 @@ class Sink(Protocol):
 
     counts: SentenceCounts
     is_file: bool
+
+    def check_input(self, fingerprint: str) -> None:
+        """Refuse to resume if the sentences that are done had other content."""
 
     def write(self, text: str, counts: SentenceCounts) -> None:
         """Write some sentences; ``counts`` are those after them."""
@@ -63,6 +83,9 @@ class StreamSink:
         self.stream = stream
         self.header = header
         self.counts = SentenceCounts()
+
+    def check_input(self, fingerprint: str) -> None:
+        """Accept any input: nothing is resumed."""
 
     def write(self, text: str, counts: SentenceCounts) -> None:
         self.stream.write((self.header + text).encode())
@@ -95,42 +118,42 @@ class ResumableFile:
         self.compress = next((pack for suffix, pack in COMPRESSORS.items() if path.lower().endswith(suffix)), bytes)
         self.length = 0
         self.counts = SentenceCounts()
-        identity = JobIdentity.of(job)
+        identity = JobIdentity.of({SIGNATURE: __version__, **job})
+        notes = self.path.with_name(self.path.name + PROGRESS)
         with ExitStack() as undo:
             try:
                 self.lock = lock_output(str(self.path) + LOCK, path)
                 undo.callback(unlock_output, self.lock)
-                journal = open(self.path.with_name(self.path.name + PROGRESS), "a+b", buffering=0)  # noqa: SIM115
-                self.journal = undo.enter_context(journal)
-                begun = self._recall()
-                if begun is not None:
-                    self._check(identity, begun, resume)
-                self.stream = open(self.part, "wb" if begun is None else "r+b", buffering=0)  # noqa: SIM115
+                end = self._recall(notes, identity, resume)
+                if not end:
+                    with writable(str(notes)) as stream:
+                        stream.write(identity.to_json())
+                self.journal = undo.enter_context(open_own(notes, "r+b"))
+                self.journal.seek(end, os.SEEK_SET if end else os.SEEK_END)
+                self.journal.truncate()
+                self.stream = open_own(self.part, "r+b" if self.part.exists() else "xb")
             except OSError as error:
                 raise TreebankError(f"cannot be written: {error.strerror or error}", path) from None
             undo.pop_all()
         self._truncate()
-        if begun is None:
-            self._note(identity.to_json())
 
-    def _recall(self) -> JobIdentity | None:
-        """Find the last entry that ``FILE.part`` lives up to, and drop those after it; return the job that began."""
-        size = self.part.stat().st_size if self.part.exists() else -1
-        begun = None
-        offset = end = 0
-        self.journal.seek(0)
-        for line in self.journal.read().split(b"\n")[:-1]:
-            try:
-                entry = JobIdentity.from_json(line) if begun is None else json.loads(line)
-            except ValueError:  # torn by a power cut
-                break
-            offset += len(line) + 1
-            if isinstance(entry, JobIdentity):
-                begun = entry
-            elif entry[-1] <= size:
-                self.counts, self.length, end = SentenceCounts(*entry[:-1]), entry[-1], offset
-        self.journal.truncate(end)
-        return begun if end else None
+    def _recall(self, notes: Path, identity: JobIdentity, resume: bool) -> int:
+        """Find the last entry that ``FILE.part`` lives up to; return where it ends, or 0 if there is none."""
+        has_part = is_there(self.part, "the unfinished output")
+        if not is_there(notes, "a journal") or not notes.stat().st_size:
+            if has_part:
+                raise foreign(self.part, "the unfinished output")
+            return 0
+        size = self.part.stat().st_size if has_part else -1
+        with notes.open("rb") as stream:
+            begun = _begun(stream.readline(MAX_IDENTITY_BYTES), notes)
+            end = 0
+            for counts, length, position in _entries(stream, str(notes)):
+                if length <= size:
+                    self.counts, self.length, end = counts, length, position
+        if end:
+            self._check(identity, begun, resume)
+        return end
 
     def _check(self, identity: JobIdentity, begun: JobIdentity, resume: bool) -> None:
         if not resume:
@@ -140,12 +163,19 @@ class ResumableFile:
             )
         identity.check(str(self.part), begun, "remove the file to start again")
 
+    def check_input(self, fingerprint: str) -> None:
+        if self.counts.done and fingerprint != self.counts.fingerprint:
+            raise DiscotreeError(
+                f"{self.part} belongs to another input: its first {self.counts.done:,} sentences were others; "
+                "remove the file to start again"
+            )
+
     def write(self, text: str, counts: SentenceCounts) -> None:
         if text:
             self._put(text)
-            self.length = self.stream.tell()
-        self.counts = counts
-        self._note(json.dumps([*counts, self.length]).encode() + b"\n")
+        length = self.stream.tell()
+        self._note(json.dumps([*counts, length]).encode() + b"\n")
+        self.counts, self.length = counts, length
 
     def finish(self, footer: str) -> None:
         if footer or not self.length:
@@ -159,7 +189,7 @@ class ResumableFile:
         if self.journal.closed:
             return f"all {self.counts.written:,} sentences are in {self.path}"
         if self.stream.closed:
-            self.stream = open(self.part, "r+b", buffering=0)  # noqa: SIM115
+            self.stream = open_own(self.part, "r+b")
         self._truncate()
         if not self.counts.done:
             self.stream.close()
@@ -185,7 +215,8 @@ class ResumableFile:
         os.fsync(self.stream.fileno())
 
     def _note(self, entry: bytes) -> None:
-        self.journal.write(entry)
+        while entry:
+            entry = entry[self.journal.write(entry) :]
         os.fsync(self.journal.fileno())
 
     def _close(self, remove_journal: bool) -> None:
@@ -193,3 +224,43 @@ class ResumableFile:
         if remove_journal:
             os.unlink(self.journal.name)
         unlock_output(self.lock)
+
+
+def _begun(line: bytes, notes: Path) -> JobIdentity:
+    """Read the first line of a journal."""
+    try:
+        begun = JobIdentity.from_json(line)
+    except ValueError:
+        begun = JobIdentity({})
+    if SIGNATURE not in begun.facts or not line.endswith(b"\n"):
+        raise foreign(notes, "a journal")
+    return begun
+
+
+def _entries(stream: BinaryIO, path: str) -> Iterator[tuple[SentenceCounts, int, int]]:
+    """Yield the entries of a journal: the counts, the length of the output, and where the entry ends.
+
+    A power cut may have torn the last entry, which is left out. Any other damage is an error.
+    """
+    number, done, length = 1, 0, 0
+    while line := stream.readline(MAX_ENTRY_BYTES):
+        number += 1
+        entry = _entry(line)
+        if entry is None and not stream.read(1):
+            return
+        if entry is None or entry[0].done < done or entry[1] < length:
+            remedy = f"remove it and the file that ends in {PART} to start again"
+            raise TreebankError(f"this is no entry of a journal: {remedy}", path, number)
+        done, length = entry[0].done, entry[1]
+        yield *entry, stream.tell()
+
+
+def _entry(line: bytes) -> tuple[SentenceCounts, int] | None:
+    try:
+        done, written, failed, fingerprint, length = json.loads(line)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    are_counts = all(type(number) is int and number >= 0 for number in (done, written, failed, length))
+    if not are_counts or not isinstance(fingerprint, str) or not line.endswith(b"\n") or done != written + failed:
+        return None
+    return SentenceCounts(done, written, failed, fingerprint), length

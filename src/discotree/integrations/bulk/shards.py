@@ -5,6 +5,7 @@ of Parquet files leave out names that begin with an underscore. A worker that di
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,17 +15,18 @@ from typing import Any, Literal
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import fs, parquet
 
-from discotree.errors import DiscotreeError
+from discotree.errors import DiscotreeError, TreebankError
 from discotree.integrations.bulk.plan import Shard
 from discotree.integrations.bulk.records import ParsedRow, schema, to_batch, to_record
 from discotree.integrations.bulk.storage import UNFINISHED, addressed, appearing, is_local, storage
-from discotree.parsing.output_job import JobIdentity, lock_output, unlock_output
+from discotree.parsing.output_job import MAX_IDENTITY_BYTES, JobIdentity, lock_output, unlock_output
 from discotree.treebanks.json_lines import json_line
 from discotree.treebanks.parquet import COMPRESSION
 
 ShardFormat = Literal["parquet", "json"]
 SUFFIXES: dict[ShardFormat, str] = {"parquet": "parquet", "json": "jsonl"}
 JOB, DONE, LOCK, BEGUN = "_job.json", "_SUCCESS", "_lock", "_begun"
+OWN_UNFINISHED = re.compile(rf"({JOB}|{DONE}|part-[0-9]+\.({'|'.join(SUFFIXES.values())}))\.[0-9a-f]{{8}}\{UNFINISHED}")
 BATCH_ROWS = 500  # rows that are columns of Python objects at a time
 GROUP_ROWS = 10_000  # rows of a row group, which are in memory as Arrow columns
 
@@ -91,7 +93,7 @@ class ShardFolder:
         filesystem, folder = storage(self.address)
         with addressed(self.address, "written"):
             filesystem.create_dir(folder, recursive=True)
-        names = {name for name in self._names() if not name.endswith(UNFINISHED)}
+        names = {name for name in self._names() if not OWN_UNFINISHED.fullmatch(name)}
         if JOB not in names and names - {LOCK}:
             raise DiscotreeError(f"{self.address}: the folder is not empty ({min(names)}) and holds no job of ours")
         with self._locked():
@@ -113,7 +115,7 @@ class ShardFolder:
         if BEGUN in names:
             filesystem.delete_dir(f"{folder}/{BEGUN}")
         for name in names:
-            if name.endswith(UNFINISHED) or name == DONE:
+            if OWN_UNFINISHED.fullmatch(name) or name == DONE:
                 filesystem.delete_file(f"{folder}/{name}")
 
     def _check(self, identity: JobIdentity) -> None:
@@ -123,9 +125,9 @@ class ShardFolder:
         filesystem, folder = storage(self.address)
         try:
             with addressed(self.address), filesystem.open_input_stream(f"{folder}/{JOB}") as stream:
-                begun = JobIdentity.from_json(stream.read())
+                begun = JobIdentity.from_json(stream.read(MAX_IDENTITY_BYTES))
         except ValueError as error:
-            raise DiscotreeError(f"{self.address}/{JOB}: {error}") from None
+            raise TreebankError(f"{error}; choose another folder", f"{self.address}/{JOB}") from None
         identity.check(self.address, begun, "choose another folder")
 
     def _put(self, name: str, content: bytes) -> None:
