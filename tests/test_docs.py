@@ -23,7 +23,7 @@ import discotree.text
 from discotree import read, write
 from discotree.config import load_recipe
 from discotree.integrations.web.limits import Limits
-from discotree.integrations.web.security import LOOPBACK_HOSTS
+from discotree.integrations.web.security import Access
 from discotree.integrations.web.server import load_app
 from discotree.parsing.parser import Parser
 
@@ -64,7 +64,7 @@ def folder(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with an untrained model."""
     model = saved_model(tmp_path_factory.mktemp("models") / "xx", language="nl")
-    with serving(load_app([str(model)], "cpu", LOOPBACK_HOSTS, True, Limits())) as client:
+    with serving(load_app([str(model)], "cpu", Access(), True, Limits())) as client:
         yield f"{client.base_url.host}:{client.base_url.port}"
 
 

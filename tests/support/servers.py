@@ -9,14 +9,16 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from discotree.integrations.web.server import listen
+from discotree.integrations.web.server import configuration, listen
 
 
 @contextmanager
 def serving(app: FastAPI) -> Iterator[httpx.Client]:
     """Serve an application on a free port while the block runs; yield a client."""
     with listen("127.0.0.1", 0) as bound:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
+        config = configuration(app)
+        config.timeout_graceful_shutdown = 1
+        server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([bound],))
         thread.start()
         try:

@@ -26,20 +26,55 @@ def serve(
         bool, typer.Option("--batching/--no-batching", help="Batch requests that arrive at the same time.")
     ] = True,
     seconds: Annotated[float, typer.Option(min=0.1, help="Longest time a client waits for an answer.")] = 60.0,
+    api_keys: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--api-key",
+            metavar="KEY",
+            envvar="DISCOTREE_API_KEY",
+            show_envvar=True,
+            help="Key that API calls must send; may be repeated. In the variable, keys are separated by spaces.",
+        ),
+    ] = None,
+    origins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-origin",
+            metavar="ORIGIN",
+            help="Let the pages of this origin (https://example.org) use the API; may be repeated; * for all.",
+        ),
+    ] = None,
+    root_path: Annotated[
+        str, typer.Option(metavar="PATH", help="Path under which a proxy offers the server, such as /discotree.")
+    ] = "",
+    proxies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trust-proxy",
+            metavar="ADDRESS",
+            help="Address of a proxy whose X-Forwarded-For header names the clients; may be repeated.",
+        ),
+    ] = None,
+    access_log: Annotated[
+        str, typer.Option(metavar="FILE", help="Log every request as a line of JSON; - for standard error.")
+    ] = "",
 ) -> None:
     """Serve the web page and the HTTP API, by default for this machine only."""
     with requires_extra("web"):
         from discotree.integrations.web.limits import Limits
-        from discotree.integrations.web.server import allowed_hosts, listen, load_app, run
+        from discotree.integrations.web.observing import log_access
+        from discotree.integrations.web.server import listen, load_app, make_access, run
     bound = listen(host, port)
-    hosts = allowed_hosts(host, bound)
-    app = load_app(models or [], device, hosts, batching, Limits(timeout_seconds=seconds))
+    access = make_access(host, bound, origins or [], api_keys or [], root_path)
+    if access_log:
+        log_access(access_log)
+    app = load_app(models or [], device, access, batching, Limits(timeout_seconds=seconds))
     name = f"[{host}]" if ":" in host else host
-    if hosts is None:
-        err.print(f"discotree: anyone who reaches {host} can use this server, without a password", style="yellow")
+    if access.hosts is None and not access.api_keys:
+        err.print(f"discotree: anyone who reaches {host} can use this server, without a key", style="yellow")
 
     def ready() -> None:
         print(f"http://{name}:{bound.getsockname()[1]}", flush=True)
         err.print("Ctrl-C stops the server", style="dim")
 
-    run(app, bound, ready)
+    run(app, bound, ready, proxies or [])

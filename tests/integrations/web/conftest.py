@@ -11,7 +11,7 @@ from support.web import LIMITS
 
 import discotree as dt
 from discotree.integrations.web import Limits, create_app
-from discotree.integrations.web.security import LOOPBACK_HOSTS
+from discotree.integrations.web.security import Access
 from discotree.integrations.web.server import load_app
 
 
@@ -33,7 +33,7 @@ def parsers(folder: Path) -> dict[str, dt.Parser]:
 @pytest.fixture(scope="session")
 def client(folder: Path) -> Iterator[httpx.Client]:
     names = [str(folder / name) for name in ("xx", "tags", "mute")]
-    with serving(load_app(names, "cpu", LOOPBACK_HOSTS, True, LIMITS)) as client:
+    with serving(load_app(names, "cpu", Access(), True, LIMITS)) as client:
         yield client
 
 
@@ -41,5 +41,5 @@ def client(folder: Path) -> Iterator[httpx.Client]:
 def small(parsers: dict[str, dt.Parser]) -> Iterator[httpx.Client]:
     """A server with low limits that accepts any Host."""
     limits = Limits(body_bytes=4000, treebank_trees=3, tree_bytes=600, sentence_words=9, response_positions=60)
-    with serving(create_app({"xx": parsers["xx"]}, limits=limits, hosts=None)) as client:
+    with serving(create_app({"xx": parsers["xx"]}, limits=limits, access=Access(hosts=None))) as client:
         yield client

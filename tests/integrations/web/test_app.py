@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,10 @@ def test_health_and_models(client: httpx.Client) -> None:
 def test_the_page_loads_nothing_from_other_servers(client: httpx.Client) -> None:
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
-    named = re.findall(r'(?:src|href)="(/page/[^"]+)"', page.text)
-    assert {"/page/main.js", "/page/style.css", "/page/tree.css", "/page/icon.svg"} <= set(named)
+    named = re.findall(r'(?:src|href)="(page/[^"]+)"', page.text)
+    assert {"page/main.js", "page/style.css", "page/tree.css", "page/icon.svg"} <= set(named)
     for name in named:
-        assert client.get(name).status_code == 200
+        assert client.get(f"/{name}").status_code == 200
     for file in (Path(app_module.__file__).parent / "page").iterdir():
         text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?:|//[a-z]+\.[a-z]|@import", text), file.name
@@ -50,7 +51,21 @@ def test_the_api_description_needs_no_foreign_scripts(client: httpx.Client) -> N
     }
     docs = client.get("/docs").text
     assert "POST /api/parse" in docs
-    assert "<script" not in docs
+    assert re.findall("<script[^>]*>", docs) == ['<script type="module" src="page/docs.js">']
+    assert client.get("/page/docs.js").status_code == 200
+
+
+def test_the_examples_of_the_api_page_work(client: httpx.Client) -> None:
+    docs = client.get("/docs").text
+    calls = re.findall(r'data-path="([^"]+)">(?:<label>Body <textarea[^>]*>([^<]+)<)?', docs)
+    assert len(calls) == 6
+    for path, body in calls:
+        headers = {"Content-Type": "application/json"}
+        response = client.post(f"/{path}", content=unescape(body), headers=headers) if body else client.get(f"/{path}")
+        assert response.status_code == 200, response.text
+
+
+def test_there_is_no_other_api_page(client: httpx.Client) -> None:
     assert client.get("/redoc").status_code == 404
 
 

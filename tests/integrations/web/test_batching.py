@@ -70,7 +70,7 @@ def together(parsers: dict[str, dt.Parser]) -> Iterator[Submit]:
     open_ones = []
 
     def submit(*requests: list[list[Token]], options: Sequence[ParseOptions] = (), batching: bool = True) -> Any:
-        batcher = Batcher(parsers["xx"], 1000, batching)
+        batcher = Batcher(parsers["xx"], Limits(queued_words=1000), batching)
         open_ones.append(batcher)
         options = options or [DEFAULT] * len(requests)
         with batcher.changed:  # the batcher waits until all are queued
@@ -136,7 +136,7 @@ def test_a_cancelled_request_is_not_parsed(together: Submit, watched: Watched) -
 
 def test_a_closed_batcher_refuses_waiting_requests(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     watched.go.clear()
-    batcher = Batcher(parsers["xx"], 1000)
+    batcher = Batcher(parsers["xx"], Limits(queued_words=1000))
     first = batcher.submit(tokens("a"), DEFAULT)
     assert watched.began.wait(20)
     second = batcher.submit(tokens("b"), DEFAULT)
@@ -156,7 +156,7 @@ def test_a_full_queue_says_when_to_retry(parsers: dict[str, dt.Parser], watched:
         first = clients.submit(answer, client, "parse", tokens=["a"] * 9)
         assert watched.began.wait(20)
         second = clients.submit(answer, client, "parse", tokens=["b"] * 9)  # waits alone, so it may be long
-        while not any(request.is_open for request in app.state.endpoints.batchers["xx"].queue):
+        while not app.state.endpoints.batchers["xx"].queued_words:
             time.sleep(0.01)
         response = post(client, "parse", tokens=["c"])
         assert "too many sentences are waiting" in problem(response, 503)

@@ -19,7 +19,7 @@ from support.servers import serving
 
 import discotree as dt
 from discotree.integrations.web import Limits
-from discotree.integrations.web.security import LOOPBACK_HOSTS
+from discotree.integrations.web.security import Access
 from discotree.integrations.web.server import load_app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with_card(saved_model(folder / "de"), CARD | {"name": "de"})
     saved_model(folder / "other")
     names = [str(folder / name) for name in ("de", "other")]
-    with serving(load_app(names, "cpu", LOOPBACK_HOSTS, True, Limits())) as client:
+    with serving(load_app(names, "cpu", Access(), True, Limits())) as client:
         yield client
 
 
@@ -225,15 +225,30 @@ def test_a_link_restores_the_page(page: Page, server: httpx.Client) -> None:
     page.select_option("#k", "2")
     page.wait_for_selector(".k-best")
     page.check("input[value=brackets]", force=True)
+    page.wait_for_selector("#results pre")
+    page.wait_for_load_state("networkidle")
     page.click("#copy-link")
     link = page.evaluate("navigator.clipboard.readText()")
     wanted = page.locator("#results").inner_text()
     page.goto("about:blank")
     page.goto(link)
     page.wait_for_selector("#results pre")
+    page.wait_for_load_state("networkidle")
     assert page.input_value("#text") == "Wir lachen und ihr weint. 100 % & #1 = gut?"
     assert page.locator("#results").inner_text() == wanted
     assert link.startswith(str(server.base_url))
+
+
+def test_every_call_of_the_api_can_be_tried(page: Page) -> None:
+    page.goto("/docs")
+    page.wait_for_selector("html[data-ready]")
+    for form in page.locator("form").all():
+        form.locator("button").click()
+        playwright.expect(form.locator("output p")).to_contain_text("200 OK")
+    parse_form = page.locator('form[data-path="api/parse"]')
+    parse_form.locator("textarea").fill('{"text": 1}')
+    parse_form.locator("button").click()
+    playwright.expect(parse_form.locator("output")).to_contain_text("text: Input should be")
 
 
 def test_problems_are_shown(page: Page) -> None:

@@ -14,16 +14,16 @@ from support.web import LIMITS
 import discotree as dt
 from discotree.cli import main
 from discotree.integrations.web import create_app
-from discotree.integrations.web.security import LOOPBACK_HOSTS
+from discotree.integrations.web.security import Access
 from discotree.integrations.web.server import allowed_hosts, listen, load_app
 from discotree.models import finding as bundled
 
 
 def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
     with pytest.raises(dt.ConfigError, match="two models are called 'xx'"):
-        load_app([str(folder / "xx"), f"{folder}/./xx"], "cpu", LOOPBACK_HOSTS, True, LIMITS)
+        load_app([str(folder / "xx"), f"{folder}/./xx"], "cpu", Access(), True, LIMITS)
     with pytest.raises(dt.ModelError, match="there is no model"):
-        load_app(["nowhere"], "cpu", LOOPBACK_HOSTS, True, LIMITS)
+        load_app(["nowhere"], "cpu", Access(), True, LIMITS)
     with pytest.raises(dt.ConfigError, match="needs at least one model"):
         create_app({})
 
@@ -32,12 +32,12 @@ def test_without_a_name_all_bundled_models_are_served(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundled, "MODELS", folder)
-    service = load_app([], "cpu", LOOPBACK_HOSTS, True, LIMITS).state.endpoints
+    service = load_app([], "cpu", Access(), True, LIMITS).state.endpoints
     assert list(service.parsers) == ["mute", "tags", "xx"]
     service.close()
     monkeypatch.setattr(bundled, "MODELS", tmp_path)
     with pytest.raises(dt.ModelError, match="no models are installed"):
-        load_app([], "cpu", LOOPBACK_HOSTS, True, LIMITS)
+        load_app([], "cpu", Access(), True, LIMITS)
 
 
 @pytest.mark.slow

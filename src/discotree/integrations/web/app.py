@@ -6,23 +6,30 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+from starlette.middleware.cors import CORSMiddleware
 
 from discotree import __version__
 from discotree.errors import DiscotreeError
 from discotree.integrations.web.assets import DESCRIPTION, add_pages
 from discotree.integrations.web.endpoints import Endpoints
 from discotree.integrations.web.limits import Limits, RequestRefused
+from discotree.integrations.web.observing import ID_HEADER, METRICS_TYPE, Metrics, ObservingMiddleware
 from discotree.integrations.web.schemas import (
+    DrawRequest,
+    EvaluateRequest,
     EvaluateResponse,
     Health,
     ModelInfo,
+    ParseRequest,
     ParseResponse,
     Problem,
+    TreebankRequest,
     TreebankResponse,
 )
-from discotree.integrations.web.security import LOOPBACK_HOSTS, SecurityMiddleware
+from discotree.integrations.web.security import Access, SecurityMiddleware
 from discotree.models.card import Card
 
 if TYPE_CHECKING:
@@ -33,8 +40,11 @@ ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": description}
     for status, description in {
         400: "The body is not JSON.",
+        401: "The key is missing or wrong.",
         403: "The Host or Origin header is foreign.",
+        408: "The body arrives too slowly.",
         413: "The request or its response is too large.",
+        415: "The body is not declared as JSON.",
         422: "The request is invalid or exceeds a limit.",
         503: "The server is busy; retry after the time in Retry-After.",
     }.items()
@@ -52,14 +62,14 @@ def create_app(
     *,
     limits: Limits | None = None,
     batching: bool = True,
-    hosts: frozenset[str] | None = LOOPBACK_HOSTS,
+    access: Access | None = None,
     cards: Mapping[str, Card] | None = None,
 ) -> FastAPI:
     """Return the application that serves these parsers by name.
 
-    ``hosts`` are the names in the Host header that it answers to, None for all; ``cards`` describe the models.
+    ``access`` says who may use it, by default pages and programs on this machine; ``cards`` describe the models.
     """
-    limits = limits or Limits()
+    limits, access = limits or Limits(), access or Access()
     endpoints = Endpoints(parsers, limits, batching, cards or {})
 
     @asynccontextmanager
@@ -73,21 +83,42 @@ def create_app(
         description=DESCRIPTION,
         docs_url=None,  # FastAPI's own pages load scripts from other servers
         redoc_url=None,
+        root_path=access.root_path,
         lifespan=lifespan,
     )
     app.state.endpoints = endpoints
-    _add_routes(app, endpoints)
+    metrics = Metrics(endpoints)
+    _add_routes(app, endpoints, metrics)
     add_pages(app)
-    app.add_middleware(SecurityMiddleware, hosts=hosts, max_body_bytes=limits.body_bytes)
+    _describe_requests(app)  # once all routes are there: a new one makes FastAPI describe everything again
     app.add_exception_handler(RequestRefused, _refused_response)
     app.add_exception_handler(DiscotreeError, _error_response)
-    app.add_exception_handler(RequestValidationError, _invalid_response)
+    app.add_middleware(  # the last one added is the outermost
+        CORSMiddleware,
+        allow_origins=sorted(access.origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["Authorization", "Content-Type", "X-API-Key", ID_HEADER],
+        expose_headers=[ID_HEADER, "Retry-After"],
+    )
+    app.add_middleware(SecurityMiddleware, access=access, limits=limits)
+    app.add_middleware(ObservingMiddleware, metrics=metrics)
     return app
 
 
-def _add_routes(app: FastAPI, endpoints: Endpoints) -> None:
+REQUESTS: dict[str, type[BaseModel]] = {
+    "/api/parse": ParseRequest,
+    "/api/draw": DrawRequest,
+    "/api/treebank": TreebankRequest,
+    "/api/evaluate": EvaluateRequest,
+}
+
+
+def _add_routes(app: FastAPI, endpoints: Endpoints, metrics: Metrics) -> None:
     def responses(model: Any, **others: Any) -> dict[int | str, dict[str, Any]]:
         return {200: {"model": model, "content": others}, **ERROR_RESPONSES}
+
+    async def show_metrics() -> Response:
+        return Response(metrics.text(), media_type=METRICS_TYPE)
 
     post = partial(app.add_api_route, methods=["POST"], response_class=Response)
     post("/api/parse", endpoints.parse, responses=responses(ParseResponse, **TEXT_RESPONSES), tags=["trees"])
@@ -96,6 +127,22 @@ def _add_routes(app: FastAPI, endpoints: Endpoints) -> None:
     post("/api/evaluate", endpoints.evaluate, responses=responses(EvaluateResponse), tags=["treebanks"])
     app.add_api_route("/api/models", endpoints.models, response_model=list[ModelInfo], tags=["server"])
     app.add_api_route("/health", endpoints.health, response_model=Health, tags=["server"])
+    app.add_api_route("/metrics", show_metrics, include_in_schema=False)
+
+
+def _describe_requests(app: FastAPI) -> None:
+    """Add the bodies of requests to the OpenAPI description: they are validated by us, not by FastAPI."""
+    references, definitions = models_json_schema(
+        [(model, "validation") for model in REQUESTS.values()], ref_template="#/components/schemas/{model}"
+    )
+    description = app.openapi()
+    for path, model in REQUESTS.items():
+        description["paths"][path]["post"]["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": references[model, "validation"]}},
+        }
+    schemas = description["components"]["schemas"]
+    description["components"]["schemas"] = dict(sorted((definitions.get("$defs", {}) | schemas).items()))
 
 
 async def _refused_response(_: Request, error: Exception) -> Response:
@@ -106,16 +153,6 @@ async def _refused_response(_: Request, error: Exception) -> Response:
 
 async def _error_response(_: Request, error: Exception) -> Response:
     return _problem(422, str(error))
-
-
-async def _invalid_response(_: Request, error: Exception) -> Response:
-    """Name the wrong field, but do not repeat its value: that may be long, or not encodable."""
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    if first["type"] == "json_invalid":
-        return _problem(400, str(first["msg"]))
-    field = ".".join(str(step) for step in first["loc"][1:])
-    return _problem(422, f"{field}: {first['msg']}" if field else str(first["msg"]))
 
 
 def _problem(status: int, message: str, headers: dict[str, str] | None = None) -> Response:

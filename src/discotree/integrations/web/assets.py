@@ -1,5 +1,6 @@
-"""The static files of the web page, the style sheet of its trees, and the list of API calls at /docs."""
+"""The static files of the web page, the style sheet of its trees, and the page of the API at /docs."""
 
+import json
 from functools import partial
 from html import escape
 from importlib import resources
@@ -28,7 +29,7 @@ def add_pages(app: FastAPI) -> None:
         )
 
     async def docs() -> HTMLResponse:
-        return HTMLResponse(_api_listing(app.openapi()))
+        return HTMLResponse(_api_page(app.openapi()))
 
     app.add_api_route("/docs", docs, include_in_schema=False)
 
@@ -46,18 +47,39 @@ async def _file(content: bytes, media_type: str) -> Response:
     return Response(content, media_type=media_type)
 
 
-def _api_listing(openapi: dict[str, Any]) -> str:
-    """Return the calls of the API as a plain HTML page."""
-    rows = "".join(
-        f"<tr><td><code>{method.upper()} {escape(path)}</code></td><td>{escape(call.get('description', ''))}</td></tr>"
-        for path, calls in openapi["paths"].items()
-        for method, call in calls.items()
+def _api_page(openapi: dict[str, Any]) -> str:
+    """Return the page on which every call of the API is described and can be tried out."""
+    calls = "".join(
+        _call(openapi, method, path, call) for path, calls in openapi["paths"].items() for method, call in calls.items()
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        '<title>discotree API</title><link rel="icon" href="/page/icon.svg"><link rel="stylesheet" '
-        'href="/page/style.css"></head><body><main class="plain">'
-        f'<h1>discotree {escape(__version__)} API</h1><p>{DESCRIPTION} <a href="/">Back to the page</a></p>'
-        f"<table><thead><tr><th>Call</th><th>What it does</th></tr></thead><tbody>{rows}</tbody></table>"
-        '<p>Every field is described in <a href="/openapi.json">openapi.json</a>.</p></main></body></html>'
+        '<title>discotree API</title><link rel="icon" href="page/icon.svg"><link rel="stylesheet" '
+        'href="page/style.css"><script type="module" src="page/docs.js"></script></head><body><main class="plain">'
+        f'<h1>discotree {escape(__version__)} API</h1><p>{DESCRIPTION} <a href="./">Back to the page</a></p>{calls}'
+        '<p>Every field is described in <a href="openapi.json">openapi.json</a>.</p></main></body></html>'
+    )
+
+
+def _call(openapi: dict[str, Any], method: str, path: str, call: dict[str, Any]) -> str:
+    form = f'<form class="panel" data-path="{escape(path.lstrip("/"))}">'
+    fields = ""
+    if "requestBody" in call:
+        reference = call["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        schema = openapi["components"]["schemas"][reference.rpartition("/")[2]]
+        example = json.dumps(schema["examples"][0], ensure_ascii=False, indent=1)
+        rows = "".join(
+            f"<tr><td><code>{escape(name)}</code></td><td>{escape(field.get('description', ''))}</td></tr>"
+            for name, field in schema["properties"].items()
+        )
+        fields = f"<table><thead><tr><th>Field</th><th>Meaning</th></tr></thead><tbody>{rows}</tbody></table>"
+        form += (
+            f'<label>Body <textarea rows="{min(example.count(chr(10)) + 2, 12)}" spellcheck="false">'
+            f"{escape(example)}</textarea></label>"
+        )
+    name = f"{method.upper()} {escape(path)}"
+    return (
+        f"<section><h2><code>{name}</code></h2><p>{escape(call.get('description', ''))}</p>{fields}{form}"
+        f'<button type="submit" class="primary" aria-label="Try {name}">Try it</button>'
+        "<output></output></form></section>"
     )

@@ -1,7 +1,9 @@
-"""One thread per model, which parses the sentences of concurrent requests in shared batches.
+"""Threads that parse the sentences of concurrent requests in shared batches.
 
-A batch takes one sentence of each waiting request in turn, up to a number of words. A short request never waits for
-all of a long one, and a request that is alone never waits for company.
+Each model has two lanes, short and long sentences, with a thread each: nobody with an everyday sentence waits for
+one of a thousand words. In a lane, clients take turns, and so do the requests of a client. A batch takes one sentence
+of each in turn, up to a number of words. A short request never waits for all of a long one, and a request that is alone
+never waits for company. A cancelled request ends with the current batch.
 """
 
 import logging
@@ -12,7 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from discotree.integrations.web.limits import RequestRefused
+from discotree.integrations.web.fair_queue import FairQueue
+from discotree.integrations.web.limits import Limits, RequestRefused
 from discotree.parsing.resilient import Failure, ParseOptions, k_best_each
 from discotree.trees.tree import Token, Tree
 
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
 CPU_BATCH_WORDS = 512  # larger batches gain little on a CPU and make everybody wait
+K_BEST_BATCH_WORDS = 64  # k-best parsing takes one sentence at a time, and much longer
+MAX_SHORT_WORDS = 100  # of a sentence in the lane of short ones
+MAX_SHORT_K_BEST_WORDS = 40
 
 TokenSequence = Sequence[Token]
 TreeLists = list[list[Tree]]  # per sentence: its tree, or its k best trees
@@ -38,81 +44,108 @@ class QueuedRequest:
     options: ParseOptions
     result: "Future[TreeLists]" = field(default_factory=Future)
     taken: int = 0  # sentences parsed or in the current batch
+    words_left: int = 0
     trees: dict[int, list[Tree]] = field(default_factory=dict)  # by the index of the sentence
+
+    def __post_init__(self) -> None:
+        self.words_left = sum(map(len, self.sentences))
 
     @property
     def is_open(self) -> bool:
         return self.taken < len(self.sentences) and not self.result.done()
 
     @property
-    def words_left(self) -> int:
-        return sum(map(len, self.sentences[self.taken :]))
+    def is_long(self) -> bool:
+        """Whether a sentence of it would hold up others."""
+        return max(map(len, self.sentences)) > (MAX_SHORT_K_BEST_WORDS if self.options.k else MAX_SHORT_WORDS)
+
+    def take(self) -> int:
+        """Return the index of the next sentence."""
+        index = self.taken
+        self.taken += 1
+        self.words_left -= len(self.sentences[index])
+        return index
 
 
 Batch = list[tuple[QueuedRequest, int]]  # requests with the index of a sentence each
 
 
 class Batcher:
-    """A parser with its queue and its thread. With ``shared`` off, each batch belongs to one request."""
+    """A parser with its two lanes. With ``shared`` off, each batch belongs to one request."""
 
-    def __init__(self, parser: "Parser", max_queued_words: int, shared: bool = True, retry_seconds: int = 1) -> None:
+    def __init__(self, parser: "Parser", limits: Limits | None = None, shared: bool = True) -> None:
         self.parser = parser
-        self.max_queued_words = max_queued_words
+        self.limits = limits or Limits()
         self.shared = shared
-        self.retry_seconds = retry_seconds
         self.batch_words = CPU_BATCH_WORDS if parser.device.type == "cpu" else parser.batch_words
-        self.queue: list[QueuedRequest] = []
         self.changed = threading.Condition()
         self.is_closed = False
-        threading.Thread(target=self._work, name="parsing", daemon=True).start()
+        self.lanes: dict[bool, FairQueue[QueuedRequest]] = {False: FairQueue(), True: FairQueue()}  # by is_long
+        for queue in self.lanes.values():
+            threading.Thread(target=self._work, args=[queue], name="parsing", daemon=True).start()
 
-    def submit(self, sentences: Sequence[TokenSequence], options: ParseOptions) -> "Future[TreeLists]":
-        """Queue sentences, or refuse them when too many words are waiting."""
+    @property
+    def queued_words(self) -> int:
+        """The number of words that wait."""
+        return sum(request.words_left for queue in self.lanes.values() for request in queue if request.is_open)
+
+    def submit(
+        self, sentences: Sequence[TokenSequence], options: ParseOptions, client: str = ""
+    ) -> "Future[TreeLists]":
+        """Queue sentences, or refuse them when too many words are waiting. The sentences must not be empty."""
         request = QueuedRequest(sentences, options)
         with self.changed:
-            queued = sum(other.words_left for other in self.queue if other.is_open)
-            if self.is_closed or (queued and queued + request.words_left > self.max_queued_words):
-                message = "too many sentences are waiting for this model: try again later"
-                raise RequestRefused(503, message, self.retry_seconds)
-            self.queue.append(request)
-            self.changed.notify()
+            own = sum(other.words_left for queue in self.lanes.values() for other in queue.of(client) if other.is_open)
+            self._check(self.queued_words, request.words_left, self.limits.queued_words)
+            self._check(own, request.words_left, self.limits.client_queued_words)
+            self.lanes[request.is_long].add(client, request)
+            self.changed.notify_all()
         return request.result
 
+    def _check(self, queued: int, added: int, maximum: int) -> None:
+        """Refuse a request when too much waits before it; one that is alone may have more words."""
+        if self.is_closed or (queued and queued + added > maximum):
+            message = "too many sentences are waiting for this model: try again later"
+            raise RequestRefused(503, message, self.limits.retry_seconds)
+
     def close(self) -> None:
-        """Finish the current batch and refuse all requests that are still waiting."""
+        """Finish the current batches and refuse all requests that are still waiting."""
         with self.changed:
             self.is_closed = True
-            self.changed.notify()
+            self.changed.notify_all()
 
-    def _work(self) -> None:
-        while batch := self._next_batch():
+    def _work(self, queue: FairQueue[QueuedRequest]) -> None:
+        while batch := self._next_batch(queue):
             self._parse(batch)
-        for request in self.queue:
-            _fail(request, RequestRefused(503, "the server is shutting down", self.retry_seconds))
+        for request in queue:
+            _fail(request, RequestRefused(503, "the server is shutting down", self.limits.retry_seconds))
 
-    def _next_batch(self) -> Batch:
+    def _next_batch(self, queue: FairQueue[QueuedRequest]) -> Batch:
         """Wait for requests and return a batch of them; an empty one when the batcher is closed."""
         with self.changed:
             while not self.is_closed:
-                self.queue = [request for request in self.queue if request.is_open]
-                if self.queue:
-                    return self._take_batch()
+                queue.discard(lambda request: not request.is_open)
+                if queue:
+                    return self._take_batch(queue)
                 self.changed.wait()
             return []
 
-    def _take_batch(self) -> Batch:
-        first = self.queue[0]
-        chosen = [request for request in self.queue if request.options == first.options] if self.shared else [first]
+    def _take_batch(self, queue: FairQueue[QueuedRequest]) -> Batch:
         batch: Batch = []
         words_left = self.batch_words
-        while chosen and words_left > 0:
-            for request in chosen:
-                batch.append((request, request.taken))
-                words_left -= len(request.sentences[request.taken])
-                request.taken += 1
-            chosen = [request for request in chosen if request.is_open]
-        if self.shared:  # requests with other options come next
-            self.queue.sort(key=lambda request: request.options == first.options)
+
+        def fits(request: QueuedRequest) -> bool:
+            return not batch or (request.options == batch[0][0].options if self.shared else request is batch[0][0])
+
+        while words_left > 0 and (found := queue.take(fits)):
+            client, request = found
+            if not batch and request.options.k:
+                words_left = min(words_left, K_BEST_BATCH_WORDS)
+            index = request.take()
+            batch.append((request, index))
+            words_left -= len(request.sentences[index])
+            if request.is_open:
+                queue.add(client, request)
         return batch
 
     def _parse(self, batch: Batch) -> None:

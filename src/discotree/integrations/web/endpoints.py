@@ -1,44 +1,32 @@
 """The calls of the API, one method each."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fastapi import Request
 from fastapi.responses import Response
+from starlette.requests import ClientDisconnect
 
 from discotree import __version__
-from discotree.encoding.head_rules import HeadRules
 from discotree.errors import ConfigError
-from discotree.evaluation.pairing import paired
-from discotree.evaluation.params import Params
-from discotree.evaluation.parseval import evaluate
-from discotree.integrations.web.batching import Batcher, TreeLists
-from discotree.integrations.web.limits import Limits, RequestRefused, count_positions, why_too_large
-from discotree.integrations.web.parse_input import RequestSentence, sentences_of
-from discotree.integrations.web.rendering import media_type, render_drawing, render_trees
-from discotree.integrations.web.schemas import (
-    DrawRequest,
-    EvaluateRequest,
-    Health,
-    ModelInfo,
-    ParseRequest,
-    Quality,
-    TreebankRequest,
-    TreeRecord,
-    Upload,
-)
-from discotree.integrations.web.thread_pool import BoundedPool, with_timeout
-from discotree.integrations.web.uploads import gap_counts, hits, read_leniently, read_one, read_strictly
+from discotree.integrations.web import tasks
+from discotree.integrations.web.batching import Batcher
+from discotree.integrations.web.limits import Limits, RequestRefused
+from discotree.integrations.web.parse_input import ModelTraits
+from discotree.integrations.web.rendering import media_type
+from discotree.integrations.web.schemas import Health, ModelInfo, Quality
+from discotree.integrations.web.thread_pool import BoundedPool
+from discotree.integrations.web.worker_pool import WorkerPool
 from discotree.models.card import Card
 from discotree.parsing.resilient import ParseOptions
-from discotree.treebanks.json_lines import json_line
-from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
-MARKED_HEADS = HeadRules.marked()
+CLIENT = "discotree.client"  # key in the scope of a request: whom it counts for
+QUEUED_TEXTS = 1000
 
 
 class Endpoints:
@@ -52,19 +40,18 @@ class Endpoints:
         self.parsers = parsers
         self.limits = limits
         self.cards = cards
-        self.batchers = {
-            name: Batcher(parser, limits.queued_words, batching, limits.retry_seconds)
-            for name, parser in parsers.items()
-        }
-        self.rules = {name: parser.head_rules for name, parser in parsers.items()}
-        # Three pools: neither large uploads nor drawings hold up parsing.
-        self.uploads = BoundedPool(limits, limits.queued_uploads)
-        self.texts = BoundedPool(limits, limits.clients)
-        self.drawings = BoundedPool(limits, limits.clients)
+        self.batchers = {name: Batcher(parser, limits, batching) for name, parser in parsers.items()}
+        self.setup = tasks.Setup(
+            limits,
+            {name: ModelTraits(parser.config.language, parser.has_tags) for name, parser in parsers.items()},
+            {name: parser.head_rules for name, parser in parsers.items()},
+        )
+        self.workers = WorkerPool(self.setup)
+        self.threads = BoundedPool(limits, QUEUED_TEXTS)
 
     def close(self) -> None:
-        for pool in (self.uploads, self.texts, self.drawings):
-            pool.close()
+        self.workers.close()
+        self.threads.close()
         for batcher in self.batchers.values():
             batcher.close()
 
@@ -89,143 +76,76 @@ class Endpoints:
             quality=Quality(f1=test.f1, discontinuous_f1=test.discontinuous_f1) if test else None,
         )
 
-    async def parse(self, request: ParseRequest) -> Response:
+    async def parse(self, request: Request) -> Response:
         """Parse text or tokens. The response is JSON, a treebank format or a picture."""
-        model = self._model(request.model)
-        if request.k and request.decode not in (None, "exact"):
-            raise RequestRefused(422, "k-best parsing decodes exactly: leave out decode")
-        sentences = await self.texts.run(sentences_of, request, self.parsers[model], self.limits)
-        decoding = replace(self.parsers[model].config.decoding, method=request.decode) if request.decode else None
-        queued = self.batchers[model].submit(
-            [sentence.tokens for sentence in sentences], ParseOptions(decoding, request.k)
-        )
-        trees = await with_timeout(asyncio.wrap_future(queued), self.limits)
-        content = await self.texts.run(self._parse_content, request, model, sentences, trees)
-        return Response(content, media_type=media_type(request.output))
+        return await self._serve(request, self._parse)
 
-    def _model(self, name: str) -> str:
-        """Return the name of a model that exists, the default one for an empty name."""
-        name = name or next(iter(self.parsers))
-        if name not in self.parsers:
-            raise RequestRefused(422, f"there is no model {name[:50]!r}: choose one of {', '.join(self.parsers)}")
-        return name
-
-    def _parse_content(
-        self, request: ParseRequest, model: str, sentences: Sequence[RequestSentence], tree_lists: TreeLists
-    ) -> bytes:
-        rows = [
-            (number, sentence, replace(tree, id=f"{number}.{rank}" if request.k else str(number)))
-            for number, (sentence, trees) in enumerate(zip(sentences, tree_lists, strict=True), 1)
-            for rank, tree in enumerate(trees, 1)
+    async def _parse(self, body: bytes, client: str) -> Response:
+        if len(body) <= self.limits.small_body_bytes:
+            given: tasks.ParseInput = await self.threads.run(tasks.read_parse_request, self.setup, body)
+        else:
+            given = await self.workers.run(client, tasks.read_parse_request, body)
+        options = ParseOptions(given.decoding(self.parsers[given.model].config.decoding), given.k)
+        queued = self.batchers[given.model].submit([one.tokens for one in given.sentences], options, client)
+        tree_lists = await asyncio.wrap_future(queued)
+        trees = [
+            (index, replace(tree, id=f"{index + 1}.{rank}" if given.k else str(index + 1)))
+            for index, found in enumerate(tree_lists)
+            for rank, tree in enumerate(found, 1)
         ]
-        trees = [tree for _, _, tree in rows]
-        if request.output != "json":
-            return render_trees(trees, request.output, _copy(self.rules[model])).encode()
-        self._check_total_size(trees)
-        records = [tree.to_dict(sentence.offsets) | {"sentence": number} for number, sentence, tree in rows]
-        return _to_json({"model": model, "trees": records})
+        content = await self.threads.run(tasks.parse_response, self.setup, given, trees)
+        if given.output != "json":
+            content = await self.workers.run(client, tasks.render, content, given.output, given.model)
+        return Response(content, media_type=media_type(given.output))
 
-    async def treebank(self, request: TreebankRequest) -> Response:
+    async def treebank(self, request: Request) -> Response:
         """Read an uploaded treebank and return the trees that pass a filter. The upload is not stored."""
-        return _json_response(await self.uploads.run(self._treebank_content, request))
+        return await self._serve(request, self._json_job(tasks.filter_treebank))
 
-    def _treebank_content(self, request: TreebankRequest) -> bytes:
-        treebank = read_leniently(request, self.limits)
-        rows = ((tree, gap_counts(tree, request.punctuation)) for tree in treebank.trees)
-        matching = [(*row, found) for row in rows if (found := hits(*row, request)) is not None]
-        end = None if request.limit is None else request.offset + request.limit
-        chosen = matching[request.offset : end]
-        self._check_total_size([tree for tree, _, _ in chosen])
-        return _to_json(
-            {
-                "format": treebank.format,
-                "trees": len(treebank.trees),
-                "matching": len(matching),
-                "broken": treebank.broken,
-                "problems": treebank.problems,
-                "is_complete": treebank.is_complete,
-                "rows": [tree.to_dict() | {"gaps": gaps, "hits": found} for tree, gaps, found in chosen],
-            }
-        )
-
-    def _check_total_size(self, trees: Sequence[Tree]) -> None:
-        if sum(map(count_positions, trees)) > self.limits.response_positions:
-            raise RequestRefused(413, "these trees are too large for one response: ask for fewer")
-
-    async def evaluate(self, request: EvaluateRequest) -> Response:
+    async def evaluate(self, request: Request) -> Response:
         """Compare two uploaded treebanks. Metrics are percentages."""
-        return _json_response(await self.uploads.run(self._evaluate_content, request))
+        return await self._serve(request, self._json_job(tasks.compare_treebanks))
 
-    def _evaluate_content(self, request: EvaluateRequest) -> bytes:
-        gold, predicted = (read_strictly(upload, self.limits) for upload in (request.gold, request.predicted))
-        score = evaluate(gold, predicted, Params.load(request.params))
-        index = {id(tree): k for k, tree in enumerate(predicted)}
-        partner = {number: index[id(tree)] for number, _, tree in paired(gold, predicted)}
-        comparisons = [
-            {
-                "id": sentence.id,
-                "gold_tree": k,
-                "predicted_tree": partner[k + 1],
-                "length": sentence.length,
-                "gold": sentence.labelled.gold,
-                "predicted": sentence.labelled.predicted,
-                "matched": sentence.labelled.matched,
-            }
-            for k, sentence in enumerate(score.sentences)
-        ]
-        return _to_json(
-            {
-                "all": _known(score.metrics()),
-                "discontinuous": _known(score.discontinuous.metrics()),
-                "sentences": comparisons,
-            }
-        )
+    def _json_job(self, task: Callable[[tasks.Setup, bytes], bytes]) -> Callable[[bytes, str], Awaitable[Response]]:
+        async def work(body: bytes, client: str) -> Response:
+            return Response(await self.workers.run(client, task, body), media_type="application/json")
 
-    async def draw(self, request: DrawRequest) -> Response:
+        return work
+
+    async def draw(self, request: Request) -> Response:
         """Draw one tree, convert it to another format, or draw the differences between two trees."""
-        content = await self.drawings.run(self._draw_content, request)
-        return Response(content, media_type=media_type(request.output))
+        return await self._serve(request, self._draw)
 
-    def _draw_content(self, request: DrawRequest) -> bytes:
-        rules = MARKED_HEADS
-        if request.model:
-            rules = self.rules[self._model(request.model)]
-        elif request.heads:
-            rules = HeadRules.load(request.heads)
-        tree = self._tree(request.tree)
-        against = self._tree(request.against) if request.against is not None else None
-        if request.output == "json" and against is None:
-            return _to_json(tree.to_dict())
-        return render_drawing(tree, against, request, _copy(rules)).encode()
+    async def _draw(self, body: bytes, client: str) -> Response:
+        content, output = await self.workers.run(client, tasks.draw, body)
+        return Response(content, media_type=media_type(output))
 
-    def _tree(self, source: TreeRecord | Upload) -> Tree:
-        if isinstance(source, Upload):
-            return read_one(source, self.limits)
-        limits = self.limits
-        if len(source.tokens) > limits.sentence_words:
-            message = f"{len(source.tokens):,} words are too many: at most {limits.sentence_words:,}"
-            raise RequestRefused(413, message)
-        positions = sum(len(constituent.positions) for constituent in source.constituents)
-        if positions > limits.tree_positions or len(source.constituents) > limits.tree_constituents:
-            raise RequestRefused(413, "the tree has too many constituents")
-        tree = Tree.from_dict(source.model_dump(exclude_none=True))
-        if problem := why_too_large(tree, limits):
-            raise RequestRefused(413, problem)
-        return tree
-
-
-def _copy(rules: HeadRules) -> HeadRules:
-    """Return the same rules with a cache of their own, so that labels of one request do not stay in memory."""
-    return HeadRules(rules.rules, marked_first=rules.marked_first)
+    async def _serve(self, request: Request, work: Callable[[bytes, str], Awaitable[Response]]) -> Response:
+        """Do the work of a request; stop it when it takes too long or when the client has gone."""
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise RequestRefused(415, "set the header Content-Type to application/json")
+        body = await request.body()
+        working = asyncio.ensure_future(work(body, request.scope.get(CLIENT, "")))
+        del body
+        leaving = asyncio.ensure_future(_disconnected(request))
+        try:
+            await asyncio.wait(
+                {working, leaving}, timeout=self.limits.timeout_seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if working.done():
+                return working.result()
+            if leaving.done():
+                raise ClientDisconnect
+            message = f"this took longer than {self.limits.timeout_seconds:g} seconds: ask for less, or try again later"
+            raise RequestRefused(503, message, self.limits.retry_seconds)
+        finally:
+            leaving.cancel()
+            if not working.done():
+                working.cancel()
+                await asyncio.wait({working})
 
 
-def _known(metrics: Mapping[str, float | int | None]) -> dict[str, float | int]:
-    return {name: value for name, value in metrics.items() if value is not None}
-
-
-def _to_json(response: Mapping[str, Any]) -> bytes:
-    return json_line(response).encode()
-
-
-def _json_response(content: bytes) -> Response:
-    return Response(content, media_type="application/json")
+async def _disconnected(request: Request) -> None:
+    """Return when the client has closed its connection; the body has been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

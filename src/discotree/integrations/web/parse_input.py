@@ -2,15 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from discotree.integrations.web.limits import Limits, RequestRefused
 from discotree.integrations.web.schemas import ParseRequest
 from discotree.text import sentences as split_text
 from discotree.trees.tree import Token
 
-if TYPE_CHECKING:
-    from discotree.parsing.parser import Parser
+
+class ModelTraits(NamedTuple):
+    """What reading a request needs to know about a model."""
+
+    language: str
+    has_tags: bool
+
 
 Offsets = Sequence[tuple[int, int]]
 
@@ -21,7 +26,7 @@ class RequestSentence:
     offsets: Offsets = ()  # start and end of each token in the text, if there was one
 
 
-def sentences_of(request: ParseRequest, parser: "Parser", limits: Limits) -> list[RequestSentence]:
+def sentences_of(request: ParseRequest, traits: ModelTraits, limits: Limits) -> list[RequestSentence]:
     """Return the sentences of a request; refuse one that is contradictory or too large."""
     if (request.text is None) == (request.tokens is None):
         raise RequestRefused(422, "give either text or tokens")
@@ -30,10 +35,10 @@ def sentences_of(request: ParseRequest, parser: "Parser", limits: Limits) -> lis
     characters = sum(map(_count_characters, (request.text, request.tokens, request.tags)))
     if characters > limits.request_characters:
         _refuse_excess(f"{characters:,} characters", limits.request_characters)
-    sentences = _from_text(request.text, parser) if request.text is not None else _from_tokens(request)
-    if parser.has_tags and request.tags is None:
+    sentences = _from_text(request.text, traits) if request.text is not None else _from_tokens(request)
+    if traits.has_tags and request.tags is None:
         raise RequestRefused(422, "this model needs tags: give tokens and tags")
-    if not parser.has_tags and request.tags is not None:
+    if not traits.has_tags and request.tags is not None:
         raise RequestRefused(422, "this model takes no tags: leave them out")
     _check_size(sentences, limits, limits.k_best_sentence_words if request.k else limits.sentence_words)
     return sentences
@@ -50,6 +55,10 @@ def _check_size(sentences: Sequence[RequestSentence], limits: Limits, sentence_w
         if len(sentence.tokens) > sentence_words:
             message = f"sentence {number} has {len(sentence.tokens):,} words: at most {sentence_words:,}"
             raise RequestRefused(422, message)
+        longest = max(max(len(token.form), len(token.tag)) for token in sentence.tokens)
+        if longest > limits.word_characters:
+            message = f"sentence {number} has a word of {longest:,} characters: at most {limits.word_characters:,}"
+            raise RequestRefused(422, message)
     words = sum(len(sentence.tokens) for sentence in sentences)
     if words > limits.request_words:
         _refuse_excess(f"{words:,} words", limits.request_words)
@@ -63,8 +72,8 @@ def _count_characters(given: str | list[str] | list[list[str]] | None) -> int:
     return sum(map(_count_characters, given)) if isinstance(given, list) else len(given or "")
 
 
-def _from_text(text: str | list[str], parser: "Parser") -> list[RequestSentence]:
-    language = parser.config.language
+def _from_text(text: str | list[str], traits: ModelTraits) -> list[RequestSentence]:
+    language = traits.language
     if not language:
         raise RequestRefused(422, "this model has no language to tokenise text with: give tokens")
     if isinstance(text, str):

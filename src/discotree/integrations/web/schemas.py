@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from discotree.config import Method
 from discotree.encoding.head_rules import HeadRules
@@ -11,6 +11,9 @@ from discotree.treebanks import TEXT_FORMATS
 
 MAX_K = 10
 MAX_INT = 2**31
+# Coarse bounds for every request, checked while the JSON is read. The limits of the server are checked afterwards.
+MAX_ROWS = 20_000  # sentences, words, constituents, secondary edges
+MAX_WORD_CHARACTERS = 100_000
 OUTPUTS = ("svg", "arcs", "latex", "text", *TEXT_FORMATS)
 
 
@@ -18,16 +21,11 @@ def _one_of(names: tuple[str, ...]) -> str:
     return f"^({'|'.join(names)})$"
 
 
-def _encodable(text: str) -> str:
-    """Refuse lone surrogates: JSON can spell them, but neither a file nor a response can hold them."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("the text contains a lone surrogate") from None
-    return text
-
-
-Text = Annotated[str, AfterValidator(_encodable)]
+Word = Annotated[str, Field(max_length=MAX_WORD_CHARACTERS)]
+Name = Annotated[str, Field(max_length=255)]
+Words = Annotated[list[Word], Field(max_length=MAX_ROWS, fail_fast=True)]
+Sentences = Annotated[list[Words], Field(max_length=MAX_ROWS, fail_fast=True)]
+Texts = Annotated[list[str], Field(max_length=MAX_ROWS, fail_fast=True)]
 Count = Annotated[int, Field(ge=0, le=MAX_INT)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 OutputName = Annotated[str, Field(pattern=_one_of(OUTPUTS))]
@@ -44,26 +42,26 @@ class RequestModel(BaseModel):
 
 
 class TokenRecord(BaseModel):
-    form: Text
-    tag: Text | None = None
-    lemma: Text | None = None
-    morph: Text | None = None
-    function: Text | None = None
+    form: Word
+    tag: Word | None = None
+    lemma: Word | None = None
+    morph: Word | None = None
+    function: Word | None = None
     start: Annotated[Count | None, Field(description="Offset of the first character in the text.")] = None
     end: Annotated[Count | None, Field(description="Offset after the last character in the text.")] = None
 
 
 class ConstituentRecord(BaseModel):
-    label: Annotated[Text, Field(min_length=1)]
-    function: Text | None = None
-    positions: Annotated[list[Count], Field(min_length=1)]
+    label: Annotated[Word, Field(min_length=1)]
+    function: Word | None = None
+    positions: Annotated[list[Count], Field(min_length=1, max_length=MAX_ROWS, fail_fast=True)]
     confidence: Probability | None = None
 
 
 class EdgeRecord(BaseModel):
     """A secondary edge. An end is a token's position, or the number of tokens plus an index into ``constituents``."""
 
-    label: Text
+    label: Word
     child: Count
     parent: Count
 
@@ -74,26 +72,24 @@ class TreeRecord(BaseModel):
     Constituents are sorted: the root first, parents before children, children from left to right.
     """
 
-    id: Text = ""
-    tokens: Annotated[list[TokenRecord], Field(min_length=1)]
-    constituents: Annotated[list[ConstituentRecord], Field(min_length=1)]
-    secondary: list[EdgeRecord] | None = None
-    comment: Text | None = None
+    id: Word = ""
+    tokens: Annotated[list[TokenRecord], Field(min_length=1, max_length=MAX_ROWS, fail_fast=True)]
+    constituents: Annotated[list[ConstituentRecord], Field(min_length=1, max_length=MAX_ROWS, fail_fast=True)]
+    secondary: Annotated[list[EdgeRecord], Field(max_length=MAX_ROWS, fail_fast=True)] | None = None
+    comment: Word | None = None
     confidence: Probability | None = None
 
 
 class ParseRequest(RequestModel):
     text: Annotated[
-        Text | list[Text] | None,
+        str | Texts | None,
         Field(description="A text, split into sentences and tokens; in a list, each item is one sentence."),
     ] = None
-    tokens: Annotated[
-        list[Text] | list[list[Text]] | None, Field(description="The tokens of one sentence, or of several.")
-    ] = None
+    tokens: Annotated[Words | Sentences | None, Field(description="The tokens of one sentence, or of several.")] = None
     tags: Annotated[
-        list[Text] | list[list[Text]] | None, Field(description="The tags of the tokens, for a model that needs them.")
+        Words | Sentences | None, Field(description="The tags of the tokens, for a model that needs them.")
     ] = None
-    model: Annotated[Text, Field(description="A name from /api/models; the first one by default.")] = ""
+    model: Annotated[Name, Field(description="A name from /api/models; the first one by default.")] = ""
     decode: Annotated[Method | None, Field(description="The model's own method by default.")] = None
     k: Annotated[
         int, Field(ge=0, le=MAX_K, description="Return the k most probable trees per sentence; decodes exactly.")
@@ -117,23 +113,30 @@ class ParseResponse(BaseModel):
 class Upload(RequestModel):
     """The text of a treebank file."""
 
-    content: Text
-    name: Annotated[Text, Field(max_length=255, description="The file name; a hint for detecting the format.")] = ""
+    content: str
+    name: Annotated[Name, Field(description="The file name; a hint for detecting the format.")] = ""
     format: FormatName = None
 
 
 class TreebankFilter(RequestModel):
     """Label and gaps are asked of one and the same constituent."""
 
-    label: Annotated[Text, Field(description="The label of the constituent.")] = ""
+    label: Annotated[Word, Field(description="The label of the constituent.")] = ""
     gap_degree: Annotated[Count, Field(description="Its minimal number of gaps.")] = 0
     punctuation: Annotated[bool, Field(description="Whether punctuation alone makes a gap, too.")] = False
     min_words: Count = 0
     max_words: Annotated[Count, Field(description="0: no maximum.")] = 0
-    contains: Annotated[Text, Field(description="The words contain this text; case is ignored.")] = ""
+    contains: Annotated[Word, Field(description="The words contain this text; case is ignored.")] = ""
+
+
+BRACKETS = "(ROOT (S (VP (ADV 0=Darüber) (V 3=gesprochen)) (V 1=hat) (NP 2=niemand)))"
 
 
 class TreebankRequest(Upload, TreebankFilter):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"content": BRACKETS, "label": "VP", "gap_degree": 1}]}
+    )
+
     offset: Annotated[Count, Field(description="Number of matching trees to leave out first.")] = 0
     limit: Annotated[Count | None, Field(description="Number of trees to return; all by default.")] = None
 
@@ -154,6 +157,11 @@ class TreebankResponse(BaseModel):
 
 
 class EvaluateRequest(RequestModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"gold": {"content": BRACKETS}, "predicted": {"content": BRACKETS}}]},
+    )
+
     gold: Upload
     predicted: Upload
     params: Annotated[str, Field(pattern=_one_of(tuple(Params.names())))] = "proper"
@@ -183,12 +191,16 @@ class EvaluateResponse(BaseModel):
 class DrawRequest(RequestModel):
     """One tree, as a record from another call or as the text of a treebank file."""
 
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"tree": {"content": BRACKETS}, "output": "text"}]}
+    )
+
     tree: TreeRecord | Upload
     against: Annotated[
         TreeRecord | Upload | None, Field(description="A predicted tree, to mark where it differs from the first.")
     ] = None
     output: OutputName = "svg"
-    model: Annotated[Text, Field(description="For arcs and conllu: use this model's head rules.")] = ""
+    model: Annotated[Name, Field(description="For arcs and conllu: use this model's head rules.")] = ""
     heads: Annotated[
         str | None, Field(pattern=_one_of(tuple(HeadRules.names())), description="For arcs and conllu: the head rules.")
     ] = None

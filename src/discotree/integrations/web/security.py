@@ -1,14 +1,26 @@
-"""Middleware for every request: allowed hosts and origins, body size, security headers, internal errors."""
+"""Middleware for every request: hosts, origins and keys; the size and the pace of bodies; headers; internal errors."""
 
+import asyncio
+import hashlib
+import hmac
 import ipaddress
 import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from fastapi import HTTPException
 from fastapi.responses import JSONResponse
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discotree.integrations.web.endpoints import CLIENT
+from discotree.integrations.web.limits import Limits
+
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
+ANY_ORIGIN = "*"
 SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -18,9 +30,22 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+CLOSE = {"Connection": "close"}  # the rest of a refused body is not read
+KEY_PATHS = ("/api/", "/metrics")  # need a key, if there are keys
+PIECE_BYTES = 2**16  # of a response: more is not handed to a client that does not read
 MAX_DRAINED_BODIES = 8  # a refused body is read and discarded up to this multiple of the size limit
 
 logger = logging.getLogger("discotree")
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may use the server. ``hosts`` are the allowed names in the Host header, None allows all."""
+
+    hosts: frozenset[str] | None = LOOPBACK_HOSTS
+    origins: frozenset[str] = frozenset()  # of other people's pages
+    api_keys: tuple[str, ...] = ()
+    root_path: str = ""
 
 
 def is_loopback(host: str) -> bool:
@@ -31,85 +56,232 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+class ByteBudget:
+    """Memory for large bodies, of which no client gets all."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.used: Counter[str] = Counter()  # by client
+
+    def reserve(self, client: str, size: int) -> bool:
+        """Take memory for a body; False if there is none left. Small bodies are not counted."""
+        if size <= self.limits.small_body_bytes:
+            return True
+        if (
+            self.used.total() + size > self.limits.bodies_bytes
+            or self.used[client] + size > self.limits.client_bodies_bytes
+        ):
+            return False
+        self.used[client] += size
+        return True
+
+    def release(self, client: str, size: int) -> None:
+        if size > self.limits.small_body_bytes:
+            self.used[client] -= size
+            if not self.used[client]:
+                del self.used[client]
+
+
 class SecurityMiddleware:
-    """ASGI middleware. ``hosts`` are the allowed names in the Host header, None allows all.
+    """ASGI middleware.
 
     A foreign page can reach this server in two ways. Through a name of its own that resolves to this machine (DNS
     rebinding), it sends that name as Host; with a direct request, it sends its Origin. Both are refused.
     """
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str] | None, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, access: Access, limits: Limits) -> None:
         self.app = app
-        self.hosts = hosts
-        self.max_body_bytes = max_body_bytes
+        self.access = access
+        self.limits = limits
+        self.budget = ByteBudget(limits)
+        self.key_hashes = [_hash(key) for key in access.api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-
-        response_started = False
-
-        async def send_secured(message: Message) -> None:
-            nonlocal response_started
-            response_started = True
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in SECURITY_HEADERS.items():
-                    headers[name] = value
-            await send(message)
-
-        if refusal := self.refusal(Headers(scope=scope)):
-            await self.drain(receive)
-            await refusal(scope, receive, send_secured)
+        headers = Headers(scope=scope)
+        exchange = _Exchange(self.limits, receive, send)
+        key = self._key(headers)
+        scope[CLIENT] = client = f"key {key}" if key is not None else _network(scope)
+        if refusal := self.refusal(scope, headers, key):
+            await exchange.drain(MAX_DRAINED_BODIES * self.limits.body_bytes)
+            await refusal(scope, receive, exchange.send)
             return
-        try:
-            await self.app(scope, self.metered(receive), send_secured)
-        except Exception as error:  # an internal error must not end the server
-            logger.error("a request failed: %r", error, exc_info=error)
-            if not response_started:
-                await _problem(500, "internal server error")(scope, receive, send_secured)
+        size = int(headers.get("content-length", 0))
+        if "transfer-encoding" in headers:  # announces no length
+            size = self.limits.body_bytes
+        async with self._reserved(client, size, exchange):
+            try:
+                if exchange.is_refused:
+                    await exchange.drain(size)
+                    await self._busy()(scope, receive, exchange.send)
+                else:
+                    await self.app(scope, exchange.receive, exchange.send)
+            except (ClientDisconnect, _TooSlow):
+                pass  # nobody is there to read an answer
+            except Exception as error:  # an internal error must not end the server
+                logger.error("request %s failed: %r", scope.get("discotree.id", ""), error, exc_info=error)
+                if not exchange.response_started:
+                    await _problem(500, "internal server error")(scope, receive, exchange.send)
 
-    def refusal(self, headers: Headers) -> JSONResponse | None:
+    @asynccontextmanager
+    async def _reserved(self, client: str, size: int, exchange: "_Exchange") -> AsyncIterator[None]:
+        """Keep memory for the request, and for a large response as soon as its size is known."""
+        exchange.is_refused = not self.budget.reserve(client, size)
+        held = 0 if exchange.is_refused else size
+
+        def grow(response_size: int) -> bool:
+            nonlocal held
+            self.budget.release(client, held)  # the body of the request is not needed any more
+            held = 0
+            if self.budget.reserve(client, response_size):
+                held = response_size
+                return True
+            return False
+
+        exchange.reserve = grow
+        exchange.busy = self._busy()
+        try:
+            yield
+        finally:
+            self.budget.release(client, held)
+
+    def _busy(self) -> JSONResponse:
+        headers = CLOSE | {"Retry-After": str(self.limits.retry_seconds)}
+        return _problem(503, "the server is busy with large requests: try again later", headers)
+
+    def _key(self, headers: Headers) -> int | None:
+        """Return the index of the key in a request; all keys are compared, whichever matches."""
+        scheme, _, credentials = headers.get("authorization", "").partition(" ")
+        given = _hash(credentials.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", ""))
+        matching = [index for index, key in enumerate(self.key_hashes) if hmac.compare_digest(key, given)]
+        return matching[0] if matching else None
+
+    def refusal(self, scope: Scope, headers: Headers, key: int | None) -> JSONResponse | None:
         """Return the response to a request that must not be served, None if it may be."""
         host, origin = headers.get("host", ""), headers.get("origin")
-        if self.hosts is not None and _without_port(host) not in self.hosts:
+        if self.access.hosts is not None and _without_port(host) not in self.access.hosts:
             return _problem(403, "this server only accepts its own name as Host")
-        if origin is not None and origin.partition("://")[2] != host:
+        if origin is not None and origin.partition("://")[2] != host and not self._allows(origin):
             return _problem(403, "this server only accepts requests from its own pages")
+        is_preflight = scope["method"] == "OPTIONS" and origin is not None
+        path = scope["path"].removeprefix(self.access.root_path)
+        if self.key_hashes and key is None and path.startswith(KEY_PATHS) and not is_preflight:
+            return _problem(
+                401, "this server needs a key: send it as Authorization: Bearer KEY", {"WWW-Authenticate": "Bearer"}
+            )
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length[:20]) > self.max_body_bytes:
-            return _problem(413, self.too_large)
+        if not length.isdecimal() or int(length[:20]) > self.limits.body_bytes:
+            return _problem(413, _too_large(self.limits))
         return None
 
-    @property
-    def too_large(self) -> str:
-        return f"the request is too large: at most {self.max_body_bytes:,} bytes"
+    def _allows(self, origin: str) -> bool:
+        return ANY_ORIGIN in self.access.origins or origin in self.access.origins
 
-    def metered(self, receive: Receive) -> Receive:
-        """Count the bytes of a body as they arrive: one in chunks announces no length."""
-        left = self.max_body_bytes
 
-        async def receive_counted() -> Message:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                if message.get("more_body", False):
-                    await self.drain(receive)
-                raise HTTPException(413, self.too_large)
-            return message
+class _TooSlow(Exception):
+    """The client takes a response too slowly."""
 
-        return receive_counted
 
-    async def drain(self, receive: Receive) -> None:
+class _Exchange:
+    """A request and its response, each of limited size and minimal pace."""
+
+    def __init__(self, limits: Limits, receive: Receive, send: Send) -> None:
+        self.limits = limits
+        self._receive = receive
+        self._send = send
+        self.received = 0
+        self.has_more = True
+        self.is_refused = False
+        self.response_started = False
+        self.is_replaced = False  # by a refusal: the response is not sent
+        self.reserve: Callable[[int], bool] = _always
+        self.busy = _problem(503, "")
+        self.start = asyncio.get_running_loop().time()
+
+    def _seconds_left(self, transferred: int) -> float:
+        due = self.start + self.limits.pace_seconds + transferred / self.limits.pace_bytes_per_second
+        return due - asyncio.get_running_loop().time()
+
+    async def receive(self) -> Message:
+        """Receive a piece of the body; once it is complete, wait for the client to leave."""
+        if not self.has_more:
+            return await self._receive()
+        try:
+            message = await asyncio.wait_for(self._receive(), self._seconds_left(self.received))
+        except asyncio.TimeoutError:
+            raise HTTPException(408, "the body arrives too slowly", CLOSE) from None
+        self.received += len(message.get("body", b""))
+        self.has_more = message.get("more_body", False)
+        if self.received > self.limits.body_bytes:
+            await self.drain(MAX_DRAINED_BODIES * self.limits.body_bytes)
+            raise HTTPException(413, _too_large(self.limits), CLOSE)
+        return message
+
+    async def drain(self, max_bytes: int) -> None:
         """Read and discard a refused body: most clients read no response before they have sent everything."""
-        left = MAX_DRAINED_BODIES * self.max_body_bytes
-        more = True
-        while more and left > 0:
-            message = await receive()
+        left = max_bytes
+        while self.has_more and left > 0:
+            try:
+                message = await asyncio.wait_for(self._receive(), self._seconds_left(0))
+            except asyncio.TimeoutError:
+                return
             left -= len(message.get("body", b""))
-            more = message.get("more_body", False)
+            self.has_more = message.get("more_body", False)
+
+    async def send(self, message: Message) -> None:
+        """Send a response in pieces, with the security headers."""
+        if self.is_replaced:
+            return
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            if not self.reserve(int(headers.get("content-length", 0))):
+                self.reserve = _always
+                await self.busy({"type": "http", "method": "GET"}, self._receive, self.send)
+                self.is_replaced = True
+                return
+            self.response_started = True
+            self.start = asyncio.get_running_loop().time()
+            for name, value in SECURITY_HEADERS.items():
+                headers[name] = value
+            if self.has_more and self.received:
+                headers["Connection"] = "close"
+            await self._send(message)
+            return
+        body = memoryview(message.get("body", b""))
+        for begin in range(0, max(len(body), 1), PIECE_BYTES):
+            piece = bytes(body[begin : begin + PIECE_BYTES])
+            more = begin + PIECE_BYTES < len(body) or message.get("more_body", False)
+            try:
+                await asyncio.wait_for(
+                    self._send({**message, "body": piece, "more_body": more}), self._seconds_left(begin)
+                )
+            except asyncio.TimeoutError:
+                raise _TooSlow from None
+
+
+def _always(_size: int) -> bool:
+    return True
+
+
+def _too_large(limits: Limits) -> str:
+    return f"the request is too large: at most {limits.body_bytes:,} bytes"
+
+
+def _hash(key: str) -> bytes:
+    """Return a digest: comparing digests tells nothing about the length of a key."""
+    return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
+
+
+def _network(scope: Scope) -> str:
+    """Return the address of a client; for IPv6 its network, since one client has very many addresses."""
+    host = scope["client"][0] if scope.get("client") else ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return str(ipaddress.ip_network((address, 64), strict=False)) if address.version == 6 else host
 
 
 def _without_port(host: str) -> str:
@@ -118,5 +290,5 @@ def _without_port(host: str) -> str:
     return name if separator and port.isdecimal() else host.lower()
 
 
-def _problem(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"detail": message}, status)
+def _problem(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"detail": message}, status, headers)

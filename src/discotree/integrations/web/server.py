@@ -1,17 +1,22 @@
 """The server process: models by name, a listening socket, uvicorn."""
 
+import logging
+import re
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
 
 from discotree.errors import ConfigError, DiscotreeError, ModelError
 from discotree.integrations.web.app import create_app
+from discotree.integrations.web.connections import guarded
 from discotree.integrations.web.limits import Limits
-from discotree.integrations.web.security import LOOPBACK_HOSTS, is_loopback
+from discotree.integrations.web.security import ANY_ORIGIN, LOOPBACK_HOSTS, Access, is_loopback
 from discotree.models import finding
 from discotree.models.card import CARD, Card
 from discotree.parsing.load import load
@@ -19,12 +24,13 @@ from discotree.parsing.load import load
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
-BACKLOG = 512  # connections that the system queues
+BACKLOG = 2048  # connections that the system queues
+MIN_KEY_CHARACTERS = 16
+ROOT_PATH = re.compile(r"(/[\w.~-]+)+/?", re.ASCII)
+OTHER_FILES = 100  # open files that are no connections
 
 
-def load_app(
-    models: Sequence[str], device: str, hosts: frozenset[str] | None, batching: bool, limits: Limits
-) -> FastAPI:
+def load_app(models: Sequence[str], device: str, access: Access, batching: bool, limits: Limits) -> FastAPI:
     """Load models and return the application that serves them; with no names given, load all installed models."""
     names = models or finding.names()
     if not names:
@@ -39,7 +45,7 @@ def load_app(
         parsers[public_name] = load(name, device)
         if (folder / CARD).exists():
             cards[public_name] = Card.read(folder / CARD)
-    return create_app(parsers, limits=limits, batching=batching, hosts=hosts, cards=cards)
+    return create_app(parsers, limits=limits, batching=batching, access=access, cards=cards)
 
 
 def _public_name(name: str, folder: Path) -> str:
@@ -61,15 +67,58 @@ def allowed_hosts(host: str, bound: socket.socket) -> frozenset[str] | None:
     return LOOPBACK_HOSTS | {host.lower(), f"[{host.lower()}]"} if is_loopback(bound.getsockname()[0]) else None
 
 
-def run(app: FastAPI, bound: socket.socket, ready: Callable[[], None] = lambda: None) -> None:
-    """Serve until a signal arrives. Requests are not logged, to keep what people parse private."""
-    config = uvicorn.Config(
+def make_access(
+    host: str, bound: socket.socket, origins: Sequence[str], api_keys: Sequence[str], root_path: str
+) -> Access:
+    """Check who may use a server. The host of an allowed origin is a name the server answers to, as behind a proxy."""
+    for origin in origins:
+        parts = urlsplit(origin)
+        is_plain = parts.scheme in ("http", "https") and origin == f"{parts.scheme}://{parts.netloc}" and parts.netloc
+        if origin != ANY_ORIGIN and not is_plain:
+            raise ConfigError(f"--allow-origin {origin}: expected something like https://example.org, or *")
+    for key in api_keys:
+        if len(key) < MIN_KEY_CHARACTERS or not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigError(f"a key needs at least {MIN_KEY_CHARACTERS} printable ASCII characters and no space")
+    if root_path and not ROOT_PATH.fullmatch(root_path):
+        raise ConfigError(f"--root-path {root_path}: expected something like /discotree")
+    hosts = allowed_hosts(host, bound)
+    if hosts is not None:
+        hosts |= {name for origin in origins if (name := urlsplit(origin).hostname)}
+    return Access(hosts, frozenset(origins), tuple(dict.fromkeys(api_keys)), root_path.rstrip("/"))
+
+
+def configuration(app: FastAPI, proxies: Sequence[str] = ()) -> uvicorn.Config:
+    """Return uvicorn's settings. ``proxies`` are addresses whose X-Forwarded-For header is believed."""
+    limits: Limits = app.state.endpoints.limits
+    return uvicorn.Config(
         app,
-        log_level="warning",
+        http=guarded(limits),
+        ws="none",
+        log_level=logging.ERROR,
         access_log=False,
         server_header=False,
-        limit_concurrency=app.state.endpoints.limits.clients,
+        backlog=BACKLOG,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
+        timeout_keep_alive=int(limits.header_seconds) + 1,  # the connection's own deadline comes first
         timeout_graceful_shutdown=5,
     )
+
+
+def run(
+    app: FastAPI, bound: socket.socket, ready: Callable[[], None] = lambda: None, proxies: Sequence[str] = ()
+) -> None:
+    """Serve until a signal arrives. Texts are never logged, to keep what people parse private."""
+    _allow_files(app.state.endpoints.limits.connections + OTHER_FILES)
     ready()
-    uvicorn.Server(config).run([bound])
+    uvicorn.Server(configuration(app, proxies)).run([bound])
+
+
+def _allow_files(count: int) -> None:
+    """Raise the number of open files, which many systems set to about a thousand."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < count:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard) if hard > 0 else count, hard))

@@ -1,4 +1,4 @@
-"""Worker threads for requests that take long but need no model: reading uploads, comparing, drawing."""
+"""Threads for work of a few milliseconds that would still hold up the event loop: everyday texts and their records."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ THREADS = 2
 
 
 class BoundedPool:
-    """A thread pool that refuses work when its queue is full and gives up on answers that come too late."""
+    """A thread pool that refuses work when its queue is full."""
 
     def __init__(self, limits: Limits, max_queued: int) -> None:
         self.limits = limits
@@ -25,18 +25,9 @@ class BoundedPool:
         if not self.slots.acquire(blocking=False):
             raise RequestRefused(503, "the server is busy: try again later", self.limits.retry_seconds)
         task = self.threads.submit(function, *arguments)
-        # A task keeps its slot when its client has timed out: the thread is still busy with it.
+        # A task keeps its slot when its client has gone: the thread is still busy with it.
         task.add_done_callback(lambda _: self.slots.release())
-        return await with_timeout(asyncio.wrap_future(task), self.limits)
+        return await asyncio.wrap_future(task)
 
     def close(self) -> None:
         self.threads.shutdown(wait=False, cancel_futures=True)
-
-
-async def with_timeout(result: "asyncio.Future[T]", limits: Limits) -> T:
-    """Await a result; cancel it and refuse the request when that takes longer than the limit."""
-    try:
-        return await asyncio.wait_for(result, limits.timeout_seconds)
-    except asyncio.TimeoutError:
-        message = f"this took longer than {limits.timeout_seconds:g} seconds: ask for less, or try again later"
-        raise RequestRefused(503, message, limits.retry_seconds) from None

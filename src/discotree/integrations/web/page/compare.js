@@ -21,9 +21,9 @@ async function compare() {
       const [gold, predicted] = await Promise.all(["gold", "predicted"].map((side) =>
         toUpload($(`${side}-file`).files[0], $(`${side}-format`).value)));
       const params = $("params").value;
-      const score = await (await request("/api/evaluate", { gold, predicted, params })).json();
+      const score = await (await request("api/evaluate", { gold, predicted, params })).json();
       const [goldTrees, predictedTrees] = await Promise.all([gold, predicted].map(async (file) =>
-        (await (await request("/api/treebank", file)).json()).rows));
+        (await (await request("api/treebank", file)).json()).rows));
       render(score, goldTrees, predictedTrees);
     } catch (error) {
       $("compare-status").textContent = "";
@@ -64,7 +64,7 @@ const words = (record) => record.tokens.map((token) => token.form).join(" ");
 
 async function show(row, gold, predicted) {
   selected = row;
-  const svg = parseSvg(await (await request("/api/draw", { tree: gold, against: predicted, style: false })).text());
+  const svg = parseSvg(await (await request("api/draw", { tree: gold, against: predicted, style: false })).text());
   if (row !== selected) return;
   const picture = make("div", { className: "picture" }, svg);
   $("compare-tree").replaceChildren(make("article", { className: "panel sentence" },

@@ -48,7 +48,7 @@ for (const select of document.querySelectorAll(".formats")) {
 treebank.setUp();
 compare.setUp();
 try {
-  parse.setUp(await (await request("/api/models")).json());
+  parse.setUp(await (await request("api/models")).json());
   const restoreLink = () => parse.restore(new URLSearchParams(location.hash.slice(1)));
   window.addEventListener("hashchange", () => location.hash.includes("=") && restoreLink()); // other hashes are anchors of the page
   await restoreLink();

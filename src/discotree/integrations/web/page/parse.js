@@ -60,7 +60,7 @@ async function parse() {
     const body = { text, model: $("model").value, k, ...(!k && $("decode").value && { decode: $("decode").value }) };
     const start = performance.now();
     const mine = (requests += 1);
-    const latest = await (await request("/api/parse", body)).json();
+    const latest = await (await request("api/parse", body)).json();
     if (mine !== requests) return; // the reader has parsed again
     response = latest;
     saveLink();

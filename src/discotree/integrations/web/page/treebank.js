@@ -34,7 +34,7 @@ async function load() {
     selected = null;
     hideDetails(details);
     try {
-      const response = await (await request("/api/treebank", await toUpload(file, $("treebank-format").value))).json();
+      const response = await (await request("api/treebank", await toUpload(file, $("treebank-format").value))).json();
       rows = response.rows.map(toRow);
       summary = ` of ${count(rows.length, "tree")} (${response.format})`;
       if (response.broken) summary += `; ${count(response.broken, "tree")} cannot be shown: ${response.problems[0]}`;

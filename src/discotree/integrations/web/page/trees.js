@@ -19,7 +19,7 @@ export async function makeFigure(record, options, caption = "") {
 async function show(picture, record, { view, model, details }) {
   const output = view === "brackets" ? "discbracket" : view;
   const body = { tree: record, output, style: false, ...(model && { model }) };
-  const text = await (await request("/api/draw", body)).text();
+  const text = await (await request("api/draw", body)).text();
   if (view === "brackets") {
     picture.replaceChildren(make("pre", { tabIndex: 0 }, text.trimEnd()));
     return;
@@ -135,7 +135,7 @@ function downloads(record, { view, model }) {
       }
       const body = { tree: record, output: output === "svg" && view === "arcs" ? "arcs" : output, ...(model && { model }) };
       try {
-        save(name, type, await (await request("/api/draw", body)).text());
+        save(name, type, await (await request("api/draw", body)).text());
       } catch (error) {
         window.alert(error.message);
       }

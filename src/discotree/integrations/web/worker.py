@@ -1,0 +1,106 @@
+"""The process that runs tasks: it forks a child for every job.
+
+A child has a deadline and a memory limit of its own, and takes everything it has read and cached with it when it ends.
+Forking needs a process without threads, so this one imports neither the web framework nor torch:
+
+    python -m discotree.integrations.web.worker SOCKET
+
+The socket's first message is the pickled ``Setup``. Each further one carries the file descriptor of a job's own
+socket: its child reads the job from there and writes its process id and then the outcome.
+"""
+
+import os
+import pickle
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from discotree.errors import DiscotreeError
+from discotree.integrations.web import tasks
+from discotree.integrations.web.limits import RequestRefused
+
+TASKS: dict[str, Callable[..., Any]] = {
+    task.__name__: task
+    for task in (
+        tasks.read_parse_request,
+        tasks.render,
+        tasks.draw,
+        tasks.filter_treebank,
+        tasks.compare_treebanks,
+    )
+}
+NUMBER = struct.Struct("!Q")  # precedes a message: its length
+NEEDS_MEMORY = "this needs too much memory: ask for less"
+
+
+def main() -> None:
+    """Serve jobs until the other end of the socket is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which closes the socket
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children
+    control = socket.socket(fileno=int(sys.argv[1]))
+    with control.makefile("rb") as file:
+        setup = pickle.loads(_receive(file))
+    control.sendall(b"\1")  # ready: every module is imported
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        if not message:
+            return
+        if os.fork() == 0:
+            control.close()
+            _run_child(setup, socket.socket(fileno=descriptors[0]))
+        os.close(descriptors[0])
+
+
+def _run_child(setup: tasks.Setup, job: socket.socket) -> None:
+    """Run one job and end the process, whatever happens."""
+    code = 1
+    try:
+        signal.setitimer(signal.ITIMER_REAL, setup.limits.worker_seconds)  # its signal ends the process
+        limit_memory(setup.limits.worker_bytes)
+        job.sendall(NUMBER.pack(os.getpid()))
+        with job.makefile("rb") as file:
+            name, arguments = pickle.loads(_receive(file))
+        outcome = pickle.dumps(_outcome(setup, name, arguments))
+        job.sendall(NUMBER.pack(len(outcome)) + outcome)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _receive(file: Any) -> bytes:
+    (length,) = NUMBER.unpack(file.read(NUMBER.size))
+    return bytes(file.read(length))
+
+
+def _outcome(setup: tasks.Setup, name: str, arguments: tuple[Any, ...]) -> tuple[str, Any]:
+    try:
+        return "result", TASKS[name](setup, *arguments)
+    except RequestRefused as error:
+        return "refused", (error.status, error.message)
+    except DiscotreeError as error:
+        return "refused", (422, str(error))
+    except MemoryError:
+        return "refused", (413, NEEDS_MEMORY)
+    except Exception:
+        return "failed", traceback.format_exc()
+
+
+def limit_memory(extra_bytes: int) -> None:
+    """Let this process allocate that much more than it has now, where the system can enforce it."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        maximum = pages * resource.getpagesize() + extra_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (maximum, maximum))
+    except (ImportError, OSError, ValueError):  # not Linux: the deadline and the limits of the request remain
+        pass
+
+
+if __name__ == "__main__":
+    main()
