@@ -180,7 +180,7 @@ def test_a_setting_on_the_command_line_is_toml_or_else_a_string(load, setting, p
         ("training = 1", "training: expected a table, got 1"),
         ("preset = 'papr'", "unknown preset 'papr', expected one of paper, default"),
         ("preset = ['paper']", "unknown preset ['paper'], expected one of paper, default"),
-        ("[network]\nlstm_size = 0", "network: lstm_size: expected at least 1, got 0"),
+        ("[network]\nlstm_size = 0", "network: lstm_size: expected at least 1 and below 16,385, got 0"),
         ("[network]\nlstm_layers = -1", "network: lstm_layers: expected at least 1, got -1"),
         ("[network]\nmlp_dropout = 1.0", "network: mlp_dropout: expected at least 0 and below 1, got 1.0"),
         ("[network]\nunknown = -0.5", "network: unknown: expected at least 0 and below 1, got -0.5"),

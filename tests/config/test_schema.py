@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discotree.config import Config, Data, DataSource, NetworkSettings, Training, load_recipe, recipe_names
+from discotree.config.schema import MAX_SIZE
 from discotree.errors import ConfigError
 from discotree.validation import DESCRIPTION
 
@@ -50,7 +51,7 @@ def test_recipes_come_back_from_json(name):
             train=st.lists(st.builds(DataSource, st.text(min_size=1), st.text(), skip_broken=st.booleans())).map(tuple),
             tags=st.sampled_from(["none", "gold", "predicted"]),
         ),
-        network=st.builds(NetworkSettings, lstm_size=st.integers(1, 2**40), unknown=st.floats(0, 0.99)),
+        network=st.builds(NetworkSettings, lstm_size=st.integers(1, MAX_SIZE), unknown=st.floats(0, 0.99)),
         training=st.builds(Training, seed=st.integers(0), learning_rate=st.floats(0, 1e300)),
     )
 )

@@ -1,7 +1,10 @@
+import time
+
 import pytest
 from support.helpers import tree_of
 
 from discotree import HeadRuleError, HeadRules, Node, Token
+from discotree.encoding import head_rules
 from discotree.encoding.head_rules import Rule, parse
 
 
@@ -136,9 +139,9 @@ def test_the_disco_dop_format_is_read():
     [
         ("NP", "my.rules:1: expected 'PARENT DIRECTION LABEL …', got 'NP'"),
         ("\nNP sideways NN", "my.rules:2: unknown direction 'sideways'; known: left-to-right"),
-        ("NP like PP", "my.rules:1: 'like' needs one parent that has rules above"),
-        ("NP left X\nPP like NP NP", "my.rules:2: 'like' needs one parent"),
-        ("NP left X\nPP like", "my.rules:2: 'like' needs one parent"),
+        ("NP like PP", "my.rules:1: 'like' needs one other parent that has rules above"),
+        ("NP left X\nPP like NP NP", "my.rules:2: 'like' needs one other parent"),
+        ("NP left X\nPP like", "my.rules:2: 'like' needs one other parent"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused_with_its_line(text, message):
@@ -250,3 +253,32 @@ def test_rules_are_given_as_they_are_by_name_or_not_at_all(tmp_path):
 def test_rules_of_one_name_do_not_share_what_one_of_them_changes():
     HeadRules.load("negra").rules.clear()
     assert HeadRules.load("negra").rules
+
+
+# Limits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A left x\n" + "A like A\n" * 40,
+        "A left x\nB left y\n" + "A like B\nB like A\n" * 40,
+        "A left " + "x " * 15_000 + "\n" + "".join(f"B{number} like A\n" for number in range(50_000)),
+    ],
+)
+def test_rules_that_double_are_refused(text):
+    began = time.process_time()
+    with pytest.raises(HeadRuleError, match=r"<rules>:\d+: ('like' needs one other parent|more than 20,000 rules)"):
+        parse(text)
+    assert time.process_time() - began < 1
+
+
+def test_what_is_remembered_is_bounded_by_bytes(monkeypatch):
+    monkeypatch.setattr(head_rules, "CACHE_BYTES", 100_000)
+    rules = HeadRules.load("negra")
+    for number in range(2000):
+        tree = tree_of(f"(ROOT (S{number} (N 0=a) (V{'x' * (number % 3000)} 1=b)))")
+        assert rules.head_child(tree.root.children[0], tree.tokens) in (0, 1)
+        kept = sum(len(label) + sum(map(len, signature)) for label, signature in rules._cache)
+        assert kept < 100_000
+    assert 0 < len(rules._cache) < 500

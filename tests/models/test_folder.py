@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pickle
 import random
 import shutil
@@ -13,10 +14,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from support.networks import TINY, TREES, corpus_for, overfitted, parser_of
 
-from discotree import Token
+from discotree import HeadRules, Token
 from discotree.config import DEFAULT
 from discotree.errors import ModelError
-from discotree.models import CONFIG, VOCAB, WEIGHTS
+from discotree.models import CONFIG, HEAD_RULES, VOCAB, WEIGHTS
+from discotree.models.finding import fingerprint
 from discotree.models.folder import FORMAT, network_name, read_model, stored_name, write_model
 from discotree.parsing.parser import Parser
 
@@ -161,7 +163,7 @@ def test_a_format_that_is_none_is_refused(folder, format):
         ("network", {"lstm_size": 0}, "lstm_size: expected at least 1"),
         ("network", {"lstm_layers": 0}, "lstm_layers: expected at least 1"),
         ("network", {"char_window": -1}, "char_window: expected at least 1"),
-        ("network", {"arc_size": 10**9}, "has the shape"),
+        ("network", {"arc_size": 16_384}, "has the shape"),
         ("network", {"label_size": 10**30}, "label_size: expected at least 1"),
         ("network", {"lstm_layers": 2}, "the weights belong to another network"),
         ("network", {"tag_weight": 0.0}, "small.tag.bias does not belong there: the weights belong to another network"),
@@ -300,3 +302,92 @@ def test_sizes_beyond_numbers_are_refused_in_one_line(folder, shape, dtype):
     header = json.dumps({"x": {"dtype": dtype, "shape": shape, "data_offsets": [0, 0]}}).encode()
     (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(header)) + header)
     assert "\n" not in refused(folder)
+
+
+# What a folder may ask for
+
+
+@pytest.mark.parametrize(
+    ("section", "setting", "complaint"),
+    [
+        ("decoding", {"method": "beam", "beam": 10**9}, "beam: expected at least 1 and below 257"),
+        ("network", {"max_chars": 10**9}, "max_chars: expected at least 1 and below 257"),
+        ("network", {"char_window": 10**6}, "char_window: expected at least 1 and below 257"),
+        ("network", {"char_filters": 10**6}, "char_filters: expected at least 0 and below 16,385"),
+        ("network", {"decoder_size": 10**6}, "decoder_size: expected at least 1 and below 16,385"),
+    ],
+    ids=str,
+)
+def test_settings_cannot_ask_for_more_than_weights_justify(folder, section, setting, complaint):
+    change(folder, CONFIG, lambda table: table["config"][section].update(setting))
+    assert complaint in refused(folder)
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (lambda table: table.update(root="R" * 2000), "a symbol of 2,000 characters"),
+        (lambda table: table["labels"].__setitem__(0, "A+" * 200 + "A#1"), "a chain of more than 100 phrases"),
+        (lambda table: table["labels"].__setitem__(0, "A" * 2000), "a symbol of 2,000 characters"),
+        (lambda table: table["outputs"]["tag"].__setitem__(0, "A" * 2000), "a symbol of 2,000 characters"),
+    ],
+)
+def test_symbols_that_every_tree_would_repeat_are_short(folder, edit, complaint):
+    change(folder, VOCAB, edit)
+    assert complaint in refused(folder)
+
+
+@pytest.mark.parametrize("name", [CONFIG, VOCAB, WEIGHTS, HEAD_RULES])
+@pytest.mark.parametrize("kind", ["fifo", "/dev/zero", "huge"])
+def test_devices_pipes_and_huge_files_are_refused_at_once(folder, name, kind):
+    change(folder, CONFIG, lambda table: table["config"]["data"].update(heads="mine.headrules"))
+    (folder / name).unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(folder / name)
+    elif kind == "huge":
+        with (folder / name).open("wb") as file:
+            file.truncate(1 << 40)
+    else:
+        (folder / name).symlink_to(kind)
+    if kind != "huge" or name != WEIGHTS:
+        assert "not a plain file" in refused(folder) or "expected at most" in refused(folder)
+    if kind != "huge":
+        with pytest.raises(ModelError, match="not a plain file"):
+            fingerprint(folder)
+
+
+def test_the_models_own_head_rules_travel_with_it(tmp_path):
+    parser = parser_of(network=TINY)
+    data = dataclasses.replace(parser.config.data, heads="/home/me/mine.headrules")
+    settings = dataclasses.replace(parser.config, data=data)
+    model = dataclasses.replace(parser.model, config=settings, own_head_rules="S right VVFIN\n")
+    write_model(model, tmp_path / "model")
+    assert {path.name for path in (tmp_path / "model").iterdir()} == {CONFIG, VOCAB, WEIGHTS, HEAD_RULES}
+    again = Parser.from_pretrained(tmp_path / "model")
+    assert again.head_rules.rules == HeadRules.load(tmp_path / "model" / HEAD_RULES).rules != {}
+    again.save_pretrained(tmp_path / "shared")
+    assert Parser.from_pretrained(tmp_path / "shared").head_rules.rules == again.head_rules.rules
+    (tmp_path / "model" / HEAD_RULES).write_text("S left x\n" + "S like S\n")
+    assert f"/{HEAD_RULES}:2: 'like' needs" in refused(tmp_path / "model")
+
+
+def test_head_rules_from_another_path_are_not_read(folder, tmp_path):
+    (tmp_path / "secret").write_text("S right VVFIN\n")
+    change(folder, CONFIG, lambda table: table["config"]["data"].update(heads=str(tmp_path / "secret")))
+    found = Parser.from_pretrained(folder).head_rules
+    assert (found.rules, found.marked_first) == ({}, True)
+
+
+def test_the_fingerprint_covers_all_that_parsing_reads(folder):
+    seen = {fingerprint(folder)}
+    (folder / "encoder").mkdir()
+    for name in ("encoder/config.json", "encoder/tokenizer.json", HEAD_RULES):
+        for content in ("{}", "{ }"):
+            (folder / name).write_text(content)
+            seen.add(fingerprint(folder))
+    assert len(seen) == 7
+    (folder / "encoder" / "tokenizer.json").rename(folder / "encoder" / "tokenizer2.json")
+    assert fingerprint(folder) not in seen
+    (folder / "README.md").write_text("a page")
+    (folder / "encoder" / "tokenizer2.json").rename(folder / "encoder" / "tokenizer.json")
+    assert fingerprint(folder) in seen

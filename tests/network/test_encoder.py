@@ -12,6 +12,7 @@ from torch import nn
 from discotree import Node, Token, Tree
 from discotree.config import Config, Data, Training
 from discotree.errors import ConfigError
+from discotree.network import encoder
 from discotree.network.batch import Corpus
 from discotree.network.encoder import BiLSTM, CharacterCNN, drop_features, drop_vectors, embedding
 from discotree.network.vocab import UNKNOWN
@@ -292,3 +293,12 @@ def test_numbers_share_the_vector_of_the_first_number_like_them(vectors):
 def test_a_file_without_any_of_the_words_is_refused(vectors):
     with pytest.raises(ConfigError, match="no word of the treebank has a vector in this file"):
         built(vectors, [flat("Katze", "Maus")], [])
+
+
+def test_characters_in_chunks_give_the_same_vectors(monkeypatch):
+    torch.manual_seed(0)
+    network = CharacterCNN(20, 4, 6, 3)
+    chars = torch.randint(0, 20, (50, 9))
+    whole = network(chars)
+    monkeypatch.setattr(encoder, "CHUNK", 200)
+    torch.testing.assert_close(network(chars), whole)

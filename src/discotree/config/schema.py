@@ -15,7 +15,11 @@ from discotree.trees.transforms import Punctuation
 from discotree.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_within, setting, updated
 
 Method = Literal["greedy", "beam", "exact"]
+# A model comes with its settings, and may not ask for more memory and time than its weights justify.
 MAX_LAYERS = 100
+MAX_SIZE = 1 << 14  # of a vector: the largest have 8,192 numbers
+MAX_CHARS = 256  # of a word that a network reads
+MAX_BEAM = 256
 HALF = 16  # bits of a weight in half precision
 MIN_BITS, MAX_BITS = 2, 8  # of a quantized weight
 LSTM, HF = "lstm", "hf:"  # prefixes of an encoder's name
@@ -78,16 +82,16 @@ class NetworkSettings:
     The settings up to `max_chars` are the paper's table of hyper-parameters.
     """
 
-    word_size: int = setting(100, "Size of a word embedding.", 0, MAX_NUMBER)
-    char_size: int = setting(100, "Size of a character embedding.", 1, MAX_NUMBER)
-    char_filters: int = setting(50, "Filters of the convolution over the characters of a word.", 0, MAX_NUMBER)
-    char_window: int = setting(3, "Characters that a filter covers.", 1, MAX_NUMBER)
-    tag_size: int = setting(100, "Size of a tag embedding; used if `data.tags` provides tags.", 1, MAX_NUMBER)
-    lstm_size: int = setting(512, "Hidden size of the encoder's BiLSTMs, per direction.", 1, MAX_NUMBER)
+    word_size: int = setting(100, "Size of a word embedding.", 0, MAX_SIZE + 1)
+    char_size: int = setting(100, "Size of a character embedding.", 1, MAX_SIZE + 1)
+    char_filters: int = setting(50, "Filters of the convolution over the characters of a word.", 0, MAX_SIZE + 1)
+    char_window: int = setting(3, "Characters that a filter covers.", 1, MAX_CHARS + 1)
+    tag_size: int = setting(100, "Size of a tag embedding; used if `data.tags` provides tags.", 1, MAX_SIZE + 1)
+    lstm_size: int = setting(512, "Hidden size of the encoder's BiLSTMs, per direction.", 1, MAX_SIZE + 1)
     lstm_layers: int = setting(3, "BiLSTM layers of the encoder.", 0, MAX_LAYERS)
-    decoder_size: int = setting(512, "Hidden size of the decoder LSTM.", 1, MAX_NUMBER)
-    arc_size: int = setting(512, "Size of the vectors that score arcs.", 1, MAX_NUMBER)
-    label_size: int = setting(128, "Size of the vectors that score labels.", 1, MAX_NUMBER)
+    decoder_size: int = setting(512, "Hidden size of the decoder LSTM.", 1, MAX_SIZE + 1)
+    arc_size: int = setting(512, "Size of the vectors that score arcs.", 1, MAX_SIZE + 1)
+    label_size: int = setting(128, "Size of the vectors that score labels.", 1, MAX_SIZE + 1)
     embedding_dropout: float = setting(
         0.33, "Probability of dropping a word's entire word, character or tag vector.", 0, 1
     )
@@ -95,7 +99,7 @@ class NetworkSettings:
     recurrent_dropout: float = setting(0.33, "Dropout of the hidden state between words.", 0, 1)
     mlp_dropout: float = setting(0.33, "Dropout of the vectors that score arcs and labels.", 0, 1)
     unknown: float = setting(0.5, "Probability of replacing a word seen once by the unknown word in training.", 0, 1)
-    max_chars: int = setting(45, "Characters of a word that the network reads; the rest is cut off.", 1, MAX_NUMBER)
+    max_chars: int = setting(45, "Characters of a word that the network reads; the rest is cut off.", 1, MAX_CHARS + 1)
 
     # Beyond the paper
     subwords: Literal["", "latin"] = setting("", "Pretrained sub-word vectors beside the word embedding.")
@@ -191,7 +195,7 @@ class Decoding:
     method: Method = setting(  # noqa: RUF009 (a literal by another name)
         "exact", "The search for heads: the paper's left-to-right search, greedy or with a beam, or the exact maximum."
     )
-    beam: int = setting(10, "Partial trees that beam search keeps.", 1, MAX_NUMBER)
+    beam: int = setting(10, "Partial trees that beam search keeps.", 1, MAX_BEAM + 1)
     consistent: bool = setting(False, "Choose one label per phrase, by the sum over the arcs that form it.")
 
     def __post_init__(self) -> None:

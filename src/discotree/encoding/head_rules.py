@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from discotree.errors import HeadRuleError
+from discotree.plain_files import read_plain
 from discotree.trees.punctuation import is_punctuation_tag
 from discotree.trees.tree import Node, Token
 
@@ -42,8 +43,11 @@ DIRECTIONS = {
     "RIGHTDIS": "rightdis",
     "FUNCTION": "function",
 }
-MAX_BYTES = 1 << 20  # size of a rule file, which a model from elsewhere may name
-CACHE_SIZE = 200_000  # distinct nodes remembered; a treebank has a few thousand
+MAX_BYTES = 1 << 20  # of a rule file, which may come from elsewhere with a model
+MAX_SYMBOLS = 20_000  # rules and their labels, with those that "like" repeats; ours have up to 400
+CACHE_BYTES = 1 << 25  # of remembered nodes, about; a treebank has a few thousand distinct ones
+ENTRY_BYTES = 200  # of a remembered node, without its labels
+LABEL_BYTES = 60  # of a label in it, without its characters
 
 
 class Rule(NamedTuple):
@@ -72,6 +76,7 @@ class HeadRules:
             rule.direction == "function" for lines in rules.values() for rule in lines
         )
         self._cache: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._cached_bytes = 0
 
     @classmethod
     def load(cls, name: "str | Path | HeadRules", *, marked_first: bool = False) -> "HeadRules":
@@ -81,9 +86,7 @@ class HeadRules:
         if str(name) in cls.names():
             return cls(dict(_bundled(str(name))), marked_first=marked_first)
         try:
-            if Path(name).exists() and not (Path(name).is_file() and Path(name).stat().st_size <= MAX_BYTES):
-                raise OSError("no plain file, or too large for rules")
-            text = Path(name).read_text("utf-8")
+            text = read_plain(name, MAX_BYTES).decode("utf-8")
         except (OSError, ValueError) as error:
             known = ", ".join(cls.names())
             raise HeadRuleError(f"{name}: neither one of {known} nor a readable file ({error})") from None
@@ -129,10 +132,21 @@ class HeadRules:
         key = (node.label, signature)
         head = self._cache.get(key)
         if head is None:
-            if len(self._cache) >= CACHE_SIZE:
-                self._cache.clear()
-            head = self._cache[key] = self._decide(node, tokens)
+            head = self._decide(node, tokens)
+            self._remember(key, head)
         return head
+
+    def _remember(self, key: tuple[str, tuple[str, ...]], head: int) -> None:
+        """Keep a decision; a full cache starts over, and what alone would fill a good part of it is not kept."""
+        label, signature = key
+        size = ENTRY_BYTES + LABEL_BYTES * len(signature) + len(label) + sum(map(len, signature))
+        if size > CACHE_BYTES // 100:
+            return
+        if self._cached_bytes + size > CACHE_BYTES:
+            self._cache.clear()
+            self._cached_bytes = 0
+        self._cache[key] = head
+        self._cached_bytes += size
 
     def _decide(self, node: Node, tokens: Sequence[Token]) -> int:
         children = [_child(c, tokens) for c in node.children]
@@ -188,6 +202,7 @@ def _matches(pattern: str, label: str) -> bool:
 def parse(text: str, source: str = "<rules>") -> dict[str, list[Rule]]:
     """Parse the text of a rule file."""
     rules: dict[str, list[Rule]] = {}
+    symbols = 0
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.partition("%")[0].upper().split()
         if not fields:
@@ -196,12 +211,16 @@ def parse(text: str, source: str = "<rules>") -> dict[str, list[Rule]]:
             raise HeadRuleError(f"{source}:{number}: expected 'PARENT DIRECTION LABEL …', got {line.strip()!r}")
         parent, direction, *labels = fields
         if direction == "LIKE":
-            if len(labels) != 1 or labels[0] not in rules:
-                raise HeadRuleError(f"{source}:{number}: 'like' needs one parent that has rules above")
-            rules.setdefault(parent, []).extend(rules[labels[0]])
+            if len(labels) != 1 or labels[0] not in rules or labels[0] == parent:
+                raise HeadRuleError(f"{source}:{number}: 'like' needs one other parent that has rules above")
+            added = rules[labels[0]]
         elif direction in DIRECTIONS:
-            rules.setdefault(parent, []).append(Rule(DIRECTIONS[direction], tuple(labels)))
+            added = [Rule(DIRECTIONS[direction], tuple(labels))]
         else:
             known = ", ".join([*DIRECTIONS, "LIKE"]).lower()
             raise HeadRuleError(f"{source}:{number}: unknown direction {direction.lower()!r}; known: {known}")
+        symbols += sum(1 + len(rule.labels) for rule in added)
+        if symbols > MAX_SYMBOLS:
+            raise HeadRuleError(f"{source}:{number}: more than {MAX_SYMBOLS:,} rules and labels, 'like' included")
+        rules.setdefault(parent, []).extend(added)
     return rules

@@ -4,5 +4,10 @@ A model is a folder of these files. Nothing in it is run as code.
 """
 
 CONFIG, VOCAB, WEIGHTS = "config.json", "vocab.json", "weights.safetensors"
+HEAD_RULES = "heads.headrules"  # where they are none of ours
 ENCODER = "encoder"  # a Transformer's own configuration and tokenizer
 RESULTS = "results.json"  # what training measured, in the folder around the model's
+
+# Bytes that a file may have. The weights justify all else, and these files hold no weights.
+MAX_CONFIG_BYTES = 1 << 22  # also of cards and results
+MAX_VOCAB_BYTES = 1 << 26

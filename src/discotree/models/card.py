@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from discotree.errors import ModelError
+from discotree.models import MAX_CONFIG_BYTES
+from discotree.plain_files import read_plain
 from discotree.validation import from_table
 
 CARD, README = "card.json", "README.md"
@@ -60,7 +62,7 @@ class Card:
     def read(cls, path: Path) -> "Card":
         """Read a card from its file."""
         try:
-            table = json.loads(path.read_text("utf-8"))
+            table = json.loads(read_plain(path, MAX_CONFIG_BYTES))
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{path}: not a card: {error}") from None
         return from_table(cls, table, str(path), ModelError)

@@ -7,10 +7,11 @@ from typing import Any
 
 from discotree.config import Config, DataSource
 from discotree.errors import DiscotreeError
-from discotree.models import RESULTS
+from discotree.models import MAX_CONFIG_BYTES, RESULTS
 from discotree.models.card import CARD, UNMEASURED, Card, Metrics, SplitMetrics, Treebank
 from discotree.models.card_page import LANGUAGES
 from discotree.models.private_paths import bare
+from discotree.plain_files import read_plain
 from discotree.validation import updated
 
 
@@ -59,7 +60,7 @@ def _training_results(folder: Path | None, settings: Config) -> tuple[int, Split
         return nothing
     path = folder.resolve().parent / RESULTS
     try:
-        results = json.loads(path.read_text("utf-8"))
+        results = json.loads(read_plain(path, MAX_CONFIG_BYTES))
         if updated(Config(), results["config"], str(path)) != settings:
             return nothing
         found = {split: metrics_of(scores) for split, scores in results["scores"].items()}

@@ -14,9 +14,10 @@ from os import PathLike
 from pathlib import Path
 
 from discotree.errors import ModelError
-from discotree.models import CONFIG, VOCAB
+from discotree.models import CONFIG, ENCODER, HEAD_RULES, VOCAB
 from discotree.models.card import CARD, Card
 from discotree.models.hub import HUB, fetch
+from discotree.plain_files import check_plain
 
 MODELS = Path(__file__).parent / "bundled"
 
@@ -58,8 +59,18 @@ def find(name: str | PathLike[str], revision: str = "") -> Path:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a digest that tells a model from all others, whatever its name."""
+    """Return a digest that tells a model from all others, whatever its name: of every file that parsing reads."""
     digest = hashlib.sha256()
-    for path in [folder / CONFIG, folder / VOCAB, *sorted(folder.glob("*.safetensors"))]:
-        digest.update(path.read_bytes())
+    encoder = sorted(path for path in (folder / ENCODER).rglob("*") if not path.is_dir())
+    own = [path for path in (folder / HEAD_RULES, *encoder) if os.path.lexists(path)]
+    for path in [folder / CONFIG, folder / VOCAB, *sorted(folder.glob("*.safetensors")), *own]:
+        try:
+            check_plain(path)
+            with path.open("rb") as file:
+                if path in own:
+                    digest.update(f"\0{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        except OSError as error:
+            raise ModelError(f"{path}: cannot be read: {error}") from None
     return digest.hexdigest()

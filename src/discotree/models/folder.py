@@ -18,8 +18,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from discotree.config import Config
-from discotree.errors import ModelError, first_line
-from discotree.models import CONFIG, ENCODER, VOCAB, WEIGHTS
+from discotree.encoding.head_rules import MAX_BYTES, HeadRules, parse
+from discotree.errors import HeadRuleError, ModelError, first_line
+from discotree.models import CONFIG, ENCODER, HEAD_RULES, MAX_CONFIG_BYTES, MAX_VOCAB_BYTES, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README, Card
 from discotree.models.card_page import page
 from discotree.models.description import describe
@@ -28,6 +29,7 @@ from discotree.models.private_paths import public
 from discotree.network.quantization import FLOATS, packed, unpacked
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
+from discotree.plain_files import check_plain, read_plain
 from discotree.validation import updated
 
 FORMAT = 1  # of the folder; a reader refuses a newer one
@@ -48,7 +50,8 @@ def write_model(model: Model, folder: str | Path, texts: Mapping[str, str] | Non
         (temporary / VOCAB).write_text(model.vocab.to_json() + "\n", "utf-8")
         if isinstance(model.subwords, Pretrained):
             model.subwords.save(temporary / ENCODER)
-        for name, content in (texts or {}).items():
+        own_rules = {HEAD_RULES: model.own_head_rules} if model.own_head_rules else {}
+        for name, content in (own_rules | dict(texts or {})).items():
             (temporary / name).write_text(content, "utf-8")
         tensors = packed(_stored_weights(model), model.config.training.weight_bits)
         check_weights(model, unpacked(tensors, str(folder / WEIGHTS)), str(folder / WEIGHTS))
@@ -78,11 +81,12 @@ def write_with_card(model: Model, folder: str | Path, card: Card | None = None, 
 def read_model(folder: str | Path) -> Model:
     """Read a model from its folder, into main memory."""
     folder = Path(folder)
-    vocab_text = _text(folder, VOCAB)  # the folder of something else may have a config.json, too
+    vocab_text = _text(folder, VOCAB, MAX_VOCAB_BYTES)  # the folder of something else may have a config.json, too
     settings = read_config(folder)
     vocab = Vocab.from_json(vocab_text, str(folder / VOCAB))
     path = folder / WEIGHTS
     try:
+        check_plain(path)
         tensors = load_file(path)
     except Exception as error:  # also KeyError and OverflowError: it depends on the version of safetensors
         raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {first_line(error)}") from None
@@ -95,14 +99,14 @@ def read_model(folder: str | Path) -> Model:
         raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r:.200}") from None
     check_weights(model, weights, str(path))
     model.network.load_state_dict({network_name(name): value.float() for name, value in weights.items()}, assign=True)
-    return replace(model, folder=folder)
+    return replace(model, folder=folder, own_head_rules=_own_head_rules(folder, settings))
 
 
 def read_config(folder: Path) -> Config:
     """Read the settings of a model from its folder."""
     path = folder / CONFIG
     try:
-        about = json.loads(_text(folder, CONFIG))
+        about = json.loads(_text(folder, CONFIG, MAX_CONFIG_BYTES))
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{folder}: not a model: {error}") from None
     if not isinstance(about, dict) or not isinstance(about.get("format"), int):
@@ -154,11 +158,23 @@ def _named(dtypes: Iterable[torch.dtype]) -> str:
     return ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
 
 
-def _text(folder: Path, name: str) -> str:
+def _own_head_rules(folder: Path, settings: Config) -> str:
+    """Return the text of the head rules in the folder; "" where the model uses ours, or none came with it."""
+    if settings.data.heads in HeadRules.names() or not os.path.lexists(folder / HEAD_RULES):
+        return ""
+    text = _text(folder, HEAD_RULES, MAX_BYTES)
     try:
-        return (folder / name).read_text("utf-8")
+        parse(text, str(folder / HEAD_RULES))
+    except HeadRuleError as error:
+        raise ModelError(str(error)) from None
+    return text
+
+
+def _text(folder: Path, name: str, max_bytes: int) -> str:
+    try:
+        return read_plain(folder / name, max_bytes).decode("utf-8")
     except (OSError, ValueError) as error:
-        raise ModelError(f"{folder}: not a model: {error}") from None
+        raise ModelError(f"{folder}: not a model: {name}: {error}") from None
 
 
 def _replace(new: Path, folder: Path) -> None:

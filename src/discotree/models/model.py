@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from discotree.config import Config
+from discotree.encoding.head_rules import HeadRules, parse
 from discotree.network.encoder import pretrained_pieces
 from discotree.network.model import PointerNetwork
 from discotree.network.subwords import Subwords
@@ -22,6 +23,7 @@ class Model:
     network: PointerNetwork
     subwords: Subwords | Pretrained | None  # pretrained sub-word vectors, or a Transformer
     folder: Path | None = None  # where it was read from
+    own_head_rules: str = ""  # the text of those that it learned with, where they are none of ours
 
     @classmethod
     def new(
@@ -40,6 +42,19 @@ class Model:
     def has_tags(self) -> bool:
         """Whether the network looks at the tags of the words."""
         return self.config.data.tags != "none"
+
+    @property
+    def head_rules(self) -> HeadRules:
+        """The head rules that it learned with; where they got lost, children marked as heads are heads.
+
+        They are ours or come with the model: no other file is read, whatever the settings name.
+        """
+        data = self.config.data
+        if data.heads in HeadRules.names():
+            return HeadRules.load(data.heads, marked_first=data.marked_heads)
+        if self.own_head_rules:
+            return HeadRules(parse(self.own_head_rules, data.heads), marked_first=data.marked_heads)
+        return HeadRules.marked()
 
     @property
     def size(self) -> int:

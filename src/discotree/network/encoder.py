@@ -19,6 +19,8 @@ from discotree.network.subwords import SubwordFeatures, Subwords
 from discotree.network.transformer import Pretrained, Transformer
 from discotree.network.vocab import PADDING, UNKNOWN, Vocab
 
+CHUNK = 1 << 26  # most numbers in an intermediate result
+
 
 def drop_vectors(x: Tensor, p: float, training: bool) -> Tensor:
     """Apply dropout to whole vectors (…, D): one decision per word."""
@@ -54,6 +56,12 @@ class CharacterCNN(nn.Module):
         self.window = window
 
     def forward(self, chars: Tensor) -> Tensor:
+        rows = max(1, CHUNK // (self.convolution.out_channels * (chars.shape[1] + self.window)))
+        parts = [self.vectors(part) for part in torch.split(chars, rows)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def vectors(self, chars: Tensor) -> Tensor:
+        """Return the vectors of some words."""
         x: Tensor = self.convolution(self.table(chars).transpose(1, 2))  # (U, filters, C + window - 1)
         ends = (chars != PADDING).sum(1) + self.window - 1  # windows that touch a character
         beyond = torch.arange(x.shape[2], device=x.device) >= ends.clamp_min(1)[:, None]

@@ -13,12 +13,14 @@ from itertools import chain
 
 from discotree.encoding.dependencies import Dependencies, spines
 from discotree.errors import ModelError
-from discotree.trees.labels import split_level
+from discotree.trees.labels import JOINER, split_level
 from discotree.trees.tree import NONE
 
 PADDING = 0  # id of a missing character
 UNKNOWN = 0  # id of unknown words and tags
 UNKNOWN_CHAR = 1
+MAX_SYMBOL_CHARS = 1000  # of a label, tag, function or morphology: trees repeat them for every word
+MAX_CHAIN = 100  # phrases that one label or unary may stand for
 _DIGIT = re.compile(r"\d")
 
 
@@ -59,6 +61,16 @@ class Vocab:
     outputs: dict[str, Alphabet]  # classes by auxiliary head: tag, morph, function, unary, spine
     head_functions: dict[str, str]  # "parent child" → the most frequent function of such a head child
     root: str
+
+    def __post_init__(self) -> None:
+        chains = [*self.labels.symbols, *(self.outputs["unary"].symbols if "unary" in self.outputs else ())]
+        named = [alphabet.symbols for head, alphabet in self.outputs.items() if head != "spine"]  # which is never shown
+        for symbol in chain(chains, *named, self.tags.symbols, self.head_functions.values(), [self.root]):
+            if len(symbol) > MAX_SYMBOL_CHARS:
+                raise ModelError(f"a symbol of {len(symbol):,} characters, expected at most {MAX_SYMBOL_CHARS:,}")
+        for symbol in chains:
+            if symbol.count(JOINER) >= MAX_CHAIN:
+                raise ModelError(f"the label {symbol!r:.50} is a chain of more than {MAX_CHAIN} phrases")
 
     @classmethod
     def build(

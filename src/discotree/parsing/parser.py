@@ -12,7 +12,7 @@ import torch
 from discotree import text
 from discotree.config import Config, Decoding
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import HeadRuleError, InputError
+from discotree.errors import InputError
 from discotree.models.card import Card
 from discotree.models.finding import find
 from discotree.models.folder import read_model, write_with_card
@@ -95,12 +95,8 @@ class Parser:
 
     @property
     def head_rules(self) -> HeadRules:
-        """The head rules that the model learned with; without their file, children marked as heads are heads."""
-        data = self.config.data
-        try:
-            return HeadRules.load(data.heads, marked_first=data.marked_heads)
-        except HeadRuleError:
-            return HeadRules.marked()
+        """The head rules that the model learned with: see ``Model.head_rules``."""
+        return self.model.head_rules
 
     def __call__(self, sentence: Sentence) -> Tree:
         """Return the tree of one sentence."""

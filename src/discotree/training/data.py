@@ -11,9 +11,10 @@ from pathlib import Path
 
 from discotree.config import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
-from discotree.encoding.head_rules import HeadRules
+from discotree.encoding.head_rules import MAX_BYTES, HeadRules
 from discotree.errors import ConfigError, TreebankError
 from discotree.network.batch import Corpus, Forms
+from discotree.plain_files import read_plain
 from discotree.training.predicted_tags import read_tags, tags_of
 from discotree.treebanks import read
 from discotree.treebanks.source import ErrorHandler, stop
@@ -72,6 +73,11 @@ def resolve(data: Data) -> Data:
         predicted_tags=found(data.predicted_tags),
         vectors=found(data.vectors),
     )
+
+
+def own_head_rules(resolved: Data) -> str:
+    """Return the text of the recipe's own file of head rules, which becomes part of the model; "" if it uses ours."""
+    return "" if resolved.heads in HeadRules.names() else read_plain(resolved.heads, MAX_BYTES).decode("utf-8")
 
 
 def matching(pattern: str) -> list[Path]:

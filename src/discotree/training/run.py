@@ -25,7 +25,7 @@ from discotree.network.model import auxiliary_heads
 from discotree.network.vectors import Vectors, read_vectors, spellings
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser
-from discotree.training.data import Split, checksums, corpus_of, load_splits, resolve, words_of
+from discotree.training.data import Split, checksums, corpus_of, load_splits, own_head_rules, resolve, words_of
 from discotree.training.distributed import World
 from discotree.training.fit import Report, Run, fit, silent
 from discotree.training.results import attachment, score_split, summarize, write_results
@@ -51,7 +51,7 @@ def train(
     data = resolve(config.data)
     splits, sha256 = load_splits(data), checksums(config.data, data)
     config, vectors = with_vectors(config, data.vectors, words_of(splits))
-    parser = build(config, splits, vectors, world.device)
+    parser = build(config, splits, vectors, world.device, own_head_rules(data))
     forms = parser.forms()
     corpora = {name: corpus_of(split, forms, parser.has_tags) for name, split in splits.items()}
     run = Run(config.training, world, folder, identity_of(config, sha256), report)
@@ -120,9 +120,16 @@ def identity_of(config: Config, sha256: dict[str, str]) -> str:
 
 
 def build(
-    config: Config, splits: dict[str, Split], vectors: Vectors | None = None, device: torch.device | str = "cpu"
+    config: Config,
+    splits: dict[str, Split],
+    vectors: Vectors | None = None,
+    device: torch.device | str = "cpu",
+    head_rules: str = "",
 ) -> Parser:
-    """Build the vocabulary and a fresh network, with pretrained word vectors if there are any."""
+    """Build the vocabulary and a fresh network, with pretrained word vectors if there are any.
+
+    ``head_rules`` is the text of those that come with the model, where they are none of ours.
+    """
     train = splits["train"]
     has_tags = config.data.tags != "none"
     vocab = Vocab.build(
@@ -133,7 +140,7 @@ def build(
         lambda word: vectors is not None and vectors.lookup(word) is not None,
     )
     torch.manual_seed(config.training.seed)
-    parser = Parser(Model.new(config, vocab), device)
+    parser = Parser(replace(Model.new(config, vocab), own_head_rules=head_rules), device)
     if vectors is not None and parser.network.encoder.words is not None:
         copy_vectors(vectors, vocab, parser.network.encoder.words)
     return parser
