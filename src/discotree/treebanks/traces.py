@@ -5,19 +5,22 @@ writing, a child that would break the order of words is raised to where its word
 behind.
 """
 
+from bisect import bisect_left, bisect_right
 from itertools import count
 
+from discotree.errors import TreeError
 from discotree.trees.tree import NONE, Node, Tree
 
 EMPTY_TAG = "-NONE-"
 MOVEMENT = frozenset({"*T*", "*ICH*", "*EXP*", "*RNR*"})
 WRITTEN_TRACE = "*ICH*"
+MAX_JUMPS_PER_LEAF = 500  # from moved filler to moved filler; real trees hardly need one in all
 
 
 class Item:
     """A bracket while it is read: a phrase, or a leaf with its word."""
 
-    __slots__ = ("children", "first_leaf", "function", "index", "label", "line", "parent", "trace", "word")
+    __slots__ = ("children", "end_leaf", "first_leaf", "function", "index", "label", "line", "parent", "trace", "word")
 
     def __init__(self, line: int, parent: "Item | None") -> None:
         self.line = line
@@ -29,10 +32,11 @@ class Item:
         self.children: list[Item] = []
         self.trace = ""  # kind of an empty leaf
         self.first_leaf = 0  # index of its first leaf, empty ones counted
+        self.end_leaf = 0  # index after its last leaf
 
 
 def move_fillers(leaves: list[Item], top: Item) -> None:
-    """Move every overt filler to the nearest of its traces."""
+    """Move every overt filler to the nearest of its traces that it does not dominate."""
     traces: dict[str, list[Item]] = {}
     for leaf in leaves:
         if leaf.trace in MOVEMENT:
@@ -42,20 +46,84 @@ def move_fillers(leaves: list[Item], top: Item) -> None:
                 traces.setdefault(index, []).append(phrase)
     if not traces:
         return
-    targets = {id(phrase) for phrases in traces.values() for phrase in phrases}
-    for filler in _fillers(top, traces, targets):
-        candidates = [phrase for phrase in traces[filler.index] if not _dominates(filler, phrase)]
-        if not candidates:
+    moves = _Moves(len(leaves))
+    left: dict[int, Item] = {}  # former parents, by their id
+    for filler in _fillers(top, traces):
+        target = moves.nearest(filler, traces[filler.index])
+        if target is None:
             continue
-        target = min(candidates, key=lambda phrase: abs(phrase.first_leaf - filler.first_leaf))
         assert target.parent is not None  # a trace or a filler is never the outermost bracket
         assert filler.parent is not None
         if filler.function == NONE and filler.word is None:
             filler.function = target.function
-        filler.parent.children.remove(filler)
-        filler.parent = target.parent
-        target.parent.children.append(filler)
+        if filler.parent is not target.parent:
+            left[id(filler.parent)] = filler.parent
+            filler.parent = target.parent
+            target.parent.children.append(filler)
+        moves.add(filler, target)
         traces[filler.index] = []
+    for parent in left.values():
+        parent.children = [child for child in parent.children if child.parent is parent]
+
+
+class _Moves:
+    """The moves so far, in the order of brackets, and what dominates what after them.
+
+    A filler dominates the leaves it had in the beginning, since brackets inside it move later, and what has moved to
+    a trace among them. So nobody climbs the tree: intervals of leaves answer the first, jumps from move to move the
+    second.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.jumps_left = MAX_JUMPS_PER_LEAF * size
+        self.starts: list[int] = []  # first leaves of the fillers that moved, ascending
+        self.ends: list[int] = []
+        self.targets: list[int] = []  # leaves of the traces they moved to
+        self.around: list[int] = []  # the innermost move whose filler holds this one, or -1
+
+    def nearest(self, filler: Item, traces: list[Item]) -> Item | None:
+        """Return the nearest of the traces, which come in order, that the filler does not dominate."""
+        here = filler.first_leaf
+        left = bisect_left(traces, here, key=_first_leaf) - 1
+        right = bisect_left(traces, filler.end_leaf, key=_first_leaf)
+        while left >= 0 or right < len(traces):
+            is_left = left >= 0 and (
+                right == len(traces) or here - traces[left].first_leaf <= traces[right].first_leaf - here
+            )
+            trace = traces[left if is_left else right]
+            if not self._dominates(filler, trace.first_leaf):
+                return trace
+            left, right = (left - 1, right) if is_left else (left, right + 1)
+        return None
+
+    def _dominates(self, filler: Item, leaf: int) -> bool:
+        while not filler.first_leaf <= leaf < filler.end_leaf:
+            move = self._innermost(leaf)
+            if move < 0:
+                return False
+            leaf = self.targets[move]
+            self.jumps_left -= 1
+            if self.jumps_left < 0:
+                raise TreeError("too many fillers have moved into each other")
+        return True
+
+    def _innermost(self, leaf: int) -> int:
+        """Return the innermost move whose filler held this leaf in the beginning, or -1."""
+        move = bisect_right(self.starts, leaf) - 1
+        while move >= 0 and self.ends[move] <= leaf:
+            move = self.around[move]
+        return move
+
+    def add(self, filler: Item, target: Item) -> None:
+        if filler.first_leaf < filler.end_leaf:  # one without leaves holds nothing
+            self.around.append(self._innermost(filler.first_leaf))
+            self.starts.append(filler.first_leaf)
+            self.ends.append(filler.end_leaf)
+            self.targets.append(target.first_leaf)
+
+
+def _first_leaf(item: Item) -> int:
+    return item.first_leaf
 
 
 def _phrase_of(leaf: Item) -> Item:
@@ -65,23 +133,22 @@ def _phrase_of(leaf: Item) -> Item:
     return leaf
 
 
-def _fillers(top: Item, traces: dict[str, list[Item]], targets: set[int]) -> list[Item]:
+def _fillers(top: Item, traces: dict[str, list[Item]]) -> list[Item]:
+    """Return the brackets that share an index with a trace, from left to right, parents first; set all last leaves."""
+    targets = {id(phrase) for phrases in traces.values() for phrase in phrases}
     found = []
+    order = []
     stack = [top]
     while stack:
         item = stack.pop()
+        order.append(item)
         if item.index in traces and not item.trace and id(item) not in targets and item is not top:
             found.append(item)
         stack.extend(reversed(item.children))
+    if found:
+        for item in reversed(order):
+            item.end_leaf = item.children[-1].end_leaf if item.children else item.first_leaf + (item.word is not None)
     return found
-
-
-def _dominates(item: Item, other: Item) -> bool:
-    """Return whether an item dominates another by now: fillers may hold each other's traces, and one moves first."""
-    up: Item | None = other
-    while up is not None and up is not item:
-        up = up.parent
-    return up is item
 
 
 Raised = tuple[dict[int, list[Node | int]], dict[int, list[Node | int]], dict[int, int]]
