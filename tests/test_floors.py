@@ -11,7 +11,7 @@ import discotree
 
 PACKAGE = Path(discotree.__file__).parent
 FLOORS = [
-    *("version", "errors", "validation", "files", "plain_files"),
+    *("version", "errors", "validation", "files"),
     *("trees", "encoding"),
     *("treebanks", "evaluation", "drawing", "text"),
     *("config", "network"),

@@ -27,8 +27,8 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+from discotree.encoding.plain_files import read_plain
 from discotree.errors import HeadRuleError
-from discotree.plain_files import read_plain
 from discotree.trees.punctuation import is_punctuation_tag
 from discotree.trees.tree import Node, Token
 

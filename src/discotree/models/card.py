@@ -4,9 +4,9 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from discotree.encoding.plain_files import read_plain
 from discotree.errors import ModelError
 from discotree.models import MAX_CONFIG_BYTES
-from discotree.plain_files import read_plain
 from discotree.validation import from_table
 
 CARD, README = "card.json", "README.md"

@@ -6,12 +6,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from discotree.config import Config, DataSource
+from discotree.encoding.plain_files import read_plain
 from discotree.errors import DiscotreeError
 from discotree.models import MAX_CONFIG_BYTES, RESULTS
 from discotree.models.card import CARD, UNMEASURED, Card, Metrics, SplitMetrics, Treebank
 from discotree.models.card_page import LANGUAGES
 from discotree.models.private_paths import bare
-from discotree.plain_files import read_plain
 from discotree.validation import updated
 
 

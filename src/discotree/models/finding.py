@@ -13,11 +13,11 @@ from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
+from discotree.encoding.plain_files import check_plain
 from discotree.errors import ModelError
 from discotree.models import CONFIG, ENCODER, HEAD_RULES, VOCAB
 from discotree.models.card import CARD, Card
 from discotree.models.hub import HUB, fetch
-from discotree.plain_files import check_plain
 
 MODELS = Path(__file__).parent / "bundled"
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from discotree.config import Config
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules, parse
+from discotree.encoding.plain_files import check_plain, read_plain
 from discotree.errors import HeadRuleError, ModelError, first_line
 from discotree.models import CONFIG, ENCODER, HEAD_RULES, MAX_CONFIG_BYTES, MAX_VOCAB_BYTES, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README, Card
@@ -29,7 +30,6 @@ from discotree.models.private_paths import public
 from discotree.network.quantization import FLOATS, packed, unpacked
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
-from discotree.plain_files import check_plain, read_plain
 from discotree.validation import updated
 
 FORMAT = 1  # of the folder; a reader refuses a newer one

@@ -21,6 +21,7 @@ UNKNOWN = 0  # id of unknown words and tags
 UNKNOWN_CHAR = 1
 MAX_SYMBOL_CHARS = 1000  # of a label, tag, function or morphology: trees repeat them for every word
 MAX_CHAIN = 100  # phrases that one label or unary may stand for
+SPINE = "spine"  # the auxiliary head that no tree shows
 _DIGIT = re.compile(r"\d")
 
 
@@ -64,7 +65,7 @@ class Vocab:
 
     def __post_init__(self) -> None:
         chains = [*self.labels.symbols, *(self.outputs["unary"].symbols if "unary" in self.outputs else ())]
-        named = [alphabet.symbols for head, alphabet in self.outputs.items() if head != "spine"]  # which is never shown
+        named = [alphabet.symbols for head, alphabet in self.outputs.items() if head != SPINE]
         for symbol in chain(chains, *named, self.tags.symbols, self.head_functions.values(), [self.root]):
             if len(symbol) > MAX_SYMBOL_CHARS:
                 raise ModelError(f"a symbol of {len(symbol):,} characters, expected at most {MAX_SYMBOL_CHARS:,}")
@@ -181,7 +182,7 @@ def targets(tree: Dependencies, head: str) -> Sequence[str]:
         return tree.unaries or [""] * len(tree.tokens)
     if head == "function":
         return top_functions(tree)
-    if head == "spine":
+    if head == SPINE:
         return [" ".join(labels) for labels in spines(tree)]
     raise ModelError(f"unknown auxiliary head {head!r}")
 

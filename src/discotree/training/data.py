@@ -12,9 +12,9 @@ from pathlib import Path
 from discotree.config import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
+from discotree.encoding.plain_files import read_plain
 from discotree.errors import ConfigError, TreebankError
 from discotree.network.batch import Corpus, Forms
-from discotree.plain_files import read_plain
 from discotree.training.predicted_tags import read_tags, tags_of
 from discotree.treebanks import read
 from discotree.treebanks.source import ErrorHandler, stop

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from discotree.plain_files import check_plain, read_plain
+from discotree.encoding.plain_files import check_plain, read_plain
 
 
 def test_a_plain_file_is_read_also_through_a_link(tmp_path):
