@@ -81,6 +81,25 @@ def first_line(error: BaseException) -> str:
     return "".join(letter for letter in found if letter.isprintable())
 
 
+_UNPRINTABLE = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},  # shown as ␛ and the like
+    0x7F: 0x2421,
+    # 8-bit controls, marks that reorder or break the line, and what is no character at all
+    **dict.fromkeys(
+        [*range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)], 0xFFFD
+    ),
+    **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD),
+}
+
+
+def printable(text: str) -> str:
+    """Return text that is safe on a terminal: without control characters other than tabs and line ends.
+
+    A visible character takes the place of each, so that nothing disappears.
+    """
+    return text if text.isprintable() else text.translate(_UNPRINTABLE)
+
+
 @contextmanager
 def requires_extra(extra: str) -> Iterator[None]:
     """Turn a failing import inside the block into an error that names the extra to install."""

@@ -2,6 +2,8 @@
 
 Input is opened by name: the suffix says how it is packed. Output is written under a temporary name and renamed when it
 is complete, so that a crash, a full disk or a second process leaves either the old file or the new one.
+
+More than 300 lines because reading and writing share what names and suffixes mean.
 """
 
 import bz2
@@ -16,13 +18,13 @@ import tarfile
 import uuid
 import zipfile
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, AnyStr, BinaryIO, NamedTuple, cast
 
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, printable
 
 STANDARD_STREAM = "-"
 COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -245,6 +247,18 @@ def _status(path: str, standard: IO[str] | None = None) -> os.stat_result | None
         return None
 
 
+class TerminalStream(io.RawIOBase):
+    """A terminal to write UTF-8 to; control characters in the data do not reach it."""
+
+    def __init__(self, terminal: BinaryIO) -> None:
+        self.terminal = terminal
+        self.decoder = getincrementaldecoder("utf-8")("replace")
+
+    def write(self, data: Any) -> int:
+        self.terminal.write(printable(self.decoder.decode(data)).encode())
+        return len(data)
+
+
 @contextmanager
 def writable(path: str) -> Iterator[BinaryIO]:
     """Open a file for writing. A regular file appears under its name only when all of it is written."""
@@ -260,7 +274,7 @@ def writable(path: str) -> Iterator[BinaryIO]:
 @contextmanager
 def _writable(path: str) -> Iterator[BinaryIO]:
     if path == STANDARD_STREAM:
-        yield cast(BinaryIO, sys.stdout.buffer)
+        yield cast(BinaryIO, TerminalStream(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
     target = os.path.realpath(path)

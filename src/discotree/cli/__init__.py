@@ -5,9 +5,10 @@ Exit codes: 0 done, 1 something is wrong with the data, 2 something is wrong wit
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from discotree import __version__
 from discotree.cli.bulk import bulk
@@ -20,9 +21,24 @@ from discotree.cli.parse import parse
 from discotree.cli.serve import serve
 from discotree.cli.training import tag, train
 from discotree.cli.treebanks import convert, stats
-from discotree.errors import DiscotreeError
+from discotree.errors import DiscotreeError, printable
+
+UsageError: Any = typer.BadParameter.__base__
+
+
+class PrintableGroup(TyperGroup):
+    """Makes the messages about wrong commands printable: they quote arguments, which may be names of files."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UsageError as error:
+            error.message = printable(error.message)
+            raise
+
 
 app = typer.Typer(
+    cls=PrintableGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -51,5 +67,5 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads our output any more
         sys.exit(1)
     except (DiscotreeError, OSError) as error:
-        err.print(f"discotree: {error}", style="red", markup=False, soft_wrap=True)
+        err.print(f"discotree: {error}", style="red", soft_wrap=True)
         sys.exit(1)

@@ -132,7 +132,7 @@ class ShardProgress:
     def add(self, outcome: "ShardOutcome") -> None:
         if outcome.problem:
             self.problems += 1
-            err.print(f"discotree: {outcome.problem}", style="red", markup=False, soft_wrap=True)
+            err.print(f"discotree: {outcome.problem}", style="red", soft_wrap=True)
             if self.problems >= MAX_PROBLEMS:
                 raise DiscotreeError(f"{self.problems} shards failed: the job stops")
             return
@@ -149,4 +149,4 @@ class ShardProgress:
     def report(self, state: str) -> None:
         self.reported = time.monotonic()
         text = f"{self.done:,} of {self.shards:,} shards, {self.summary}; {state}"
-        err.print(f"discotree: {text}", style="dim", markup=False, soft_wrap=True)
+        err.print(f"discotree: {text}", style="dim", soft_wrap=True)

@@ -11,7 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from discotree.errors import TreebankError
+from discotree.cli.terminal import DataConsole
+from discotree.errors import TreebankError, printable
 from discotree.files import STANDARD_STREAM, ByteCounter, is_archive, stems, writable
 from discotree.treebanks import files, read
 from discotree.trees.tree import Tree
@@ -21,13 +22,13 @@ PIPE_WIDTH = 200  # columns of a table in a pipe, where no terminal limits them
 MAX_REPORTED = 10  # broken trees reported one by one
 SECONDS_BETWEEN_UPDATES = 0.1
 
-err = Console(stderr=True, highlight=False)
+err: Console = DataConsole(stderr=True)
 
 
 def out() -> Console:
     """Return the console of standard output; in a pipe it is wide enough for every table."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+    console = DataConsole()
+    return console if console.is_terminal else DataConsole(width=PIPE_WIDTH)
 
 
 def read_trees(
@@ -53,7 +54,7 @@ def read_trees(
 
 def report_skipped(errors: list[TreebankError]) -> None:
     for error in errors[:MAX_REPORTED]:
-        err.print(f"skipped: {error}", markup=False, soft_wrap=True)
+        err.print(f"skipped: {error}", soft_wrap=True)
     if errors:
         err.print(f"{len(errors):,} broken trees skipped")
 
@@ -61,7 +62,7 @@ def report_skipped(errors: list[TreebankError]) -> None:
 def report_written(what: str, output: str) -> None:
     """Say on standard error what a file now holds."""
     if output != STANDARD_STREAM:
-        err.print(f"{what} written to {output}", style="dim", markup=False, soft_wrap=True)
+        err.print(f"{what} written to {output}", style="dim", soft_wrap=True)
 
 
 def write_text(text: str, output: str) -> None:
@@ -80,7 +81,7 @@ def write_rich(*parts: Any, output: str) -> None:
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, str))
         return
-    console = Console(highlight=False, width=PIPE_WIDTH, no_color=True, force_terminal=False)
+    console = DataConsole(width=PIPE_WIDTH, no_color=True, force_terminal=False)
     with console.capture() as capture:
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, str))
@@ -115,9 +116,9 @@ class ProgressBar:
         self.start = self.updated = time.monotonic()
         self.bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
-            TextColumn("{task.fields[counted]}"),
+            TextColumn("{task.fields[counted]}", markup=False),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=err,
@@ -139,7 +140,7 @@ class ProgressBar:
         if self.shown:
             self.count = self.bytes = 0
             self.start = time.monotonic()
-            self.bar.reset(self.task, description=description, total=size_of(paths))
+            self.bar.reset(self.task, description=printable(description), total=size_of(paths))
 
     def on_bytes(self, count: int) -> None:
         """Count bytes of the input."""
@@ -169,7 +170,7 @@ class WarningPrinter(logging.Handler):
     """Prints the library's warnings on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        err.print(f"discotree: {record.getMessage()}", style="yellow", markup=False, soft_wrap=True)
+        err.print(f"discotree: {record.getMessage()}", style="yellow", soft_wrap=True)
 
 
 def show_warnings() -> None:

@@ -1,6 +1,5 @@
 """models and push."""
 
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,7 +10,7 @@ from rich.table import Table
 
 from discotree.cli.common import err, number, out, write_json, write_rich, write_text
 from discotree.cli.options import check_output, completing, format_for, output_option
-from discotree.errors import ModelError, requires_extra
+from discotree.errors import ModelError, printable, requires_extra
 from discotree.files import STANDARD_STREAM
 from discotree.models.card import CARD, README, Card
 from discotree.models.card_page import without_metadata
@@ -20,7 +19,6 @@ from discotree.models.finding import bundled, find, names
 from discotree.parsing.load import load
 
 RIGHT_ALIGNED = ("sentences", "F1", "disc. F1")
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # terminal control codes in a card that comes from elsewhere
 
 
 def models(
@@ -92,7 +90,7 @@ def _show(name: str, output: str) -> None:
         raise ModelError(f"{path}: this model has no card") from None
     console = out()
     if console.is_terminal and output == STANDARD_STREAM:
-        console.print(Markdown(CONTROL.sub("", text)))
+        console.print(Markdown(printable(text)))
     else:
         write_text(text, output)
 

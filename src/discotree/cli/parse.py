@@ -16,7 +16,7 @@ from discotree.cli.options import Device, Encoding, Model, check_output, expand,
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
 from discotree.cli.pictures import PICTURE_SUFFIXES, PICTURES, PictureFormat, TreePair, style_for, write_pictures
 from discotree.config import Method
-from discotree.errors import InputError, TreebankError
+from discotree.errors import InputError, TreebankError, printable
 from discotree.files import STANDARD_STREAM, is_archive
 from discotree.models import finding
 from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, find_sources, text_source
@@ -107,7 +107,7 @@ def parse(
         if chosen in PICTURES:
             failed = _draw(worker, sentences(), window, cast(PictureFormat, chosen), output, bar)
         else:
-            sink = _sink(output, worker.format, identity, folder, resume)
+            sink = _sink(output, worker.format, identity, folder, resume, chosen == DRAW)
             run = ParseRun(sink, worker, workers, window)
             # A file's windows depend on its sentences alone, so that a run can resume.
             eager = None if sink.is_file or workers > 1 else run.flush
@@ -160,9 +160,12 @@ def _check(parser: "Parser", sources: list[SentenceSource], tags: bool) -> None:
         raise InputError("this model takes no tags: leave out --tags")
 
 
-def _sink(output: str, format: OutputFormat, identity: dict[str, object], folder: Path, resume: bool) -> Sink:
+def _sink(
+    output: str, format: OutputFormat, identity: dict[str, object], folder: Path, resume: bool, is_drawn: bool
+) -> Sink:
     if output == STANDARD_STREAM:
-        return StreamSink(cast(BinaryIO, sys.stdout.buffer), format.header)
+        shown = printable if sys.stdout.isatty() and not is_drawn else str  # drawings have colours
+        return StreamSink(cast(BinaryIO, sys.stdout.buffer), format.header, shown)
     if is_archive(output):
         raise TreebankError("archives can be read but not written", output)
     if os.path.exists(output) and not os.path.isfile(output):  # a pipe or a device cannot be replaced

@@ -36,7 +36,7 @@ class FailureReport:
             if len(reason) > MAX_REASON_CHARACTERS:
                 half = MAX_REASON_CHARACTERS // 2
                 reason = f"{reason[:half]} … {reason[-half:]}"
-            err.print(f"discotree: {reason}", style="red", markup=False, soft_wrap=True)
+            err.print(f"discotree: {reason}", style="red", soft_wrap=True)
         if self.count == MAX_REPORTED:
             err.print("discotree: further errors are only counted", style="red")
 
@@ -86,7 +86,7 @@ class ParseRun:
             with uninterrupted():
                 outcome = self.sink.stop(self.worker.format.footer)
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped"
-            err.print(f"discotree: {reason}; {outcome}", style="red", markup=False, soft_wrap=True)
+            err.print(f"discotree: {reason}; {outcome}", style="red", soft_wrap=True)
             raise
 
     def skip(self, sentences: Sentences) -> None:

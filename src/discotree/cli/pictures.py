@@ -25,7 +25,7 @@ from discotree.drawing.svg import draw_svg
 from discotree.drawing.text import draw_text
 from discotree.encoding.dependencies import to_dependencies
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import DiscotreeError
+from discotree.errors import DiscotreeError, printable
 from discotree.files import STANDARD_STREAM, writable
 from discotree.trees.tree import Tree
 
@@ -101,7 +101,7 @@ def _write_text(pairs: Iterable[TreePair], style: PictureStyle, output: str | No
     color = on_terminal and "NO_COLOR" not in os.environ
     with _pager() if on_terminal else writable(output or STANDARD_STREAM) as stream:
         for pair in pairs:
-            stream.write(f"{pair.tree.id}\n{style.text(pair, color, width)}\n\n".encode(errors="replace"))
+            stream.write(f"{printable(pair.tree.id)}\n{style.text(pair, color, width)}\n\n".encode(errors="replace"))
             if on_terminal:
                 stream.flush()
 
@@ -111,8 +111,8 @@ def _pager() -> Iterator[BinaryIO]:
     """Open standard output, through the reader's pager if there is one."""
     command = shlex.split(os.environ.get("PAGER", "less"))
     if not command or not shutil.which(command[0]):
-        with writable(STANDARD_STREAM) as stream:
-            yield stream
+        yield cast(BinaryIO, sys.stdout.buffer)  # with our own colours; drawings have no other control characters
+        sys.stdout.buffer.flush()
         return
     environment = {"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}  # keep colours; quit if all fits on one screen
     pager = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
@@ -153,7 +153,8 @@ def _write_folder(pairs: Iterable[TreePair], style: PictureStyle, format: Pictur
     folder.mkdir(parents=True, exist_ok=True)
     taken: dict[str, int] = {}
     for pair in pairs:
-        (folder / f"{_file_name(pair.tree.id, taken)}.{format}").write_bytes(_encoded(pair, style, format))
+        with writable(str(folder / f"{_file_name(pair.tree.id, taken)}.{format}")) as stream:
+            stream.write(_encoded(pair, style, format))
     return len(taken)
 
 

@@ -98,7 +98,7 @@ def train(
     if skipped:
         console.print(f"\n{skipped:,} broken trees were left out")
     models = ", ".join(str(target / name / MODEL) for name in names)
-    console.print(f"\nmodel: {models}", markup=False, soft_wrap=True)
+    console.print(f"\nmodel: {models}", soft_wrap=True)
 
 
 def tag(
@@ -136,7 +136,7 @@ def tag(
         table.add_row(name, *(_cell([row[kind]]) for kind in ("all", "known", "unknown")))
     out().print(table)
     hint = f"discotree train {recipe} --scenario predicted-pos --set data.predicted_tags={output}"
-    err.print(f"tags: {output}\nnow: {hint}", style="dim", markup=False, soft_wrap=True)
+    err.print(f"tags: {output}\nnow: {hint}", style="dim", soft_wrap=True)
 
 
 class TrainingProgress:
@@ -155,10 +155,10 @@ class TrainingProgress:
         self.folder = folder if is_first else None  # of TensorBoard's scalars
         self.last = ""
         self.bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[last]}"),
+            TextColumn("{task.fields[last]}", markup=False),
             TimeElapsedColumn(),
             console=err,
             transient=True,
@@ -207,7 +207,7 @@ class TrainingProgress:
             try:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
-                err.print("TensorBoard is missing: pip install 'discotree[train]'", style="dim", markup=False)
+                err.print("TensorBoard is missing: pip install 'discotree[train]'", style="dim")
                 self.folder = None
                 return
             self.writers[folder] = SummaryWriter(str(folder))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, printable
 from discotree.files import base_name, is_archive
 from discotree.parsing.text_input import InputSentence
 from discotree.treebanks import TEXT_FORMATS, WriterOptions, guess_format
@@ -54,7 +54,8 @@ def drawings(with_headings: bool, color: bool = False, width: int | None = None)
 
 
 def _heading(tree: Tree) -> str:
-    return f"{tree.id}  probability {tree.confidence:.4g}\n" if tree.confidence is not None else f"{tree.id}\n"
+    name = printable(tree.id)
+    return f"{name}  probability {tree.confidence:.4g}\n" if tree.confidence is not None else f"{name}\n"
 
 
 def json_lines() -> OutputFormat:

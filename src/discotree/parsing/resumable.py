@@ -79,16 +79,18 @@ class StreamSink:
 
     is_file = False
 
-    def __init__(self, stream: BinaryIO, header: str) -> None:
+    def __init__(self, stream: BinaryIO, header: str, shown: Callable[[str], str] = str) -> None:
+        """``shown`` makes text fit for the stream."""
         self.stream = stream
         self.header = header
+        self.shown = shown
         self.counts = SentenceCounts()
 
     def check_input(self, fingerprint: str) -> None:
         """Accept any input: nothing is resumed."""
 
     def write(self, text: str, counts: SentenceCounts) -> None:
-        self.stream.write((self.header + text).encode())
+        self.stream.write(self.shown(self.header + text).encode())
         self.stream.flush()
         self.header = ""
         self.counts = counts

@@ -1,0 +1,167 @@
+"""Data on a terminal: brackets stay brackets, and control characters never get there."""
+
+import io
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.table import Table
+
+import discotree as dt
+from discotree.cli import app, common, main
+from discotree.cli.common import ProgressBar
+from discotree.cli.terminal import DataConsole
+from discotree.errors import printable
+from discotree.trees.tree import Node, Token, Tree
+
+EVIL = "\x1b]0;owned\x07\x9b31m\u202etfel\u2066"  # a title, a colour, text from right to left
+RAW = re.compile("[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
+OURS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")  # colours and the cursor
+LABEL = "S[dcl]"
+
+
+def is_safe(text: str) -> bool:
+    return not RAW.search(text) and "\x1b" not in OURS.sub("", text) and "\x1b]" not in text
+
+
+class Terminal(io.BytesIO):
+    def isatty(self) -> bool:
+        return True
+
+
+Shown = Callable[..., str]
+
+
+@pytest.fixture
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Path) -> Shown:
+    """Run a command whose standard output and standard error are terminals; return all that they get."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DISCOTREE_MODEL", str(model))
+    monkeypatch.setenv("PAGER", "")
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+    def run(*arguments: str) -> str:
+        terminal = Terminal()
+        stream = io.TextIOWrapper(terminal, "utf-8", write_through=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", stream)
+            patch.setattr(sys, "stderr", stream)
+            patch.setattr(sys, "argv", ["discotree", *arguments])
+            with pytest.raises(SystemExit):
+                main()
+        return terminal.getvalue().decode()
+
+    return run
+
+
+def tree_with(label: str, form: str, id: str) -> Tree:
+    tokens = (Token(form, label), Token("b", "NN"), Token("c", "NN"))
+    return Tree(tokens, Node("ROOT", (Node(label, (Node(label, (0, 2)), 1)),)), id)
+
+
+@pytest.fixture
+def treebanks(tmp_path: Path) -> tuple[str, str]:
+    """Gold and predicted trees; labels, words and ids are what they should not be."""
+    gold = [tree_with(LABEL, f"a{EVIL}", f"one{EVIL}"), tree_with("[/x]", "[/x]", "[/x]")]
+    predicted = [tree_with("NP", f"a{EVIL}", f"one{EVIL}"), tree_with("[red]", "[/x]", "[/x]")]
+    for name, trees in (("gold.json", gold), ("predicted.json", predicted)):
+        dt.write(trees, tmp_path / name)
+    return "gold.json", "predicted.json"
+
+
+def test_evaluate_shows_labels_as_they_are(shown: Shown, treebanks: tuple[str, str]) -> None:
+    text = shown("evaluate", *treebanks, "--by", "label,confusions,worst")
+    assert is_safe(text)
+    plain = OURS.sub("", text)
+    assert f"{LABEL} " in plain
+    assert "[/x]" in plain
+    assert "[red]" in plain
+    assert "one␛]0;owned␇�31m�tfel�" in plain
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("draw", "gold.json"),
+        ("draw", "gold.json", "--against", "predicted.json"),
+        ("convert", "gold.json", "--to", "export"),
+        ("convert", "gold.json", "--to", "json"),
+        ("convert", "gold.json", "--to", "conllu"),
+        ("parse", "gold.json"),
+        ("parse", "gold.json", "--to", "conllu"),
+        ("parse", "gold.json", "--k", "2"),
+        ("parse", f"Wer {EVIL} da?"),
+        ("stats", "gold.json"),
+        ("stats", f"x{EVIL}"),
+        ("convert", f"[/x]{EVIL}", "--to", "export"),
+        ("convert", "gold.json", "-o", f"[/x]{EVIL}"),
+        ("convert", "gold.json", "--to", EVIL),
+        ("draw", "gold.json", "--id", EVIL),
+        ("stats", f"[/x]{EVIL}/*.json"),
+        ("models", f"[/x]{EVIL}"),
+        ("parse", "gold.json", "--model", f"[/x]{EVIL}"),
+        ("train", f"[/x]{EVIL}.toml"),
+        (f"[/x]{EVIL}",),
+        ("convert", f"--{EVIL}"),
+    ],
+)
+def test_no_control_character_reaches_the_terminal(
+    shown: Shown, treebanks: tuple[str, str], command: tuple[str, ...]
+) -> None:
+    del treebanks
+    text = shown(*command)
+    assert is_safe(text), ascii(text)
+    assert text
+
+
+def test_broken_trees_are_reported_safely(shown: Shown, tmp_path: Path) -> None:
+    (tmp_path / f"x[{EVIL}].dbr").write_text(f"(ROOT (S[dcl] (NN 0=a{EVIL})) (NN\n(ROOT (NN 0=a))\n")
+    for skip in ([], ["--skip-broken"]):
+        text = shown("stats", f"x[{EVIL}].dbr", *skip)
+        assert is_safe(text), ascii(text)
+        assert "x[␛]0;owned" in "".join(OURS.sub("", text).split())
+
+
+def test_pipes_and_files_get_the_data_as_it_is(tmp_path: Path, treebanks: tuple[str, str]) -> None:
+    target = tmp_path / "out.json"
+    app(["convert", str(tmp_path / treebanks[0]), "-o", str(target)], standalone_mode=False)
+    assert json.loads(target.read_text("utf-8").splitlines()[0])["id"] == f"one{EVIL}"
+
+
+def test_progress_bars_show_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    stream = io.StringIO()
+    console = DataConsole(file=stream, force_terminal=True, width=200)
+    monkeypatch.setattr(common, "err", console)
+    with ProgressBar() as bar:
+        bar.expect(f"[/x]{LABEL}{EVIL}", ["-"])
+        bar.bar.refresh()
+    assert f"[/x]{LABEL}␛]0;owned␇" in stream.getvalue()
+    assert is_safe(stream.getvalue().replace("\r", ""))  # Rich moves the cursor
+
+
+def test_warnings_are_safe(capsys: pytest.CaptureFixture[str]) -> None:
+    common.show_warnings()
+    logging.getLogger("discotree").warning("[/x] %s", EVIL)
+    messages = capsys.readouterr().err
+    assert is_safe(messages)
+    assert "discotree: [/x] ␛]0;owned␇" in messages
+
+
+def test_tables_measure_what_they_show() -> None:
+    stream = io.StringIO()
+    table = Table("", ":smile:", box=None, pad_edge=False)
+    table.add_row("\x1b\x1b", LABEL)
+    table.add_row("ab", "[/x]")
+    DataConsole(file=stream, width=80).print(table)
+    assert [line.rstrip() for line in stream.getvalue().splitlines()] == ["    :smile:", "␛␛  S[dcl]", "ab  [/x]"]
+
+
+def test_text_without_control_characters_is_left_alone() -> None:
+    for text in ("S[dcl] [/x]", "ä\tö\n", "漢字 👩‍👩‍👧 é", "نص", ""):
+        assert printable(text) == text
+    assert printable("\r\x00\x7f\x85\ud800\u2028") == "␍␀␡���"
