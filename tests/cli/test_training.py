@@ -278,3 +278,21 @@ def test_tags_are_found_beside_the_treebanks_or_right_here(
 def test_tag_needs_a_file_to_write_to(run: Run) -> None:
     assert run("tag", "small.toml").exit_code == 2
     assert run("tag", "small.toml", "-o", "tags.tsv", "--folds", "1").exit_code == 2
+
+
+def test_a_resumed_run_says_so_and_from_where(run: Run) -> None:
+    done(run("train", "small.toml", *QUICK))
+    again: Any = done(run("train", "small.toml", *QUICK))
+    assert "nothing to train: the run was over after epoch 1; training.epochs is 1" in again.messages
+    more: Any = done(run("train", "small.toml", *QUICK, "--set", "training.epochs=2"))
+    assert "resuming after epoch 1/2; the cosine is now one over 2 epochs, not 1" in more.messages
+    assert "epoch 2/2" in more.messages
+
+
+def test_a_failed_run_leaves_no_folder(run: Run, tmp_path: Path) -> None:
+    tag = ("tag", "small.toml", "-o", "tags.tsv", *set_all(TINY), "--folds", "2")
+    for command, setting in ((("train", "small.toml", *QUICK), "data.heads=nowhere"), (tag, "data.vectors=nowhere")):
+        for wrong in (setting, "training.device=cuda:7"):
+            with pytest.raises(DiscotreeError):
+                done(run(*command, "--set", wrong))
+    assert {path.name for path in tmp_path.iterdir()} == {"small.toml", "small.export"}

@@ -17,7 +17,7 @@ import torch
 from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, saved_trees
 
 import discotree
-from discotree import ConfigError, ModelError
+from discotree import ConfigError, DiscotreeError, HeadRules, ModelError
 from discotree.config import Config, DataSource, Decoding, Training, load_recipe
 from discotree.models import CONFIG, RESULTS, VOCAB, WEIGHTS
 from discotree.parsing.parser import Parser
@@ -130,7 +130,7 @@ def test_a_finished_run_is_scored_again_but_not_trained_again(run):
     settings, folder, results, _ = run
     events = []
     again = train(settings, folder / "out", lambda *event: events.append(event), compare=True)
-    assert events == []
+    assert events == [("resume", {"epoch": 2, "planned": 2, "over": 1.0})]
     assert timeless(json.loads(json.dumps(again))) == timeless(json.loads(json.dumps(results)))
 
 
@@ -287,7 +287,7 @@ def test_another_decoding_method_does_not_train_again(run):
     events = []
     greedy = dataclasses.replace(settings, decoding=Decoding("greedy"))
     train(greedy, folder / "out", lambda *event: events.append(event))
-    assert events == []
+    assert [event for event, _ in events] == ["resume"]
 
 
 def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(tmp_path):
@@ -308,3 +308,50 @@ def test_vectors_of_another_language_are_refused(tmp_path):
 def test_a_device_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"training.device: .*toaster"):
         train(settings_of(tmp_path, device="toaster"), tmp_path / "out")
+
+
+def test_a_failed_run_leaves_no_empty_folder(tmp_path):
+    (tmp_path / "there").mkdir()
+    failing = settings_of(tmp_path, epochs=2, learning_rate=1e30, clip=1e30, checkpoint_epochs=0)
+    missing = dataclasses.replace(failing, data=dataclasses.replace(failing.data, heads="nowhere"))
+    for settings in (failing, missing):
+        for folder in ("out", "a/b/out", "there/out"):
+            with pytest.raises(DiscotreeError):
+                train(settings, tmp_path / folder)
+        with pytest.raises(DiscotreeError):
+            train_seeds(settings, tmp_path / "seeds", 2)
+    assert not {"out", "a", "seeds"} & {path.name for path in tmp_path.iterdir()}
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_what_was_there_before_a_failure_stays(tmp_path):
+    (tmp_path / "out").mkdir()
+    settings = settings_of(tmp_path, device="toaster")
+    with pytest.raises(ConfigError, match="toaster"):
+        train(settings, tmp_path / "out")
+    assert (tmp_path / "out").is_dir()
+
+
+@pytest.mark.parametrize("schedule", ["plateau", "cosine"])
+def test_the_same_run_goes_on_with_more_epochs(tmp_path, schedule):
+    train(settings_of(tmp_path, epochs=1, schedule=schedule), tmp_path / "out")
+    events = []
+    longer = settings_of(tmp_path, epochs=2, schedule=schedule, max_seconds=1e6, checkpoint_epochs=2)
+    more = train(longer, tmp_path / "out", lambda *event: events.append(event))
+    assert events[0] == ("resume", {"epoch": 1, "planned": 1, "over": 0.0})
+    assert [epoch["epoch"] for epoch in more["history"]] == [1, 2]
+    whole = train(longer, tmp_path / "whole")
+    if schedule == "plateau":  # epochs are only a limit: nothing tells the two apart
+        assert timeless(more["history"]) == timeless(whole["history"])
+    else:  # from here on, the rate is that of the longer run
+        assert more["history"][1]["learning_rate"] == whole["history"][1]["learning_rate"]
+
+
+def test_head_rules_of_the_recipe_become_part_of_the_model(tmp_path):
+    (tmp_path / "mine.headrules").write_text("S right VVFIN VAFIN\n* left *\n")
+    settings = settings_of(tmp_path, epochs=1)
+    settings = dataclasses.replace(settings, data=dataclasses.replace(settings.data, heads="mine.headrules"))
+    train(settings, tmp_path / "out")
+    expected = HeadRules.load(tmp_path / "mine.headrules").rules
+    (tmp_path / "mine.headrules").unlink()
+    assert Parser.from_pretrained(tmp_path / "out" / MODEL).head_rules.rules == expected

@@ -187,6 +187,9 @@ class TrainingProgress:
         if not self.is_first:
             return
         epochs = metrics.get("epochs", self.settings.epochs)
+        if event == "resume":
+            err.print("  ".join([*_which(metrics), self.resumed(metrics, epochs)]), style="dim", soft_wrap=True)
+            return
         where = "  ".join([*_which(metrics), f"epoch {metrics['epoch']:.0f}/{epochs:.0f}"])
         if event == "step":
             steps = metrics["steps"]
@@ -197,6 +200,15 @@ class TrainingProgress:
             if not err.is_terminal:
                 err.print(f"{where}  {self.last}  {metrics['seconds']:.1f} s", soft_wrap=True)
             self.write(metrics)
+
+    def resumed(self, metrics: Mapping[str, float], epochs: float) -> str:
+        """Say where a resumed run goes on, and whether its schedule is another one now."""
+        done, planned = metrics["epoch"], metrics["planned"]
+        if metrics["over"]:
+            return f"nothing to train: the run was over after epoch {done:.0f}; training.epochs is {epochs:.0f}"
+        changed = f"; the cosine is now one over {epochs:.0f} epochs, not {planned:.0f}"
+        follows = changed if planned != epochs and self.settings.schedule == "cosine" else ""
+        return f"resuming after epoch {done:.0f}/{epochs:.0f}{follows}"
 
     def write(self, metrics: dict[str, float]) -> None:
         """Write scalars for TensorBoard, if it is installed."""

@@ -22,7 +22,7 @@ from discotree.training.checkpoint import FILE, load_checkpoint, save_checkpoint
 from discotree.training.distributed import World
 from discotree.training.trainer import Learner, Trainer, TrainingState
 
-Report = Callable[[str, dict[str, float]], None]  # gets an event, "step" or "epoch", and its metrics
+Report = Callable[[str, dict[str, float]], None]  # gets an event, "resume", "step" or "epoch", and its metrics
 
 
 def silent(event: str, metrics: dict[str, float]) -> None:
@@ -79,10 +79,17 @@ def fit(
 
 
 def resume(trainer: Trainer, run: Run) -> None:
-    """Continue from the checkpoint of the run, if there is one."""
+    """Continue from the checkpoint of the run, if there is one, and report after which epoch.
+
+    The number of epochs may have changed since. On a plateau schedule it is only a limit; a cosine goes on as if it had
+    been made for the new number from the start.
+    """
     if run.checkpoint and run.checkpoint.exists():
-        trainer.state = load_checkpoint(run.checkpoint, trainer.tensors(), TrainingState, run.identity)
-        trainer.set_learning_rate(trainer.state.learning_rate)
+        trainer.state = state = load_checkpoint(run.checkpoint, trainer.tensors(), TrainingState, run.identity)
+        trainer.set_learning_rate(state.learning_rate)
+        over = is_over(state, run.settings)
+        run.report("resume", {"epoch": state.epoch, "planned": state.epochs, "over": float(over)})
+    trainer.state.epochs = run.settings.epochs
 
 
 def train_epoch(trainer: Trainer, corpus: Corpus, run: Run) -> dict[str, float]:

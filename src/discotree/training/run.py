@@ -9,7 +9,8 @@ training and all scores. ``discotree train`` does the same; under ``torchrun`` s
 import hashlib
 import json
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from discotree.training.results import attachment, score_split, summarize, write
 from discotree.version import __version__
 
 MODEL = "model"
+LIMITS = ("epochs", "max_seconds", "max_decays", "checkpoint_epochs")  # how long a run lasts, not which one it is
 
 
 def train(
@@ -46,8 +48,11 @@ def train(
     ``compare`` scores every decoding method. ``world`` is given by a caller that has joined it already.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    world = world or World.join(config.training.device)
+    with no_empty_folder(folder):
+        return _train(config, folder, report, compare, world or World.join(config.training.device))
+
+
+def _train(config: Config, folder: Path, report: Report, compare: bool, world: World) -> dict[str, Any]:
     data = resolve(config.data)
     splits, sha256 = load_splits(data), checksums(config.data, data)
     config, vectors = with_vectors(config, data.vectors, words_of(splits))
@@ -108,14 +113,32 @@ def train_seeds(
     return summary
 
 
+@contextmanager
+def no_empty_folder(folder: Path) -> Iterator[None]:
+    """Make a folder and those around it; if the block fails, remove those of them that are empty."""
+    new = [path for path in (folder, *folder.absolute().parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # not empty, or another process was faster
+            for path in new:
+                path.rmdir()
+        raise
+
+
 def labelled(report: Report, **labels: float) -> Report:
     """Return a report that adds to the metrics which of several runs they belong to."""
     return lambda event, metrics: report(event, {**metrics, **labels})
 
 
 def identity_of(config: Config, sha256: dict[str, str]) -> str:
-    """Return what tells runs apart whose checkpoints must not be mixed: settings that training depends on, and data."""
+    """Return what tells runs apart whose checkpoints must not be mixed: settings that training depends on, and data.
+
+    The same run may go on for longer, so its limits do not count.
+    """
     learned = [asdict(section) for section in (config.data, config.network, config.training)]
+    learned[-1] = {name: value for name, value in learned[-1].items() if name not in LIMITS}
     return hashlib.sha256(json.dumps([learned, sha256]).encode()).hexdigest()
 
 

@@ -9,16 +9,17 @@ import json
 import math
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from discotree.config import Config, NetworkSettings, Training
+from discotree.config import Config, Data, NetworkSettings, Training
 from discotree.encoding.dependencies import Dependencies
 from discotree.errors import ConfigError, ModelError, TreebankError
 from discotree.evaluation.score import percent
@@ -135,7 +136,21 @@ def tag(
     identity = hashlib.sha256(f"{config.to_json()} {json.dumps(sha256)} {folds}".encode()).hexdigest()
     jobs = jackknife(splits, folds)
     work = Path(f"{path}{WORK_SUFFIX}")
-    begin(work, identity, world)
+    with no_empty_work(work):
+        tags = tags_of_folds(config, data, splits, jobs, Run(config.training, world, work, identity, report))
+    if world.is_first:
+        trees = [tree for split in splits.values() for tree in split.trees]
+        write_text(Path(path), format_tags((tree.id, tags[tree.id]) for tree in trees))
+        shutil.rmtree(work)
+    return accuracies(splits, jobs, tags)
+
+
+def tags_of_folds(
+    config: Config, data: Data, splits: dict[str, Split], jobs: Sequence[Fold], run: Run
+) -> dict[str, Sequence[str]]:
+    """Return the tags of all sentences by id. The run's folder keeps those of finished models."""
+    work, world, epochs = cast(Path, run.folder), run.world, config.training.epochs
+    begin(work, run.identity, world)
     finished = {number: work / f"{number}.tsv" for number in range(1, len(jobs) + 1)}
     missing = {number for number, file in finished.items() if not file.exists()}
     world.wait()  # until all processes have looked, before any of them writes
@@ -148,19 +163,27 @@ def tag(
         if learner is None or number not in missing:
             tags |= read_tags(finished[number])
             continue
-        labels = labelled(report, fold=number, folds=len(jobs), epochs=epochs)
-        run = Run(config.training, world, work / str(number), f"{identity} {number}", labels)
-        found = learner.tags(job, run)
+        labels = labelled(run.report, fold=number, folds=len(jobs), epochs=epochs)
+        own = replace(run, folder=work / str(number), identity=f"{run.identity} {number}", report=labels)
+        found = learner.tags(job, own)
         tags |= found
         world.wait()  # until no process needs the checkpoint any more
         if world.is_first:
             write_text(finished[number], format_tags(found.items()))
             shutil.rmtree(work / str(number), ignore_errors=True)
-    if world.is_first:
-        trees = [tree for split in splits.values() for tree in split.trees]
-        write_text(Path(path), format_tags((tree.id, tags[tree.id]) for tree in trees))
-        shutil.rmtree(work)
-    return accuracies(splits, jobs, tags)
+    return tags
+
+
+@contextmanager
+def no_empty_work(work: Path) -> Iterator[None]:
+    """If the block fails before any work is worth keeping, remove the folder for unfinished work."""
+    is_new = not work.exists()
+    try:
+        yield
+    except BaseException:
+        if is_new and not any(file.name != IDENTITY for file in work.rglob("*") if not file.is_dir()):
+            shutil.rmtree(work, ignore_errors=True)
+        raise
 
 
 @dataclass(frozen=True)
