@@ -20,7 +20,20 @@ def test_a_small_text_is_read_with_or_without_a_byte_order_mark(tmp_path):
         assert read_text(tmp_path / "a") == "ä\n"
 
 
-@pytest.mark.parametrize(("name", "known"), [("utf-8", True), ("cp1252", True), ("rot13", False), ("klingon", False)])
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("utf-8", True),
+        ("cp1252", True),
+        ("utf-16", True),
+        ("rot13", False),
+        ("klingon", False),
+        ("idna", False),
+        ("punycode", False),
+        ("undefined", False),
+        ("a\0b", False),
+    ],
+)
 def test_only_encodings_of_text_count(name, known):
     assert is_encoding(name) is known
 

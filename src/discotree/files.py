@@ -7,6 +7,7 @@ More than 300 lines because reading and writing share what names and suffixes me
 """
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -22,13 +23,14 @@ from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, AnyStr, BinaryIO, NamedTuple, cast
+from typing import IO, Any, AnyStr, BinaryIO, Literal, NamedTuple, cast
 
 from discotree.errors import TreebankError, printable
 
 STANDARD_STREAM = "-"
 COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
+ASCII = "".join(map(chr, (9, 10, *range(32, 127))))
 MAX_DIGITS = 4000  # Python refuses to make an integer of more
 
 Choice = Callable[[list[str]], list[str]]
@@ -61,12 +63,20 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def is_encoding(name: str) -> bool:
-    """Return whether text can be written in it; Python also knows codecs that encode no text, such as rot13."""
+    """Return whether text can be written in it, piece by piece, and read again.
+
+    Python also knows codecs that encode no text, such as rot13, or only names of hosts, such as idna.
+    """
     try:
-        "".encode(name)
-    except (LookupError, UnicodeError):
+        encode = codecs.getincrementalencoder(name)().encode
+        return b"".join([encode(ASCII), encode(ASCII, True)]).decode(name) == ASCII * 2
+    except (LookupError, ValueError, TypeError, OSError):  # a UnicodeError is a ValueError
         return False
-    return True
+
+
+def keeps_ascii(name: str) -> bool:
+    """Return whether ASCII is the same bytes in this encoding, as in UTF-8 and Latin-1; in UTF-16 it is not."""
+    return without_bom(ASCII.encode(name)) == ASCII.encode("ascii")
 
 
 # Names
@@ -132,6 +142,8 @@ UNREADABLE = (
     UnicodeDecodeError,  # a zip archive whose names are not in the encoding it declares
 )
 """Everything that opening and decompressing a damaged file may raise."""
+ODD_HEADER = (ValueError, OverflowError, LookupError, TypeError, RecursionError)
+"""What tarfile raises for a header whose numbers make no sense."""
 
 
 @contextmanager
@@ -209,16 +221,41 @@ def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
 
 def _open_tar(path: str, choose: Choice) -> Iterator[OpenFile]:
     """Open members in the archive's own order: seeking in a compressed stream costs too much."""
-    with tarfile.open(path) as archive:
-        names = choose([member.name for member in archive if member.isfile()])
+    with _opened_tar(path, "r") as members:
+        names = choose([member.name for _, member in members])
     prefixes = dict(zip(names, stems(names), strict=True))
-    with tarfile.open(path, "r|*") as archive:
-        for member in archive:
-            if member.name in prefixes and member.isfile():
+    with _opened_tar(path, "r|*") as members:
+        for archive, member in members:
+            if member.name in prefixes:
                 raw = archive.extractfile(member)
                 assert raw is not None  # a plain file has content
                 with raw, open_compressed(raw, member.name) as stream:
                     yield OpenFile(f"{path}/{member.name}", stream, prefixes[member.name])
+
+
+@contextmanager
+def _opened_tar(path: str, mode: Literal["r", "r|*"]) -> Iterator[Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]]:
+    """Open an archive and return its plain files."""
+    try:
+        archive = tarfile.open(path, mode)  # noqa: SIM115 - closed below
+    except ODD_HEADER as error:
+        raise tarfile.ReadError(f"a header makes no sense: {error}") from None
+    with archive:
+        yield _members(archive)
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    while True:
+        try:
+            member = archive.next()
+        except ODD_HEADER as error:
+            raise tarfile.ReadError(f"a header makes no sense: {error}") from None
+        if member is None:
+            return
+        if member.isfile():
+            if member.issparse() or not 0 <= member.size <= sys.maxsize:
+                raise tarfile.ReadError(f"a header makes no sense: {member.name!r:.100} has {member.size} bytes")
+            yield archive, member
 
 
 # Writing

@@ -1,5 +1,6 @@
 import bz2
 import gzip
+import io
 import lzma
 import tarfile
 import zipfile
@@ -182,3 +183,43 @@ def test_an_odd_archive_is_a_treebank_error(tmp_path, changes):
 def test_archives_are_not_written(tmp_path):
     with pytest.raises(TreebankError, match="archives can be read but not written"):
         write([ONE], tmp_path / "a.export.zip", "export")
+
+
+# Headers of tar archives
+
+
+def tar_with(changes, content=b"(ROOT (N 0=a))\n"):
+    """Return an archive of one file whose header has other bytes, and the checksum that fits."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        info = tarfile.TarInfo("a.dbr")
+        info.size = len(content)
+        archive.addfile(info, io.BytesIO(content))
+    raw = bytearray(buffer.getvalue())
+    for offset, value in changes.items():
+        raw[offset : offset + len(value)] = value
+    raw[148:156] = b" " * 8
+    raw[148:156] = b"%06o\0 " % sum(raw[:512])
+    return bytes(raw)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({124: b"\x80" + b"\xff" * 11}, id="a size beyond numbers"),
+        pytest.param({124: b"\xff" * 12}, id="a negative size"),
+        pytest.param({124: b"\xff" * 12, 156: b"x"}, id="a negative size of a header"),
+        pytest.param({124: b"\x80" + b"\xff" * 11, 156: b"L"}, id="a name beyond numbers"),
+        pytest.param({124: b"zzzzzzzzzzz\0"}, id="a size that is no number"),
+        pytest.param({156: b"S", 386: b"\xff" * 24, 482: b"\1"}, id="a sparse file"),
+    ],
+)
+def test_odd_headers_of_an_archive_are_treebank_errors(file, changes):
+    path = file("a.tar", tar_with(changes))
+    with pytest.raises(TreebankError) as caught:
+        list(read(path))
+    assert caught.value.path.startswith(str(path))
+
+
+def test_a_tar_archive_with_a_plain_header_is_read(file):
+    assert [tree.words for tree in read(file("a.tar", tar_with({})))] == [("a",)]

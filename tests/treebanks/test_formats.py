@@ -7,7 +7,7 @@ from support.helpers import DEEP, ONE, THREE, TWO, brackets_of, encoded, parsed,
 from support.strategies import HOLDS, trees
 
 from discotree import FORMATS, Node, SecondaryEdge, Token, Tree, TreebankError, TreeError, read, write
-from discotree.treebanks import guess_format
+from discotree.treebanks import TEXT_FORMATS, guess_format
 from discotree.treebanks.formats import GUESSED
 from discotree.trees.tree import NONE
 
@@ -231,3 +231,29 @@ def test_an_unknown_format_or_encoding_is_refused(file, tmp_path):
     ):
         with pytest.raises(TreebankError):
             attempt()
+
+
+@pytest.mark.parametrize("format", TEXT_FORMATS)
+@pytest.mark.parametrize(
+    "encoding", ["idna", "punycode", "unicode_escape", "undefined", "utf-7", "utf-32", "cp037", "a\0b"]
+)
+def test_encodings_that_no_reader_can_take_are_refused(file, tmp_path, format, encoding):
+    with pytest.raises(TreebankError, match=r"encoding|cannot be"):
+        write([ONE], tmp_path / "out", format, encoding=encoding)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(TreebankError, match=r"encoding|cannot be"):
+        list(read(file("in", encoded([ONE], format)), format, encoding=encoding))
+
+
+@pytest.mark.parametrize("format", TEXT_FORMATS)
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "latin-1", "gb18030", "iso2022_jp_1"])
+def test_what_is_written_in_an_encoding_can_be_read_or_is_refused(tmp_path, format, encoding):
+    tree = tree_of("(ROOT (N 0=größer))", "1")
+    try:
+        write([tree], tmp_path / "out", format, encoding=encoding)
+    except TreebankError:
+        assert encoding not in ("utf-8-sig", "latin-1")
+        return
+    assert list(read(tmp_path / "out", format, encoding=encoding)) == [tree]
+    if format in ("tigerxml", "alpino"):
+        assert list(read(tmp_path / "out", format)) == [tree]

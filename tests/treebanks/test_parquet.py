@@ -21,7 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.helpers import tree_of, written
+from support.helpers import ONE, TWO, tree_of, written
 from support.mutants import mutants
 from support.strategies import random_tree
 from typer.testing import CliRunner
@@ -536,3 +536,32 @@ def test_what_is_sent_to_the_web_server_is_text():
     upload = Upload(content="PAR1", name="a.parquet")
     with pytest.raises(TreebankError, match=r"a\.parquet: the format is unclear: set it to one of export, "):
         upload_format(upload)
+
+
+@pytest.mark.parametrize("name", ["words", "id", "constituents", "confidence"])
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+def test_a_column_that_is_there_twice_is_an_error_with_the_path(tmp_path, format, name):
+    batch = to_batch([ONE, TWO])
+    columns = [*batch.columns, batch.column(name)]
+    table = pa.Table.from_batches([pa.RecordBatch.from_arrays(columns, [*batch.schema.names, name])])
+    path = tmp_path / f"a.{format}"
+    if format == "parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    with pytest.raises(TreebankError, match=f"the column {name} is there twice") as caught:
+        list(read(path))
+    assert caught.value.path == str(path)
+
+
+def test_a_field_of_constituents_that_is_there_twice_is_an_error(tmp_path):
+    batch = to_batch([ONE])
+    label = pa.array(["ROOT"])
+    fields = pa.StructArray.from_arrays([label, label, pa.array([-1])], ["label", "label", "parent"])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), fields)
+    table = pa.table({"words": batch.column("words"), "parents": batch.column("parents"), "constituents": lists})
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(TreebankError, match="a field of the column constituents is there twice"):
+        list(read(tmp_path / "a.arrow"))

@@ -59,7 +59,10 @@ class Arrays:
         column, inside = self._inside(name)
         if not self.types.is_struct(inside.type):
             raise _unexpected(name, column.type)
-        known = dict(zip((field.name for field in inside.type), inside.flatten(), strict=True))
+        names = [field.name for field in inside.type]
+        if len(set(names)) < len(names):
+            raise TreebankError(f"a field of the column {name} is there twice, expected distinct names")
+        known = dict(zip(names, inside.flatten(), strict=True))
         missing = [None] * len(inside)
         return [_split(column, self._python(known[f], f"{name}.{f}") if f in known else missing) for f in fields]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from discotree.errors import TreebankError
-from discotree.files import base_name
+from discotree.files import base_name, keeps_ascii
 from discotree.treebanks.alpino import AlpinoWriter, read_alpino
 from discotree.treebanks.brackets import PennWriter, PsdWriter, read_penn, read_psd
 from discotree.treebanks.columns import check_texts
@@ -18,6 +18,7 @@ from discotree.treebanks.parquet import read_arrow, read_parquet, write_arrow, w
 from discotree.treebanks.source import Source
 from discotree.treebanks.tigerxml import TigerXmlWriter, read_tigerxml
 from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
+from discotree.treebanks.xml import is_readable_xml
 from discotree.trees.tree import Tree
 
 PEEK = 16384  # bytes from the beginning of a file that its format is guessed from
@@ -85,6 +86,7 @@ FORMATS: dict[str, Format] = {
     "parquet": BinaryFormat(read_parquet, (".parquet",), rb"\APAR1", write_parquet),
     "arrow": BinaryFormat(read_arrow, (".arrow", ".feather"), rb"\A(ARROW1|\xff{4})", write_arrow),
 }
+XML_FORMATS = (FORMATS["tigerxml"], FORMATS["alpino"])
 ALL_SUFFIXES = (*(suffix for form in FORMATS.values() for suffix in form.suffixes), XML_SUFFIX)
 
 # Guesses go from the most telling content to the least.
@@ -104,6 +106,15 @@ def guess_format(name: str, beginning: bytes = b"") -> str | None:
         if re.search(FORMATS[key].looks_like, beginning):
             return key
     return None
+
+
+def check_encoding(format: Format, encoding: str, path: str = "") -> None:
+    """Refuse an encoding in which the files of a format cannot be read: lines and XML have to be recognised."""
+    if format in XML_FORMATS:
+        if not is_readable_xml(encoding):
+            raise TreebankError(f"XML cannot be read in {encoding!r}; use utf-8, utf-16 or latin-1", path)
+    elif isinstance(format, TextFormat) and not keeps_ascii(encoding):
+        raise TreebankError(f"lines cannot be found in {encoding!r}; use utf-8 or another one that keeps ASCII", path)
 
 
 def format_named(name: str) -> Format:

@@ -103,26 +103,30 @@ def read_arrow(source: Source) -> Iterator[Tree]:
 
 def _read(source: Source, batches: BatchReader) -> Iterator[Tree]:
     pa = arrow()
-    seen = 0
+    row = 0
     with _seekable(source.stream) as stream:
-        found = batches(stream)
+        rows = _rows(batches(stream))
         while True:
             try:
-                batch = next(found, None)
-                if batch is None:
-                    return
-                numbered = _numbered(batch, seen)
+                found = next(rows, None)
             except TreebankError as error:
-                raise source.error(_first(seen), error.message) from None
-            except (pa.ArrowException, OSError, ValueError) as error:
-                reason = first_line(error)
-                raise source.error(_first(seen), f"cannot be read: {reason}") from None
-            for row, tree in numbered:
-                if isinstance(tree, TreeError):
-                    source.broken(row, str(tree))
-                else:
-                    yield tree
-            seen += batch.num_rows
+                raise source.error(_after(row), error.message) from None
+            except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError) as error:
+                raise source.error(_after(row), f"cannot be read: {first_line(error)}") from None
+            if found is None:
+                return
+            row, tree = found
+            if isinstance(tree, TreeError):
+                source.broken(row, str(tree))
+            else:
+                yield tree
+
+
+def _rows(batches: Iterator[Any]) -> Iterator[tuple[int, Tree | TreeError]]:
+    seen = 0
+    for batch in batches:
+        yield from _numbered(batch, seen)
+        seen += batch.num_rows
 
 
 def _numbered(batch: Any, seen: int) -> Iterator[tuple[int, Tree | TreeError]]:
@@ -151,13 +155,16 @@ def _of_documents(batch: Any, seen: int) -> Iterator[tuple[int, Tree | TreeError
             yield row, tree
 
 
-def _first(seen: int) -> int:
-    """Return the first row of a batch; 0, the whole file, for the first batch."""
-    return seen + 1 if seen else 0
+def _after(row: int) -> int:
+    """Return the row that cannot be read; 0, the whole file, if none could be."""
+    return row + 1 if row else 0
 
 
 def _reader(schema: Any) -> Callable[[Any, int], Iterator[Tree | TreeError]]:
     names = set(schema.names)
+    twice = [name for name in sorted(names & COLUMNS) if schema.names.count(name) > 1]
+    if twice:
+        raise TreebankError(f"the column {twice[0]} is there twice, expected distinct names")
     if names.issuperset(REQUIRED) or _has_documents(schema):
         return from_batch
     if BRACKETS in names:

@@ -15,6 +15,7 @@ from discotree.treebanks.formats import (
     PEEK,
     XML_SUFFIX,
     Format,
+    check_encoding,
     format_named,
     guess_format,
 )
@@ -38,7 +39,7 @@ def read(
     """
     path = checked_path(path)
     chosen = format_named(format) if format else None
-    check_encoding(encoding or "utf-8")
+    check_known_encoding(encoding or "utf-8")
     return _read(path, chosen, encoding, on_error, stem, on_bytes)
 
 
@@ -79,7 +80,7 @@ def checked_path(path: str | PathLike[str]) -> str:
     return fspath(path)
 
 
-def check_encoding(name: str) -> None:
+def check_known_encoding(name: str) -> None:
     if not is_encoding(name):
         raise TreebankError(f"there is no encoding {name!r}")
 
@@ -95,6 +96,8 @@ def _read_file(source: Source, chosen: Format | None) -> Iterator[Tree]:
     """Read one file; one without trees that does not look like its format is an error."""
     beginning = _beginning(source)
     reader = chosen or _guessed(source.name, beginning)
+    if source.encoding:
+        check_encoding(reader, source.encoding, source.name)
     silent = True
 
     def report(error: TreebankError, on_error: ErrorHandler = source.on_error) -> None:

@@ -8,8 +8,8 @@ from os import PathLike
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
 from discotree.files import base_name, is_archive, writable
-from discotree.treebanks.formats import FORMATS, XML_SUFFIX, format_named, guess_format
-from discotree.treebanks.reading import check_encoding, checked_path
+from discotree.treebanks.formats import FORMATS, XML_SUFFIX, check_encoding, format_named, guess_format
+from discotree.treebanks.reading import check_known_encoding, checked_path
 from discotree.treebanks.source import ErrorHandler, stop
 from discotree.treebanks.writer import WriterOptions
 from discotree.trees.tree import Tree
@@ -41,7 +41,8 @@ def write(
     chosen = format_named(name)
     if is_archive(path):
         raise TreebankError("archives can be read but not written", path)
-    check_encoding(encoding)
+    check_known_encoding(encoding)
+    check_encoding(chosen, encoding, path)
     options = WriterOptions(HeadRules.of(heads), encoding)
     count = 0
     current = ""

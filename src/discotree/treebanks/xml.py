@@ -8,6 +8,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from discotree.errors import TreebankError
+from discotree.files import keeps_ascii
 from discotree.treebanks.source import Source
 from discotree.trees.tree import Tree
 
@@ -25,8 +26,24 @@ def quoted(text: str) -> str:
 
 def declaration(encoding: str) -> str:
     """Return the first line of a file in this encoding."""
-    name = "UTF-8" if codecs.lookup(encoding).name.startswith("utf-8") else encoding
-    return f'<?xml version="1.0" encoding="{name}"?>'
+    return f'<?xml version="1.0" encoding="{_name(encoding)}"?>'
+
+
+def _name(encoding: str) -> str:
+    """Return the name that expat knows an encoding by; Python has several for UTF-8 with a byte order mark."""
+    return "UTF-8" if codecs.lookup(encoding).name.startswith("utf-8") else encoding
+
+
+def is_readable_xml(encoding: str) -> bool:
+    """Return whether expat can read what is written in this encoding; it has UTF-8, UTF-16 and single bytes."""
+    name = codecs.lookup(encoding).name
+    if name.startswith("iso2022") or not (keeps_ascii(encoding) or name == "utf-16"):
+        return False  # in ISO 2022, other letters are escape sequences
+    try:
+        expat.ParserCreate().Parse(f"{declaration(encoding)}<a/>".encode(encoding), True)
+    except (expat.ExpatError, LookupError, ValueError):
+        return False
+    return True
 
 
 class Handler(Protocol):
@@ -41,7 +58,7 @@ class Handler(Protocol):
 
 def stream(source: Source, handler: Handler) -> Iterator[Tree]:
     """Feed a file to the handler and return its trees."""
-    parser = expat.ParserCreate(source.encoding)
+    parser = expat.ParserCreate(source.encoding and _name(source.encoding))
     parser.buffer_text = True
     parser.StartElementHandler = lambda name, attributes: handler.start(name, attributes, parser.CurrentLineNumber)
     parser.EndElementHandler = handler.end
