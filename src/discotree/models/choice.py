@@ -1,0 +1,97 @@
+"""Which model? One answer for the command line, Python, the API and the page.
+
+The model that you name; otherwise the one for the language of the text, if that is certain; otherwise an error that asks
+for a name. A model for non-commercial use only is never chosen: it has to be named.
+"""
+
+import logging
+import multiprocessing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from discotree.errors import InputError, ModelError
+from discotree.models.card import CARD, Card
+from discotree.models.finding import bundled
+from discotree.text.recognition import Recognition, language_name, recognise
+
+logger = logging.getLogger("discotree")
+_announced: set[str] = set()  # licences that this process has spoken of
+
+
+class Choice(NamedTuple):
+    """A model, and what there is to say about it."""
+
+    model: str
+    notice: str = ""  # why it was chosen
+    warning: str = ""  # why its trees may be useless
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The models to choose from."""
+
+    languages: Mapping[str, str]  # code by name; of several models for a language, the first one is chosen
+    restricted: Mapping[str, Card] = field(default_factory=dict)  # models that have to be named
+
+    @classmethod
+    def installed(cls) -> "Candidates":
+        """Return the models that come with discotree."""
+        cards = bundled()
+        return cls(
+            {name: card.code for name, card in cards.items() if card.commercial},
+            {name: card for name, card in cards.items() if not card.commercial},
+        )
+
+    def choose(self, text: str) -> Choice:
+        """Choose the model for a text; raise InputError where its language has none or is not certain."""
+        found = recognise(text)
+        if len(self.languages) == 1 and not self.restricted:
+            ((name, code),) = self.languages.items()
+            return Choice(name, warning=_mismatch(found, name, code))
+        best = found.language
+        for name, code in self.languages.items():
+            if best and code == best:
+                return Choice(name, f"this text looks like {language_name(best)}: parsed with the model {name}")
+        for name, card in self.restricted.items():
+            if best and card.code == best:
+                raise InputError(
+                    f"this text looks like {language_name(best)}, and the model {name} is for non-commercial use only "
+                    f"({card.licence}): name it to use it"
+                )
+        if not self.languages and not self.restricted:
+            raise ModelError("there is no model to choose from: name a folder or hub:ORG/NAME")
+        raise InputError(f"{self._problem(found)}: name a model ({', '.join([*self.languages, *self.restricted])})")
+
+    def _problem(self, found: Recognition) -> str:
+        if found.is_foreign:
+            return "this text looks like none of the languages that discotree knows"
+        codes = {*self.languages.values(), *(card.code for card in self.restricted.values())}
+        if found.best and all(found.excludes(code) for code in codes if code in found.scores):
+            return f"this text looks like {language_name(found.best)}, which no model is for"
+        return "the language of this text is not certain"
+
+
+def mismatch(text: str, name: str, code: str) -> str:
+    """Return the warning that a text is in another language than its model; "" where it may be in that language."""
+    return _mismatch(recognise(text), name, code)
+
+
+def _mismatch(found: Recognition, name: str, code: str) -> str:
+    if not code or not found.excludes(code):
+        return ""
+    looks = f"like {language_name(found.best)}" if found.best else "like none of the languages that discotree knows"
+    return f"this text looks {looks}; the model {name} is for {language_name(code)}"
+
+
+def announce_licence(folder: Path) -> None:
+    """Say once, in the main process, that a model is for non-commercial use only."""
+    path = folder / CARD
+    if multiprocessing.parent_process() is not None or not path.exists():
+        return
+    card = Card.read(path)
+    notice = f"the model {card.name} is for non-commercial use only ({card.licence})"
+    if card.licence and not card.commercial and notice not in _announced:
+        _announced.add(notice)
+        logger.warning("%s", notice)

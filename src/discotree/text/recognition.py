@@ -1,0 +1,114 @@
+"""The language of a text, from its frequent words.
+
+    >>> recognise("Zij heeft het boek gisteren niet gelezen.").language
+    'nl'
+
+A naive Bayes classifier over the lists in ``frequent_words/``, which tools/make_frequent_words.py makes. It knows words
+and nothing else: a text of names or numbers is undecided. docs/text.md says how often it is right.
+"""
+
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent / "frequent_words"
+SAMPLE_CHARACTERS = 4096  # the part of a text that is looked at
+MAX_WORDS = 600
+MIN_MARGIN = 3.0  # natural logarithm of the odds against the next language: 20 to 1
+MIN_KNOWN_SHARE = 0.1  # frequent words make up half of a text; with fewer than this, it is in another language …
+MIN_WORDS = 12  # … unless it is short
+COVERAGE = 0.5  # share of running text that the words of a list make up
+UNLISTED = math.log((1 - COVERAGE) * 1e-4)  # log-probability of any other word
+RANK_OFFSET = 2.7  # Zipf's law as Mandelbrot corrected it
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrequentWords:
+    """The frequent words of a language with their log-probabilities."""
+
+    name: str  # in English
+    words: Mapping[str, float]
+
+    @classmethod
+    def read(cls, path: Path) -> "FrequentWords":
+        table = tomllib.loads(path.read_text("utf-8"))
+        words: list[str] = table["words"].split()
+        weights = [1 / (rank + RANK_OFFSET) if table["by_frequency"] else 1.0 for rank in range(len(words))]
+        log_share = math.log(COVERAGE / sum(weights))
+        logs = (log_share + math.log(weight) for weight in weights)
+        return cls(table["name"], dict(zip(words, logs, strict=True)))
+
+
+@cache
+def frequent_words() -> dict[str, FrequentWords]:
+    """Return the frequent words of every language that can be recognised, by its code."""
+    return {path.stem: FrequentWords.read(path) for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def language_name(code: str) -> str:
+    """Return the English name of a language; its code if it is not among those that can be recognised."""
+    known = frequent_words().get(code)
+    return known.name if known else code
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """Which language a text looks like."""
+
+    scores: Mapping[str, float]  # log-probability of the text by language; empty for a text without words
+    is_foreign: bool  # hardly a word is known: the text is in none of the languages
+
+    @property
+    def best(self) -> str:
+        """The code of the most probable language; "" where there is none."""
+        return "" if self.is_foreign or not self.scores else max(self.scores, key=self.scores.__getitem__)
+
+    @property
+    def language(self) -> str:
+        """The code of the language, if it is certain; otherwise ""."""
+        others = (code for code in self.scores if code != self.best)
+        return self.best if self.best and all(self.margin(code) >= MIN_MARGIN for code in others) else ""
+
+    def margin(self, code: str) -> float:
+        """Return by how much the best language is more probable than this one, as a logarithm."""
+        return self.scores[self.best] - self.scores[code]
+
+    def excludes(self, code: str) -> bool:
+        """Return whether the text is certainly not in this language."""
+        if self.is_foreign:
+            return True
+        return code in self.scores and self.margin(code) >= MIN_MARGIN
+
+
+def recognise(text: str) -> Recognition:
+    """Recognise the language of a text from its beginning."""
+    found = _WORD.finditer(text[:SAMPLE_CHARACTERS].replace("’", "'"))
+    words = [match[0].lower() for match in islice(found, MAX_WORDS)]
+    if not words:
+        return Recognition({}, is_foreign=False)
+    languages = frequent_words()
+    scores = {code: sum(known.words.get(word, UNLISTED) for word in words) for code, known in languages.items()}
+    most = max(sum(word in known.words for word in words) for known in languages.values())
+    return Recognition(scores, len(words) >= MIN_WORDS and most < MIN_KNOWN_SHARE * len(words))
+
+
+def sample_of(pieces: Iterable[str]) -> str:
+    """Join the first pieces of a text, as many as recognition looks at."""
+    sample = ""
+    for piece in pieces:
+        sample += piece[:SAMPLE_CHARACTERS] + "\n"
+        if len(sample) >= SAMPLE_CHARACTERS:
+            break
+    return sample

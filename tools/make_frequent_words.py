@@ -1,0 +1,146 @@
+"""Make the lists of frequent words that languages are recognised by, and measure the recognition.
+
+    python tools/make_frequent_words.py make TREEBANKS SPLITS TEXTS
+    python tools/make_frequent_words.py measure TREEBANKS SPLITS UD
+
+Languages with text at hand get their most frequent words in order of frequency, each source with the same weight. Other
+languages get spaCy's stop words, which are in no order.
+"""
+
+import argparse
+import bz2
+import csv
+import gzip
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+
+from discotree import read
+from discotree.text.recognition import FOLDER, recognise
+
+WORDS = 1000  # per language
+LINES = 40_000  # of a text
+LINE_WIDTH = 118
+NAMES = {"de": "German", "en": "English", "fo": "Faroese", "is": "Icelandic", "nl": "Dutch"}
+TREEBANKS = {  # name of the split, and the folder or file below TREEBANKS
+    "de": {"squoia_de": "squoia_de", "pcc": "pcc"},
+    "en": {"masc": "masc", "craft": "craft"},
+    "fo": {"farpahc": "farpahc"},
+    "is": {"icepahc": "icepahc"},
+    "nl": {"alpino_cdb": "alpino/cdb.xml"},
+}
+COUNTED = {"squoia_de", "masc", "farpahc", "icepahc", "alpino_cdb"}  # free for any use; all but dev and test
+TEXTS = {
+    "de": ("de-europarl", "de-eltec", "de-gerdracor", "de-parlamint-at"),
+    "en": ("en-europarl", "en-eltec", "en-elife"),
+    "nl": ("nl-europarl", "nl-eindhoven", "nl-openboek"),
+}
+STOP_WORDS = {
+    "da": "Danish",
+    "es": "Spanish",
+    "fi": "Finnish",
+    "fr": "French",
+    "it": "Italian",
+    "nb": "Norwegian",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "sv": "Swedish",
+}
+BUCKETS = ((1, 2), (3, 4), (5, 7), (8, 12), (13, 20), (21, 10_000))  # words
+WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+
+
+def words_of(text: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(text.replace("’", "'"))]
+
+
+def split_ids(splits: Path, name: str, split: str) -> set[str]:
+    with open(splits / f"{name}.tsv", encoding="utf-8") as stream:
+        return {row["id"] for row in csv.DictReader(stream, delimiter="\t") if row["split"] == split}
+
+
+def sentences(path: Path, ids: set[str]) -> Iterator[str]:
+    return (" ".join(tree.words) for tree in read(path, on_error=lambda _: None) if tree.id in ids)
+
+
+def shares(lines: Iterable[str]) -> Counter[str]:
+    """Count words, and divide by their number."""
+    counts = Counter(word for line in lines for word in words_of(line))
+    total = counts.total()
+    return Counter({word: count / total for word, count in counts.items()})  # type: ignore[misc]
+
+
+def write(code: str, name: str, source: str, by_frequency: bool, words: list[str]) -> None:
+    lines, line = [], ""
+    for word in words:
+        if len(line) + len(word) >= LINE_WIDTH:
+            lines.append(line)
+            line = ""
+        line += f"{' ' if line else ''}{word}"
+    flag = str(by_frequency).lower()
+    head = f'name = "{name}"\nsource = "{source}"\nby_frequency = {flag}\n'
+    text = head + 'words = """\n' + "\n".join([*lines, line]) + '\n"""\n'
+    (FOLDER / f"{code}.toml").write_text(text, "utf-8")
+
+
+def make(treebanks: Path, splits: Path, texts: Path) -> None:
+    for code, name in NAMES.items():
+        counted: Counter[str] = Counter()
+        banks = {split: path for split, path in TREEBANKS[code].items() if split in COUNTED}
+        for split, path in banks.items():
+            counted += shares(sentences(treebanks / path, split_ids(splits, split, "train")))
+        for text in TEXTS.get(code, ()):
+            with bz2.open(texts / f"{text}.txt.bz2", "rt", encoding="utf-8") as stream:
+                counted += shares(islice(stream, LINES))
+        words = [word for word, _ in counted.most_common(WORDS)]
+        write(code, name, f"counted in {', '.join([*banks, *TEXTS.get(code, ())])}", True, words)
+    for code, name in STOP_WORDS.items():
+        found: set[str] = import_module(f"spacy.lang.{code}.stop_words").STOP_WORDS
+        write(code, name, "stop words of spaCy 3.8 (MIT)", False, sorted({w for word in found for w in words_of(word)}))
+
+
+def measure(treebanks: Path, splits: Path, ud: Path) -> None:
+    """Print a Markdown table: per length, the share of sentences that are recognised, and that are taken for others."""
+    print(f"| sentences | {' | '.join(_bucket_name(*bucket) for bucket in BUCKETS)} |")
+    print(f"|---|{'---|' * len(BUCKETS)}")
+    for code, banks in TREEBANKS.items():
+        for name, path in banks.items():
+            row(code, f"{name}, dev", sentences(treebanks / path, split_ids(splits, name, "dev")))
+    for file in sorted(ud.glob("*.conllu.gz")):
+        with gzip.open(file, "rt", encoding="utf-8") as stream:
+            texts = [line.partition("=")[2].strip() for line in stream if line.startswith("# text =")]
+        row(file.name[:2], f"UD {file.name.partition('.')[0]}", texts)
+
+
+def row(code: str, name: str, texts: Iterable[str]) -> None:
+    counts: dict[tuple[int, int], Counter[str]] = {bucket: Counter() for bucket in BUCKETS}
+    for text in texts:
+        length = len(words_of(text))
+        if length:
+            found = recognise(text)
+            outcome = "right" if found.language == code else "wrong" if found.language else "undecided"
+            counts[next(bucket for bucket in BUCKETS if bucket[0] <= length <= bucket[1])][outcome] += 1
+    cells = (
+        f"{100 * found['right'] / found.total():.1f} / {100 * found['wrong'] / found.total():.1f}"
+        if found.total()
+        else "–"
+        for found in counts.values()
+    )
+    print(f"| {code}: {name} | {' | '.join(cells)} |")
+
+
+def _bucket_name(low: int, high: int) -> str:
+    return f"{low}–{high}" if high < BUCKETS[-1][1] else f"{low} and more"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=("make", "measure"))
+    parser.add_argument("treebanks", type=Path)
+    parser.add_argument("splits", type=Path)
+    parser.add_argument("texts", type=Path, help="make: folder of NAME.txt.bz2; measure: folder of UD dev sets")
+    given = parser.parse_args()
+    (make if given.task == "make" else measure)(given.treebanks, given.splits, given.texts)
