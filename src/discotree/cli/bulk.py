@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from discotree.cli.common import INTERRUPTED, err
+from discotree.cli.common import INTERRUPTED, err, report_choice
 from discotree.cli.options import Model, expand
 from discotree.errors import DiscotreeError, requires_extra
+from discotree.models.choice import Candidates, Choice, mismatch
 from discotree.models.finding import find, fingerprint, names
 from discotree.models.hub import HUB
 from discotree.version import __version__
@@ -33,7 +34,7 @@ def bulk(
         Literal["lines", "tokens", "text"],
         typer.Option("--from", help="What a row holds: a sentence, its tokens, or a text."),
     ] = "lines",
-    model: Model = "nl",
+    model: Model = "",
     column: Annotated[
         str, typer.Option(help="Column of JSONL and Parquet to parse: text, or tokens with --from tokens.")
     ] = "",
@@ -58,17 +59,24 @@ def bulk(
     with requires_extra("ray"):
         from discotree.integrations.bulk.job import Cluster, on_ray
         from discotree.integrations.bulk.plan import ShardPlan, check_column, check_output
+        from discotree.integrations.bulk.sentences import sample_of_rows
         from discotree.integrations.bulk.shards import ShardFolder
         from discotree.integrations.bulk.storage import absolute
         from discotree.integrations.bulk.work import BulkTask, ShardWorker
     inputs = expand(inputs)
     column = column or ("tokens" if from_ == "tokens" else "text")
     folder = ShardFolder(absolute(output), to, documents=from_ == "text")
-    name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # for any worker
-    task = BulkTask(name, fingerprint(find(name)), from_, column, id_column, folder)
     check_output(inputs, output)
     plan = ShardPlan.of(inputs, shard_rows)
     check_column(plan.files, column)
+    sample = sample_of_rows(plan.shards, column, id_column)
+    if not model:
+        choice = Candidates.installed().choose(sample)
+        report_choice(choice)
+        model = choice.model
+        sample = ""
+    name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # for any worker
+    task = BulkTask(name, fingerprint(find(name)), from_, column, id_column, folder)
     job = {
         "discotree": __version__,
         "files": [file.identity for file in plan.files],
@@ -81,6 +89,7 @@ def bulk(
     }
     # Made here even where others do the work: a model that does not fit is refused before anything begins.
     worker = ShardWorker(task, "" if workers == 0 else "cpu")
+    report_choice(Choice(model, warning=mismatch(sample, worker.language)))
     interrupted = False
     with folder.begun(job):
         left = folder.missing(plan.shards)

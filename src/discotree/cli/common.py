@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from discotree.cli.terminal import DataConsole
 from discotree.errors import TreebankError, printable
 from discotree.files import STANDARD_STREAM, ByteCounter, is_archive, stems, writable
+from discotree.models.choice import Choice
 from discotree.treebanks import files, read
 from discotree.trees.tree import Tree
 
@@ -63,6 +64,13 @@ def report_written(what: str, output: str) -> None:
     """Say on standard error what a file now holds."""
     if output != STANDARD_STREAM:
         err.print(f"{what} written to {output}", style="dim", soft_wrap=True)
+
+
+def report_choice(choice: Choice) -> None:
+    """Say on standard error which model was chosen for a text, or that it may be the wrong one."""
+    for message, style in ((choice.notice, "dim"), (choice.warning, "yellow")):
+        if message:
+            err.print(f"discotree: {message}", style=style, markup=False, soft_wrap=True)
 
 
 def write_text(text: str, output: str) -> None:

@@ -74,7 +74,8 @@ Model = Annotated[
         "-m",
         envvar="DISCOTREE_MODEL",
         autocompletion=_complete_model,
-        help="A name (see discotree models), a folder, or hub:ORG/NAME.",
+        show_default=False,
+        help="A name (see discotree models), a folder, or hub:ORG/NAME. By default the language of the text decides.",
     ),
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …; a GPU if there is one.")]

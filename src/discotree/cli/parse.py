@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
-from discotree.cli.common import INTERRUPTED, ProgressBar, err, report_written
+from discotree.cli.common import INTERRUPTED, ProgressBar, err, report_choice, report_written
 from discotree.cli.options import Device, Encoding, Model, check_output, expand, format_option, output_option
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
 from discotree.cli.pictures import PICTURE_SUFFIXES, PICTURES, PictureFormat, TreePair, style_for, write_pictures
@@ -19,7 +19,8 @@ from discotree.config import Method
 from discotree.errors import InputError, TreebankError, printable
 from discotree.files import STANDARD_STREAM, is_archive
 from discotree.models import finding
-from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, find_sources, text_source
+from discotree.models.choice import Candidates, Choice, mismatch
+from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, beginning_of, find_sources, text_source
 from discotree.parsing.outputs import DRAW, OUTPUTS, PLAIN, OutputFormat, output_for
 from discotree.parsing.resumable import ResumableFile, Sink, StreamSink
 from discotree.parsing.text_input import LINES, TEXT, DecodingErrors, Sentences
@@ -47,7 +48,7 @@ def parse(
         str | None,
         format_option("--from", INPUT_KINDS, f"Format of the input, if not clear: {', '.join(INPUT_KINDS)}."),
     ] = None,
-    model: Model = "nl",
+    model: Model = "",
     device: Device = "",
     decode: Annotated[Method | None, typer.Option(help="Method to search for the best tree.")] = None,
     k: Annotated[int, typer.Option(min=0, help="Return the K most probable trees per sentence.")] = 0,
@@ -77,7 +78,12 @@ def parse(
     chosen = to or (DRAW if on_terminal else _format_for(output))
     if chosen in PICTURES and (resume or workers > 1):
         raise typer.BadParameter("pictures are drawn by one process in one go: leave out --resume and --workers")
-    folder = finding.find(model)
+    with _interruptible():
+        if not model:
+            sample, sources = _beginning(sources, encoding, tags)
+            choice = Candidates.installed().choose(sample)
+            report_choice(choice)
+        folder = finding.find(model or choice.model)
     check_output(output, [*(paths if text is None else []), *([] if paths else [STANDARD_STREAM]), str(folder)])
     colors = on_terminal and "NO_COLOR" not in os.environ
     width = shutil.get_terminal_size().columns if on_terminal else None
@@ -96,6 +102,9 @@ def parse(
         _check(worker.parser, sources, tags)
         window = K_BEST_WINDOW if k else worker.parser.window
         language = worker.parser.config.language
+        if model:
+            sample, sources = _beginning(sources, encoding, tags, waits=False)
+            report_choice(Choice(model, warning=mismatch(sample, language)))
         bar = ProgressBar("sentences", not on_terminal)
         bar.expect("parsing", [STANDARD_STREAM if source.text else source.name for source in sources])
 
@@ -148,6 +157,17 @@ def _interruptible() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _beginning(
+    sources: list[SentenceSource], encoding: str | None, tags: bool, waits: bool = True
+) -> tuple[str, list[SentenceSource]]:
+    """Look at the beginning of the input, for its language."""
+    try:
+        return beginning_of(sources, encoding, tags, waits)
+    except KeyboardInterrupt:
+        err.print("discotree: interrupted; nothing was written", style="red")
+        raise
 
 
 def _check(parser: "Parser", sources: list[SentenceSource], tags: bool) -> None:

@@ -9,7 +9,10 @@ from discotree.cli.options import Device, completing
 from discotree.errors import requires_extra
 from discotree.models.finding import names
 
-DESCRIPTION = "Model to offer: a name, a folder or hub:ORG/NAME; may be repeated. All bundled models if not given."
+DESCRIPTION = (
+    "Model to offer: a name, a folder or hub:ORG/NAME; may be repeated. "
+    "By default all bundled ones but those for non-commercial use only."
+)
 
 
 def serve(

@@ -1,7 +1,7 @@
 """Which model? One answer for the command line, Python, the API and the page.
 
-The model that you name; otherwise the one for the language of the text, if that is certain; otherwise an error that asks
-for a name. A model for non-commercial use only is never chosen: it has to be named.
+The model that you name; otherwise the one for the language of the text, if that is certain; otherwise an error that
+asks for a name. A model for non-commercial use only is never chosen: it has to be named.
 """
 
 import logging
@@ -49,7 +49,7 @@ class Candidates:
         found = recognise(text)
         if len(self.languages) == 1 and not self.restricted:
             ((name, code),) = self.languages.items()
-            return Choice(name, warning=_mismatch(found, name, code))
+            return Choice(name, warning=_mismatch(found, code))
         best = found.language
         for name, code in self.languages.items():
             if best and code == best:
@@ -73,16 +73,16 @@ class Candidates:
         return "the language of this text is not certain"
 
 
-def mismatch(text: str, name: str, code: str) -> str:
+def mismatch(text: str, code: str) -> str:
     """Return the warning that a text is in another language than its model; "" where it may be in that language."""
-    return _mismatch(recognise(text), name, code)
+    return _mismatch(recognise(text), code)
 
 
-def _mismatch(found: Recognition, name: str, code: str) -> str:
+def _mismatch(found: Recognition, code: str) -> str:
     if not code or not found.excludes(code):
         return ""
     looks = f"like {language_name(found.best)}" if found.best else "like none of the languages that discotree knows"
-    return f"this text looks {looks}; the model {name} is for {language_name(code)}"
+    return f"this text looks {looks}; this model is for {language_name(code)}"
 
 
 def announce_licence(folder: Path) -> None:
@@ -90,7 +90,10 @@ def announce_licence(folder: Path) -> None:
     path = folder / CARD
     if multiprocessing.parent_process() is not None or not path.exists():
         return
-    card = Card.read(path)
+    try:
+        card = Card.read(path)
+    except ModelError:  # a model can be used without its card
+        return
     notice = f"the model {card.name} is for non-commercial use only ({card.licence})"
     if card.licence and not card.commercial and notice not in _announced:
         _announced.add(notice)

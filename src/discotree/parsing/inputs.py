@@ -8,7 +8,8 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import BinaryIO
 
 from discotree.errors import TreebankError
@@ -24,22 +25,25 @@ from discotree.files import (
     readable,
     stems,
 )
-from discotree.parsing.standard_input import standard_input
+from discotree.parsing.standard_input import peek_standard_input, standard_input
 from discotree.parsing.text_input import (
     TEXT,
     TEXT_KINDS,
     DecodedText,
     DecodingErrors,
+    InputItem,
     InputLine,
     InputSentence,
     Sentences,
     split_text,
 )
+from discotree.text.recognition import SAMPLE_CHARACTERS, recognise, sample_of
 from discotree.treebanks import FORMATS, files, guess_format, read
 
 INPUT_KINDS = (*TEXT_KINDS, *FORMATS)
 TEXT_SUFFIXES = (".txt", ".text")  # what a folder without treebanks is searched for
 _SENTENCE = re.compile(r"\S*\s.*|\S+[.!?…]", re.DOTALL)  # what an argument must look like to be text
+MAX_CHARACTER_BYTES = 4  # in any encoding
 NO_SUCH_FILE = "no such file. To parse text, write several words in quotes, use --text, or pipe it to standard input"
 
 
@@ -51,6 +55,7 @@ class SentenceSource:
     kind: str | None  # one of INPUT_KINDS; None: a treebank whose content tells its format
     text: bytes | None = None  # the text itself, where there is no file
     stem: str = ""  # stands in front of the ids
+    begun: Sentences | None = field(default=None, compare=False)  # of standard input, where some were looked at
 
     @property
     def is_treebank(self) -> bool:
@@ -70,6 +75,8 @@ class SentenceSource:
         ``tags`` keeps the tags of a treebank. ``before_waiting`` is called when standard input has nothing to offer,
         ``on_bytes`` counts the bytes that are read from files.
         """
+        if self.begun is not None:
+            return self.begun
         if self.is_treebank:
             return self._of_treebank(encoding, tags, on_bytes)
         encoding = "utf-8" if self.text is not None or not encoding else encoding
@@ -90,17 +97,45 @@ class SentenceSource:
         on_bytes: ByteCounter | None,
     ) -> Sentences:
         with ExitStack() as stack, readable(self.name):
-            if self.text is not None:
-                stream: BinaryIO = io.BytesIO(self.text)
-            elif self.name == STANDARD_STREAM:
+            if self.name == STANDARD_STREAM and self.text is None:
                 stream = standard_input(before_waiting)
             else:
-                raw = stack.enter_context(open_binary(self.name, on_bytes if is_compressed(self.name) else None))
-                stream = stack.enter_context(open_compressed(raw, self.name))
+                stream = self._open(stack, on_bytes)
             # Where text is what the file holds, lines are counted as they are used, which is more exact than blocks.
             count = None if is_compressed(self.name) else on_bytes
             text = DecodedText(stream, _shown(self.name), encoding, errors, count)
             yield from split_text(text, self.kind, language)
+
+    def _open(self, stack: ExitStack, on_bytes: ByteCounter | None = None) -> BinaryIO:
+        if self.text is not None:
+            return io.BytesIO(self.text)
+        raw = stack.enter_context(open_binary(self.name, on_bytes if is_compressed(self.name) else None))
+        return stack.enter_context(open_compressed(raw, self.name))
+
+    def beginning(self, encoding: str | None, tags: bool, waits: bool) -> "tuple[str, SentenceSource]":
+        """Return the text that the source begins with, and the source to read instead of this one."""
+        if (
+            self.text is None
+            and os.path.exists(self.name)
+            and not (os.path.isfile(self.name) or os.path.isdir(self.name))
+        ):
+            return "", self  # what is read from a pipe is gone
+        if self.is_treebank:
+            items = self.sentences("", encoding, tags=tags)
+            first: list[InputItem] = []
+            sample = sample_of(_words(items, first))
+            if not sample and first and isinstance(first[0], TreebankError):
+                raise first[0]
+            return sample, replace(self, begun=chain(first, items)) if self.name == STANDARD_STREAM else self
+        if self.name == STANDARD_STREAM and self.text is None:
+            data = peek_standard_input(
+                lambda data: bool(recognise(_decoded(data, encoding)).language if waits else data),
+                MAX_CHARACTER_BYTES * SAMPLE_CHARACTERS,
+            )
+        else:
+            with ExitStack() as stack, readable(self.name):
+                data = self._open(stack).read(MAX_CHARACTER_BYTES * SAMPLE_CHARACTERS)
+        return _decoded(data, "utf-8" if self.text is not None else encoding), self
 
     def _of_treebank(self, encoding: str | None, tags: bool, on_bytes: ByteCounter | None) -> Sentences:
         """Yield the words of a treebank's sentences; its trees are not looked at."""
@@ -113,6 +148,34 @@ class SentenceSource:
             kept = [token.tag for token in tree.tokens] if tags else []
             yield InputSentence(str(tree.id), list(tree.words), f"{name}: sentence {tree.id}", tags=kept)
         yield from errors
+
+
+def _decoded(data: bytes, encoding: str | None) -> str:
+    return data.decode(encoding or "utf-8", "replace")
+
+
+def _words(items: Sentences, first: list[InputItem]) -> Iterator[str]:
+    """Yield the words of sentences, and keep these in ``first``."""
+    for item in items:
+        first.append(item)
+        if isinstance(item, InputSentence):
+            yield " ".join(item.words)
+
+
+def beginning_of(
+    sources: Sequence[SentenceSource], encoding: str | None, tags: bool = False, waits: bool = True
+) -> tuple[str, list[SentenceSource]]:
+    """Return a sample of the text of all sources, and the sources to read: nothing of them is lost.
+
+    ``waits`` lets standard input wait for as much as shows its language.
+    """
+    sample, found = "", list(sources)
+    for number, source in enumerate(sources):
+        if len(sample) >= SAMPLE_CHARACTERS or (number and source.name == STANDARD_STREAM):
+            break
+        text, found[number] = source.beginning(encoding, tags, waits)
+        sample += f"{text}\n"
+    return sample, found
 
 
 def _shown(name: str) -> str:

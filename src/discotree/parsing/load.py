@@ -1,22 +1,30 @@
 """Load a parser by the name of its model, without torch before it is needed."""
 
+import os
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from discotree.errors import requires_extra
-from discotree.models.finding import find
+from discotree.errors import ModelError, requires_extra
+from discotree.models.choice import Candidates
+from discotree.models.finding import find, names
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
+DEFAULT_MODEL = "DISCOTREE_MODEL"  # environment variable: the model where none is named
 
-def load(name: str | PathLike[str], device: str = "", revision: str = "") -> "Parser":
+
+def load(name: str | PathLike[str] = "", device: str = "", revision: str = "", *, text: str | None = None) -> "Parser":
     """Return the parser of a model, on a GPU if there is one and no device is named.
 
     ``name`` is a bundled model (``nl``), a folder, or a model on the hub (``hub:org/name``), there with a ``revision``:
-    a branch, a tag or a commit.
+    a branch, a tag or a commit. Without a name, the environment variable DISCOTREE_MODEL decides, and then the language
+    of ``text``; a text whose language is not certain raises InputError.
     """
-    folder = find(name, revision)  # a wrong name is an error even where torch is missing
-    with requires_extra("parser"):
+    name = name or os.environ.get(DEFAULT_MODEL, "")
+    if not name and text is None:
+        raise ModelError(f"name a model ({', '.join(names())}), or give its text: load(text=…)")
+    folder = find(name or Candidates.installed().choose(text or "").model, revision)
+    with requires_extra("parser"):  # after the name: a wrong one is an error even where torch is missing
         from discotree.parsing.parser import Parser
     return Parser.from_pretrained(folder, device)

@@ -14,6 +14,7 @@ from discotree.config import Config, Decoding
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import InputError
 from discotree.models.card import Card
+from discotree.models.choice import announce_licence, logger, mismatch
 from discotree.models.finding import find
 from discotree.models.folder import read_model, write_with_card
 from discotree.models.hub import HUB, check_names, push
@@ -62,6 +63,7 @@ class Parser:
         ``revision`` is a branch, a tag or a commit of a model on the hub.
         """
         folder, device = find(name, revision), usable(device)
+        announce_licence(folder)
         return cls(read_model(folder), device)
 
     @property
@@ -126,6 +128,8 @@ class Parser:
         """Split a text into sentences, and yield their trees."""
         if not isinstance(text, str):
             raise TypeError(f"parse_text takes a string, not {_named(text)}")
+        if warning := mismatch(text, self.config.language):
+            logger.warning("%s", warning)
         return self.parse(([word.form for word in words] for words in self._sentences(text)), decoding)
 
     def tokens(self, sentence: Sentence) -> list[Token]:

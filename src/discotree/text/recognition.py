@@ -87,9 +87,7 @@ class Recognition:
 
     def excludes(self, code: str) -> bool:
         """Return whether the text is certainly not in this language."""
-        if self.is_foreign:
-            return True
-        return code in self.scores and self.margin(code) >= MIN_MARGIN
+        return code in self.scores and (self.is_foreign or self.margin(code) >= MIN_MARGIN)
 
 
 def recognise(text: str) -> Recognition:

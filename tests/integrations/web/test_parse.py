@@ -1,18 +1,24 @@
 """/api/parse: texts, tokens, tags, k-best trees, outputs, and refused requests."""
 
 import dataclasses
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from support.helpers import brackets_of, parsed
 from support.networks import TREES
+from support.servers import serving
 from support.web import TEXT, answer, post, problem
 
 import discotree as dt
+from discotree.integrations.web import create_app
 from discotree.integrations.web.schemas import (
     OUTPUTS,
 )
+from discotree.integrations.web.security import Access
 from discotree.trees.tree import Tree
 
 
@@ -32,7 +38,7 @@ def test_a_text_becomes_trees_with_everything(client: httpx.Client, parsers: dic
 @pytest.mark.parametrize(
     ("body", "lengths"),
     [
-        ({"text": "Ja. Nein."}, [2, 2]),
+        ({"text": "Ja. Nein.", "model": "xx"}, [2, 2]),
         ({"text": ["Ja. Nein.", "Es kam."]}, [4, 3]),
         ({"tokens": ["Es", "kam"]}, [2]),
         ({"tokens": [["Es", "kam"], ["Ja"]]}, [2, 1]),
@@ -116,7 +122,7 @@ def test_decoding_is_the_parsers(client: httpx.Client, parsers: dict[str, dt.Par
         ({"text": "Ja", "k": 99}, "k: "),
         ({"text": "Ja", "output": "docx"}, "output"),
         ({"text": "Ja", "modell": "xx"}, "modell"),
-        ({"tokens": ["a b"], "output": "export"}, "cannot hold"),
+        ({"tokens": ["a b"], "output": "export", "model": "xx"}, "cannot hold"),
         ({"text": "w" * 200_001}, "200,001 characters are too many"),
         ({"tokens": [["w" * 1000] * 101, ["w" * 1000] * 100]}, "201,000 characters are too many"),
         ({"tokens": ["w" * 1001]}, "sentence 1 has a word of 1,001 characters: at most 1,000"),
@@ -147,3 +153,32 @@ def test_invalid_requests_are_refused_with_a_reason(client: httpx.Client, body: 
 def test_bodies_that_are_no_request(client: httpx.Client, raw: bytes, status: int) -> None:
     response = client.post("/api/parse", content=raw, headers={"Content-Type": "application/json"})
     assert problem(response, status)
+
+
+DUTCH, ENGLISH = "Zij heeft het boek gelezen.", "The mice that we analyzed were fed a normal diet."
+
+
+@pytest.fixture
+def bilingual(folder: Path) -> Iterator[httpx.Client]:
+    """German comes first in the alphabet, and nobody speaks it."""
+    parsers = {code: dt.load(folder / "xx") for code in ("de", "nl")}
+    for code, parser in parsers.items():
+        parser.model = replace(parser.model, config=replace(parser.config, language=code))
+    with serving(create_app(parsers, access=Access(hosts=None))) as client:
+        yield client
+
+
+def test_the_language_decides_which_model_parses(bilingual: httpx.Client) -> None:
+    found = answer(bilingual, "parse", text=DUTCH)
+    assert (found["model"], found["warning"]) == ("nl", "")
+    assert found["notice"] == "this text looks like Dutch: parsed with the model nl"
+    assert answer(bilingual, "parse", tokens=[DUTCH.split(), ["Ja"]])["model"] == "nl"
+    response = bilingual.post("/api/parse", json={"text": DUTCH, "output": "svg"})
+    assert response.headers["X-Discotree-Model"] == "nl"
+
+
+def test_a_text_without_a_model_is_refused_unless_one_is_named(bilingual: httpx.Client) -> None:
+    for text, reason in (("Ja.", "not certain: name a model (de, nl)"), (ENGLISH, "looks like English, which no")):
+        assert reason in problem(bilingual.post("/api/parse", json={"text": text}), 422)
+    found = answer(bilingual, "parse", text=ENGLISH, model="nl")
+    assert (found["notice"], found["warning"]) == ("", "this text looks like English; this model is for Dutch")

@@ -35,7 +35,7 @@ def test_foreign_names_are_refused(client: httpx.Client, small: httpx.Client, ho
 
 def test_pages_from_elsewhere_are_refused(client: httpx.Client) -> None:
     own = str(client.base_url).rstrip("/")
-    assert client.post("/api/parse", json={"text": "Ja"}, headers={"Origin": own}).status_code == 200
+    assert client.post("/api/parse", json={"text": "Ja", "model": "xx"}, headers={"Origin": own}).status_code == 200
     for origin in ("https://evil.example", "null", own + "0"):
         response = client.post("/api/parse", json={"text": "Ja"}, headers={"Origin": origin})
         assert "from its own pages" in problem(response, 403)

@@ -1,6 +1,7 @@
 """The server process and the command discotree serve."""
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from support.models import CARD, with_card
 from support.web import LIMITS
 
 import discotree as dt
@@ -28,14 +30,18 @@ def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
         create_app({})
 
 
-def test_without_a_name_all_bundled_models_are_served(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_without_a_name_all_bundled_models_but_the_non_commercial_are_served(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(bundled, "MODELS", folder)
+    shelf = tmp_path / "shelf"
+    for name, terms in (("mute", {}), ("tags", {"commercial": True}), ("xx", {"commercial": True})):
+        with_card(Path(shutil.copytree(folder / name, shelf / name)), CARD | {"name": name} | terms)
+    monkeypatch.setattr(bundled, "MODELS", shelf)
     service = load_app([], "cpu", Access(), True, LIMITS).state.endpoints
-    assert list(service.parsers) == ["mute", "tags", "xx"]
+    assert list(service.parsers) == ["tags", "xx"]
+    assert "mute is for non-commercial use only (CC BY-NC 4.0): offer it with --model mute" in caplog.messages
     service.close()
-    monkeypatch.setattr(bundled, "MODELS", tmp_path)
+    monkeypatch.setattr(bundled, "MODELS", tmp_path / "nothing")
     with pytest.raises(dt.ModelError, match="no models are installed"):
         load_app([], "cpu", Access(), True, LIMITS)
 

@@ -1,13 +1,19 @@
 """Split what a row holds into sentences of words, or say why it holds none."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
 from typing import Literal
 
-from discotree.integrations.bulk.rows import MAX_ROW_BYTES, RowError, brief
+from discotree.errors import DiscotreeError
+from discotree.integrations.bulk.plan import Shard
+from discotree.integrations.bulk.rows import MAX_ROW_BYTES, RowError, brief, rows
 from discotree.parsing.long_sentences import MAX_WORDS
 from discotree.text import Word, sentences, tokenised
+from discotree.text.recognition import sample_of
 
 RowKind = Literal["lines", "tokens", "text"]
+MAX_SAMPLED_SHARDS, MAX_SAMPLED_ROWS = 3, 200  # looked at to recognise the language
 
 Words = list[str]
 
@@ -33,6 +39,24 @@ def sentences_of(content: object, kind: RowKind, language: str) -> list[Words]:
         if len(words) > MAX_WORDS:
             raise RowError(f"a sentence of {len(words):,} words is too long: at most {MAX_WORDS:,}")
     return found
+
+
+def sample_of_rows(shards: Iterable[Shard], column: str, id_column: str) -> str:
+    """Return the text that the input begins with, to recognise its language by."""
+    return sample_of(
+        text for shard in islice(shards, MAX_SAMPLED_SHARDS) for text in _beginning(shard, column, id_column)
+    )
+
+
+def _beginning(shard: Shard, column: str, id_column: str) -> Iterator[str]:
+    with suppress(DiscotreeError, OSError):  # a shard that cannot be read is reported when it is parsed
+        for row in islice(rows(shard, column, id_column), MAX_SAMPLED_ROWS):
+            if isinstance(row.content, bytes):
+                yield row.content.decode(errors="replace")
+            elif isinstance(row.content, list):
+                yield " ".join(word for word in row.content if isinstance(word, str))
+            elif isinstance(row.content, str):
+                yield row.content
 
 
 def _forms(lines: Iterable[list[Word]]) -> Words:

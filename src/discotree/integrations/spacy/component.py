@@ -20,7 +20,7 @@ from discotree.integrations.spacy.model_files import pack_folder, unpack_folder
 from discotree.integrations.spacy.settings import MODEL_TOKENS, ComponentSettings
 from discotree.integrations.spacy.storage import to_line
 from discotree.models.card import CARD, README
-from discotree.models.finding import find
+from discotree.models.finding import bundled, find
 from discotree.parsing.load import load
 from discotree.parsing.resilient import Failure, ParseOptions, parse_each
 from discotree.trees.tree import NONE, Token, Tree
@@ -53,6 +53,12 @@ def make(
     """Make the component from a pipeline's configuration."""
     if any(isinstance(pipe, DiscotreePipe) for _, pipe in nlp.components):
         logger.warning("%s: the pipeline already has a discotree component; a Doc keeps the last one's trees", name)
+    card = bundled().get(str(nlp.lang)) if not model else None
+    if card and not card.commercial:
+        raise ConfigError(
+            f"model: the model {card.name} is for non-commercial use only ({card.licence}): "
+            f'name it to use it: {{"model": "{card.name}"}}'
+        )
     model = model or str(nlp.lang)
     return DiscotreePipe(name, ComponentSettings(model, device, decode, tokens, batch_words, set_tags, include_model))
 

@@ -20,6 +20,7 @@ from discotree.integrations.web.schemas import Health, ModelInfo, Quality
 from discotree.integrations.web.thread_pool import BoundedPool
 from discotree.integrations.web.worker_pool import WorkerPool
 from discotree.models.card import Card
+from discotree.models.choice import Choice
 from discotree.parsing.resilient import ParseOptions
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Endpoints:
         return Health(version=__version__, models=list(self.parsers))
 
     async def models(self) -> list[ModelInfo]:
-        """List the models; the first one is the default."""
+        """List the models."""
         return [self._info(name, parser) for name, parser in self.parsers.items()]
 
     def _info(self, name: str, parser: "Parser") -> ModelInfo:
@@ -96,7 +97,7 @@ class Endpoints:
         content = await self.threads.run(tasks.parse_response, self.setup, given, trees)
         if given.output != "json":
             content = await self.workers.run(client, tasks.render, content, given.output, given.model)
-        return Response(content, media_type=media_type(given.output))
+        return Response(content, media_type=media_type(given.output), headers=_headers(given.choice))
 
     async def treebank(self, request: Request) -> Response:
         """Read an uploaded treebank and return the trees that pass a filter. The upload is not stored."""
@@ -143,6 +144,12 @@ class Endpoints:
             if not working.done():
                 working.cancel()
                 await asyncio.wait({working})
+
+
+def _headers(choice: Choice) -> dict[str, str]:
+    """Return what there is to say about a model, for responses that are not JSON."""
+    said = {f"X-Discotree-{name.capitalize()}": text for name, text in choice._asdict().items() if text}
+    return {name: text.encode("ascii", "replace").decode() for name, text in said.items()}
 
 
 async def _disconnected(request: Request) -> None:

@@ -89,7 +89,7 @@ class ParseRequest(RequestModel):
     tags: Annotated[
         Words | Sentences | None, Field(description="The tags of the tokens, for a model that needs them.")
     ] = None
-    model: Annotated[Name, Field(description="A name from /api/models; the first one by default.")] = ""
+    model: Annotated[Name, Field(description="A name from /api/models; by default the one for the language.")] = ""
     decode: Annotated[Method | None, Field(description="The model's own method by default.")] = None
     k: Annotated[
         int, Field(ge=0, le=MAX_K, description="Return the k most probable trees per sentence; decodes exactly.")
@@ -107,6 +107,8 @@ class ParsedTreeRecord(TreeRecord):
 
 class ParseResponse(BaseModel):
     model: str
+    notice: Annotated[str, Field(description="Why this model was chosen; empty if the request names it.")]
+    warning: Annotated[str, Field(description="The text looks like another language; empty if not.")]
     trees: list[ParsedTreeRecord]
 
 

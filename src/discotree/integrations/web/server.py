@@ -19,6 +19,7 @@ from discotree.integrations.web.limits import Limits
 from discotree.integrations.web.security import ANY_ORIGIN, LOOPBACK_HOSTS, Access, is_loopback
 from discotree.models import finding
 from discotree.models.card import CARD, Card
+from discotree.models.choice import Candidates
 from discotree.parsing.load import load
 
 if TYPE_CHECKING:
@@ -29,10 +30,15 @@ MIN_KEY_CHARACTERS = 16
 ROOT_PATH = re.compile(r"(/[\w.~-]+)+/?", re.ASCII)
 OTHER_FILES = 100  # open files that are no connections
 
+notices = logging.getLogger("discotree")
+
 
 def load_app(models: Sequence[str], device: str, access: Access, batching: bool, limits: Limits) -> FastAPI:
-    """Load models and return the application that serves them; with no names given, load all installed models."""
-    names = models or finding.names()
+    """Load models and return the application that serves them; without names, all that need no permission."""
+    installed = Candidates.installed() if not models else Candidates({})
+    names = models or list(installed.languages)
+    for name, card in installed.restricted.items():
+        notices.warning("%s is for non-commercial use only (%s): offer it with --model %s", name, card.licence, name)
     if not names:
         raise ModelError("no models are installed: give the folder of one with --model")
     parsers: dict[str, Parser] = {}

@@ -10,6 +10,7 @@ from typing import Any
 
 from discotree.config import Decoding, Method
 from discotree.encoding.head_rules import HeadRules
+from discotree.errors import InputError
 from discotree.evaluation.pairing import paired
 from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import evaluate
@@ -26,6 +27,8 @@ from discotree.integrations.web.schemas import (
 )
 from discotree.integrations.web.uploads import gap_counts, hits, read_leniently, read_one, read_strictly
 from discotree.integrations.web.validation import validate
+from discotree.models.choice import Candidates, Choice, mismatch
+from discotree.text.recognition import sample_of
 from discotree.treebanks.json_lines import json_line
 from discotree.trees.tree import Tree
 
@@ -34,15 +37,14 @@ MARKED_HEADS = HeadRules.marked()
 
 @dataclass(frozen=True)
 class Setup:
-    """What every task knows: the limits, and the models by name, the default one first."""
+    """What every task knows: the limits, and the models by name."""
 
     limits: Limits
     models: Mapping[str, ModelTraits]
     rules: Mapping[str, HeadRules]
 
     def model(self, name: str) -> str:
-        """Return the name of a model that exists, the default one for an empty name."""
-        name = name or next(iter(self.models))
+        """Return the name of a model that exists."""
         if name not in self.models:
             raise RequestRefused(422, f"there is no model {name[:50]!r}: choose one of {', '.join(self.models)}")
         return name
@@ -52,11 +54,15 @@ class Setup:
 class ParseInput:
     """A parse request, checked and tokenised."""
 
-    model: str
+    choice: Choice
     output: str
     k: int
     decode: Method | None
     sentences: Sequence[RequestSentence]
+
+    @property
+    def model(self) -> str:
+        return self.choice.model
 
     def decoding(self, own: Decoding) -> Decoding | None:
         """Return the model's own settings with the method of the request; None if there is none."""
@@ -66,11 +72,26 @@ class ParseInput:
 def read_parse_request(setup: Setup, body: bytes) -> ParseInput:
     """Validate and tokenise the body of a parse request."""
     request = validate(ParseRequest, body)
-    model = setup.model(request.model)
     if request.k and request.decode not in (None, "exact"):
         raise RequestRefused(422, "k-best parsing decodes exactly: leave out decode")
-    sentences = sentences_of(request, setup.models[model], setup.limits)
-    return ParseInput(model, request.output, request.k, request.decode, sentences)
+    choice = _choice(setup, request)
+    sentences = sentences_of(request, setup.models[choice.model], setup.limits)
+    return ParseInput(choice, request.output, request.k, request.decode, sentences)
+
+
+def _choice(setup: Setup, request: ParseRequest) -> Choice:
+    """Return the model for a request: the one that it names, or the one for the language of its text."""
+    given = request.tokens or request.text or []
+    rows = [given] if isinstance(given, str) else given
+    sample = sample_of(row if isinstance(row, str) else " ".join(row) for row in rows)
+    if request.model:
+        name = setup.model(request.model)
+        return Choice(name, warning=mismatch(sample, setup.models[name].language))
+    try:
+        return Candidates({name: traits.language for name, traits in setup.models.items()}).choose(sample)
+    except InputError as error:
+        sentences_of(request, next(iter(setup.models.values())), setup.limits)  # refuses what no model can take
+        raise RequestRefused(422, str(error)) from None
 
 
 def parse_response(setup: Setup, given: ParseInput, trees: Sequence[tuple[int, Tree]]) -> bytes:
@@ -79,7 +100,7 @@ def parse_response(setup: Setup, given: ParseInput, trees: Sequence[tuple[int, T
     records = [
         json_line(tree.to_dict(given.sentences[index].offsets) | {"sentence": index + 1}) for index, tree in trees
     ]
-    return _checked(setup, _with_list({"model": given.model}, "trees", records))
+    return _checked(setup, _with_list(given.choice._asdict(), "trees", records))
 
 
 def render(setup: Setup, response: bytes, output: str, model: str) -> bytes:

@@ -23,7 +23,7 @@ const model = () => models.find(({ name }) => name === $("model").value);
 /** Restore the state of a link, and parse its text if there is one. */
 export async function restore(state) {
   for (const name of FIELDS) if (state.has(name)) $(name).value = state.get(name);
-  if (!$("model").value) $("model").value = models[0].name;
+  if ($("model").selectedIndex < 0) $("model").selectedIndex = 0;
   for (const name of ["decode", "k"]) if ($(name).selectedIndex < 0) $(name).selectedIndex = 0;
   const button = document.querySelector(`input[name=view][value="${CSS.escape(state.get("view") ?? "svg")}"]`);
   if (button) button.checked = true;
@@ -37,15 +37,25 @@ function saveLink() {
   history.replaceState(null, "", `#${state}`);
 }
 
+/** Return the language of the chosen model, or of the first model with an example. */
+function exampleLanguage() {
+  const languages = (model() ? [model()] : models).map(({ language }) => language);
+  return languages.find((language) => EXAMPLES[language]);
+}
+
 function showModelFacts() {
+  $("decode").disabled = $("k").value !== "0"; // k-best parsing always decodes exactly
+  $("example").hidden = !exampleLanguage();
+  if (!model()) {
+    $("model-facts").textContent = "";
+    return;
+  }
   const { title, language, licence, quality, needs_tags: needsTags } = model();
   const facts = [];
   if (quality) facts.push(`${title}: F1 ${quality.f1 ?? "–"} on the test split, ${quality.discontinuous_f1 ?? "–"} on discontinuous constituents.`);
   if (licence) facts.push(`Licence: ${licence}.`);
   if (!language || needsTags) facts.push("This model does not accept plain text: use the API.");
   $("model-facts").textContent = facts.join(" ");
-  $("example").hidden = !EXAMPLES[language];
-  $("decode").disabled = $("k").value !== "0"; // k-best parsing always decodes exactly
 }
 
 async function parse() {
@@ -68,6 +78,7 @@ async function parse() {
     const sentences = new Set(response.trees.map((tree) => tree.sentence)).size;
     const took = `${((performance.now() - start) / 1000).toFixed(1)} s`;
     $("parse-status").textContent = `${count(sentences, "sentence")}, ${count(response.trees.length, "tree")} in ${took}`;
+    for (const text of [response.notice, response.warning]) if (text) $("parse-status").textContent += ` · ${text}`;
   });
 }
 
@@ -126,7 +137,7 @@ export function setUp(servedModels) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) parse();
   });
   $("example").addEventListener("click", () => {
-    $("text").value = EXAMPLES[model().language];
+    $("text").value = EXAMPLES[exampleLanguage()];
     parse();
   });
   for (const button of document.querySelectorAll("input[name=view]")) button.addEventListener("change", () => {

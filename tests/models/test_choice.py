@@ -1,0 +1,138 @@
+"""Which model? The one that is named, the one for the language of the text, or an error that asks for a name."""
+
+import logging
+import re
+from pathlib import Path
+
+import pytest
+from support.models import CARD, saved_model, with_card
+from typer.testing import CliRunner
+
+import discotree as dt
+from discotree.cli import app
+from discotree.errors import InputError, ModelError
+from discotree.models import choice, finding
+from discotree.models.choice import Candidates, Choice, mismatch
+
+DUTCH = "Dat boek heeft zij gisteren niet gelezen."
+GERMAN = "Darüber hat er nie ein Wort verloren."
+ENGLISH = "The mice that we analyzed were fed a normal diet."
+FRENCH = "Je ne sais pas ce que tu veux dire, mais ce n'est pas possible."
+OPEN = {"commercial": True, "licence": "MIT"}
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Bundled models: nl and en are free to use, de is not."""
+    folder = tmp_path / "bundled"
+    for code, language, terms in (("nl", "Dutch", OPEN), ("en", "English", OPEN), ("de", "German", {})):
+        model = saved_model(folder / code, code)
+        with_card(model, CARD | {"name": code, "code": code, "language": language} | terms)
+    monkeypatch.setattr(finding, "MODELS", folder)
+    monkeypatch.setattr(choice, "_announced", set())
+    monkeypatch.delenv("DISCOTREE_MODEL", raising=False)
+    return folder
+
+
+@pytest.mark.usefixtures("shelf")
+@pytest.mark.parametrize(("text", "name"), [(DUTCH, "nl"), (ENGLISH, "en")])
+def test_the_language_decides_in_python_and_on_the_command_line(text: str, name: str, tmp_path: Path) -> None:
+    assert dt.load(text=text).config.language == name
+    for arguments, piped in (([text], None), ([], text)):
+        done = CliRunner().invoke(app, ["parse", *arguments, "--to", "json"], input=piped)
+        assert done.exit_code == 0, done.stderr
+        assert f"parsed with the model {name}" in done.stderr
+        assert "language" not in done.stdout  # JSON is the record of a tree and nothing else
+    path = tmp_path / "a.txt"
+    path.write_text(f"{text}\n" * 1000)
+    assert f"parsed with the model {name}" in CliRunner().invoke(app, ["parse", str(path), "--k", "1"]).stderr
+
+
+@pytest.mark.usefixtures("shelf")
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("Ja.", "the language of this text is not certain: name a model (en, nl, de)"),
+        (FRENCH, "this text looks like French, which no model is for: name a model (en, nl, de)"),
+        (GERMAN, "the model de is for non-commercial use only (CC BY-NC 4.0): name it to use it"),
+        ("Привет, как дела? " * 6, "looks like none of the languages that discotree knows"),
+    ],
+)
+def test_what_has_no_model_is_an_error_that_asks_for_a_name(text: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=re.escape(complaint)):
+        dt.load(text=text)
+    done = CliRunner().invoke(app, ["parse", "--text", text])
+    assert done.exit_code != 0
+    assert complaint in str(done.exception) + done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.usefixtures("shelf")
+def test_a_named_model_parses_any_text_and_warns() -> None:
+    done = CliRunner().invoke(app, ["parse", ENGLISH, "--model", "nl", "--to", "discbracket"])
+    assert (done.exit_code, done.stdout.count("\n")) == (0, 1)
+    assert "this text looks like English; this model is for Dutch" in done.stderr
+    assert "looks like" not in CliRunner().invoke(app, ["parse", DUTCH, "--model", "nl"]).stderr
+    assert "looks like" not in CliRunner().invoke(app, ["parse", "--text", "Ja.", "--model", "nl"]).stderr
+
+
+@pytest.mark.usefixtures("shelf")
+def test_parse_text_warns_too(caplog: pytest.LogCaptureFixture) -> None:
+    parser = dt.load("nl")
+    assert len(list(parser.parse_text(ENGLISH))) == 1
+    assert caplog.messages == ["this text looks like English; this model is for Dutch"]
+
+
+@pytest.mark.usefixtures("shelf")
+def test_standard_input_is_looked_at_and_not_lost() -> None:
+    text = f"Ja.\n{DUTCH}\n" * 5000
+    done = CliRunner().invoke(app, ["parse", "--from", "lines", "--to", "tokens"], input=text)
+    named = CliRunner().invoke(app, ["parse", "--from", "lines", "--to", "discbracket", "-m", "nl"], input=text[:9000])
+    found = CliRunner().invoke(app, ["parse", "--from", "lines", "--to", "discbracket"], input=text[:9000])
+    assert done.exit_code == 2  # there is no such format
+    assert found.stdout == named.stdout
+    assert found.stdout.count("\n") == text[:9000].count("\n") + 1
+    again = CliRunner().invoke(app, ["parse", "--from", "discbracket", "--to", "discbracket"], input=found.stdout)
+    assert again.stdout.count("\n") == found.stdout.count("\n")
+
+
+@pytest.mark.usefixtures("shelf")
+def test_a_broken_treebank_is_reported_as_such() -> None:
+    done = CliRunner().invoke(app, ["parse", "--from", "export"], input="#BOS 1\nx\n#EOS 2\n")
+    assert "language" not in str(done.exception) + done.stderr
+
+
+@pytest.mark.usefixtures("shelf")
+def test_the_environment_names_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelError, match=r"name a model \(de, en, nl\), or give its text"):
+        dt.load()
+    monkeypatch.setenv("DISCOTREE_MODEL", "de")
+    assert dt.load().config.language == dt.load(text=DUTCH).config.language == "de"
+    assert dt.load("nl").config.language == "nl"
+
+
+@pytest.mark.usefixtures("shelf")
+def test_a_non_commercial_model_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "discotree")
+    dt.load("nl")
+    assert caplog.messages == []
+    for _ in range(2):
+        dt.load("de")
+    assert caplog.messages == ["the model de is for non-commercial use only (CC BY-NC 4.0)"]
+
+
+def test_a_single_model_is_never_in_doubt() -> None:
+    alone = Candidates({"mine": "nl"})
+    assert alone.choose("Ja.") == alone.choose(DUTCH) == Choice("mine")
+    assert alone.choose(ENGLISH).warning == "this text looks like English; this model is for Dutch"
+    assert Candidates({"mine": ""}).choose(ENGLISH) == Choice("mine")
+    with pytest.raises(ModelError, match="no model to choose from"):
+        Candidates({}).choose(DUTCH)
+
+
+def test_of_two_models_for_a_language_the_first_is_chosen() -> None:
+    assert Candidates({"b": "nl", "a": "nl", "en": "en"}).choose(DUTCH).model == "b"
+
+
+def test_a_language_that_is_not_known_is_never_another_one() -> None:
+    assert mismatch(ENGLISH, "") == mismatch(ENGLISH, "tr") == ""

@@ -1,0 +1,80 @@
+"""The language of a text is recognised from its frequent words, or is left undecided."""
+
+import subprocess
+import sys
+
+import pytest
+
+from discotree.text.recognition import SAMPLE_CHARACTERS, frequent_words, language_name, recognise, sample_of
+
+SENTENCES = {
+    "nl": "Dat boek heeft zij gisteren niet gelezen.",
+    "de": "Darüber hat er nie ein Wort verloren.",
+    "en": "The mice that we analyzed were fed a normal diet.",
+    "is": "Þá sagði hann að konan hafði séð hestinn.",
+    "fr": "Je ne sais pas ce que tu veux dire, mais ce n’est pas possible.",
+    "es": "No sé lo que quieres decir, pero eso no es posible para nosotros.",
+    "it": "Non so che cosa vuoi dire, ma questo non è possibile per noi.",
+    "sv": "Jag vet inte vad du menar, men det är inte möjligt för oss.",
+    "pl": "Nie wiem, co chcesz powiedzieć, ale to nie jest dla nas możliwe.",
+}
+
+
+@pytest.mark.parametrize("code", SENTENCES)
+def test_a_sentence_is_recognised(code: str) -> None:
+    assert recognise(SENTENCES[code]).language == code
+    assert recognise(SENTENCES[code].upper()).language == code
+
+
+@pytest.mark.parametrize("text", ["", "Ja.", "1984", "Angela Merkel, Rotterdam", "in"])
+def test_a_short_text_is_undecided(text: str) -> None:
+    found = recognise(text)
+    assert found.language == ""
+    assert not found.excludes("nl")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Привет, как дела? " * 6, "quousque tandem abutere patientia nostra quamdiu etiam furor iste tuus nos eludet"],
+)
+def test_a_text_of_unknown_words_is_in_none_of_the_languages(text: str) -> None:
+    found = recognise(text)
+    assert (found.language, found.best, found.is_foreign) == ("", "", True)
+    assert found.excludes("nl")
+    assert not found.excludes("xx")  # nobody knows what that looks like
+
+
+def test_near_languages_exclude_others_though_not_each_other() -> None:
+    found = recognise("Han er ikke her i dag, men jeg ved ikke hvor han er.")  # Danish, or nearly Norwegian
+    assert found.language == ""
+    assert not found.excludes("da")
+    assert found.excludes("nl")
+
+
+def test_only_the_beginning_of_a_text_is_looked_at() -> None:
+    dutch = f"{SENTENCES['nl']} " * 100
+    assert len(dutch) > SAMPLE_CHARACTERS
+    assert recognise(dutch + f"{SENTENCES['en']} " * 1000).language == "nl"
+
+    def pieces() -> "object":
+        for number in range(10**9):
+            assert number < SAMPLE_CHARACTERS
+            yield SENTENCES["nl"]
+
+    assert len(sample_of(pieces())) < 2 * SAMPLE_CHARACTERS  # type: ignore[arg-type]
+
+
+def test_the_lists_are_small_and_have_names() -> None:
+    languages = frequent_words()
+    assert {"de", "en", "is", "nl"} < languages.keys()
+    for code, known in languages.items():
+        assert 150 <= len(known.words) <= 1000, code
+        assert language_name(code) == known.name != code
+        assert all(word == word.lower() and value < 0 for word, value in known.words.items())
+    assert language_name("xx") == "xx"
+
+
+def test_recognition_imports_neither_torch_nor_numpy() -> None:
+    code = "import sys; from discotree.text.recognition import recognise; recognise('x')\n"
+    code += "assert not {'torch', 'numpy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
