@@ -148,8 +148,8 @@ class Endpoints:
 
 def _headers(choice: Choice) -> dict[str, str]:
     """Return what there is to say about a model, for responses that are not JSON."""
-    said = {f"X-Discotree-{name.capitalize()}": text for name, text in choice._asdict().items() if text}
-    return {name: text.encode("ascii", "replace").decode() for name, text in said.items()}
+    texts = {f"X-Discotree-{name.capitalize()}": text for name, text in choice._asdict().items() if text}
+    return {name: text.encode("ascii", "replace").decode() for name, text in texts.items()}
 
 
 async def _disconnected(request: Request) -> None:
