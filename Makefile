@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := train,web,hub,spacy,nltk,transformers,tables,ray
 
-.PHONY: demo test test-lowest coverage check docs clean
+.PHONY: demo test test-lowest fuzz coverage check docs clean
 
 GOLD := src/discotree/treebanks/samples/dutch.discbracket
 
@@ -27,6 +27,13 @@ test-lowest:
 	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/lowest.txt
 	PIP_CONSTRAINT=$(LOWEST)/lowest.txt $(LOWEST)/bin/python -m pip install --quiet --editable ".[$(EXTRAS)]" --group dev
 	$(LOWEST)/bin/pytest --numprocesses auto --override-ini filterwarnings=default --deselect tests/test_docs.py
+
+# Damaged inputs for everything that reads what strangers send: make fuzz SECONDS=3600 WORKERS=16 SEED=7
+SECONDS ?= 60
+SEED ?= 1
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count())")
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz --seconds $(SECONDS) --seed $(SEED) --workers $(WORKERS)
 
 # Lines and branches that the default run reaches; slower than make test.
 coverage: $(READY)

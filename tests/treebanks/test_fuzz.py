@@ -1,16 +1,17 @@
 """Damaged treebanks: reading any file gives trees or a TreebankError, and soon.
 
 Bounded and seeded: the same mutants on every run. A mutant that takes longer than a few seconds counts as a hang.
+``make fuzz`` does more of the same for as long as you like.
 """
 
 import gzip
 import io
-import signal
 import tarfile
 import zipfile
-from contextlib import contextmanager
 
 import pytest
+from fuzz.targets import Hang, patience
+from fuzz.treebanks import SEEDS, tokens_of
 from support.helpers import parsed, written
 from support.mutants import mutants
 
@@ -19,61 +20,13 @@ from discotree.treebanks import TEXT_FORMATS
 
 MUTANTS = 1500  # per file
 PATIENCE_SECONDS = 5.0
-XML_TOKENS = "&|<|>|'|&#0;|&#9;|&lt;|&b;|<![CDATA[|]]>|<!DOCTYPE a [<!ENTITY b 'c'>]>|<?xml encoding='utf-16'?>|\x00"
-TOKENS = {
-    "export": "#BOS 1|#EOS 1|#BOS|#EOS|#500|#501|#99999999999|#FORMAT 3\n|#FORMAT 4\n|#BOT|\n|\t|\v|%%| |0|-1|500|\xa0",
-    "tigerxml": "<s>|</s>|<t/>|<nt id='s1_500'/>|<edge idref='s1_500'/>|<graph root='x'>|id=|idref=|s1_500|s1_VROOT|"
-    f"word=''|<secedge/>|{XML_TOKENS}",
-    "alpino": "<node/>|</node>|<node begin='0' word='a'/>|<alpino_ds>|</alpino_ds>|<tree>|begin='|word=''|index='1'|"
-    f"cat='top'|<comment>|<sentence sentid='x'/>|9999999999|-1|²|{XML_TOKENS}",
-    "discbracket": "(|)|((|))|()|( |0=|1=a|99=b|999999999=c|=|\t|\n| |#LRB#|(ROOT |(S 0=a)|$[|\x00|ä|\r",
-    "penn": "(|)|((|))|()|(-NONE- *T*-1)|(-NONE- *ICH*-2)|(-NONE- *-1)|(NP-1 |(S=2 |; sent_id = x\n|*|0|=|-1|;|\n|\xa0",
-    "psd": "(|)|((|))|()|(ID x)|(ID )|(CODE y)|(NP *T*-1)|(NP *ICH*-2)|(NP-1 |(WNP-1 0)|<dash>|$|/*|0|*|-|=|\n|\x00",
-    "conllu": "\t|\n|\n\n|#|# root = |# root = S\n|# sent_id = x\n|1|0|-1|1-2|1.1|_|%|%20;|%D800;|%110000;|Spine=|"
-    "Unary=|\\^|+|#9|=|,",
-    "json": '"|{|}|[|]|,|:|{}|[]|[0]|null|true|NaN|-1|1e999|9999999999999999999|"positions": |"tokens": |"label": ""|'
-    '"confidence": 2|\\u0000|\\ud800|\n|[[[[[[[[',
-}
-SEEDS = {
-    "figure1.export": "export",
-    "negra3.export": "export",
-    "tiger4.export": "export",
-    "tiger.xml": "tigerxml",
-    "alpino_one.xml": "alpino",
-    "alpino_many.xml": "alpino",
-    "small.dbr": "discbracket",
-    "ptb.mrg": "penn",
-    "craft.tree": "penn",
-    "icepahc.psd": "psd",
-    "small.conllu": "conllu",
-    "small.jsonl": "json",
-}
-
-
-class Hang(BaseException):
-    """A reader takes too long. It is no Exception, so that no reader catches it."""
-
-
-@contextmanager
-def patience(seconds):
-    def stop(*_):
-        raise Hang
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_a_mutant_gives_trees_or_a_treebank_error(name, data):
     format = SEEDS[name]
-    tokens = [token.encode() for token in TOKENS[format].split("|")]
     refused = 0
-    for number, raw in mutants(name, (data / name).read_bytes(), tokens, MUTANTS):
+    for number, raw in mutants(name, (data / name).read_bytes(), tokens_of(format), MUTANTS):
         for on_error in (None, [].append):
             try:
                 with patience(PATIENCE_SECONDS):
