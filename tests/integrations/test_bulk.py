@@ -27,6 +27,7 @@ import discotree as dt
 from discotree.cli import main
 from discotree.cli.bulk import ShardProgress
 from discotree.errors import DiscotreeError, ModelError, TreebankError
+from discotree.integrations.bulk import job
 from discotree.integrations.bulk import rows as reading
 from discotree.integrations.bulk.plan import END, ShardPlan
 from discotree.integrations.bulk.records import ParsedRow, to_batch, to_record
@@ -663,3 +664,51 @@ def test_a_missing_extra_is_named(bulk: Run, monkeypatch: pytest.MonkeyPatch, mi
     done = bulk(*COMMAND, "--workers", workers)
     assert done.code == 1
     assert f"{missing} is missing: pip install 'discotree[ray]'" in done.said.replace("\n", "")
+
+
+# A cluster of one's own; tests/integrations/test_bulk_cluster.py has real ones
+
+
+class FakeRay:
+    """Keeps the options it is started with."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = {}
+
+    def init(self, address: str, **options: Any) -> None:
+        self.options = {"address": address, **options}
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 1.0}
+
+    def shutdown(self) -> None:
+        pass
+
+
+def test_a_private_cluster_listens_on_loopback_and_asks_for_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", job.LOOPBACK_VARIABLE):
+        monkeypatch.setenv(name, "")  # restored at the end
+        monkeypatch.delenv(name)
+    ray = FakeRay()
+    job._configure_ray(is_private=False)
+    assert "RAY_AUTH_MODE" not in os.environ
+    with job._connected(ray, job.Cluster("10.0.0.1:6379")):
+        assert "_node_ip_address" not in ray.options
+    job._configure_ray(is_private=True)
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert len(os.environ["RAY_AUTH_TOKEN"]) == 64
+    assert os.environ[job.LOOPBACK_VARIABLE] == "0"
+    with job._connected(ray, job.Cluster()):
+        assert (ray.options["address"], ray.options["_node_ip_address"]) == ("local", "127.0.0.1")
+        assert ray.options["include_dashboard"] is False
+
+
+def test_settings_of_the_user_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "")
+    monkeypatch.delenv("RAY_AUTH_TOKEN")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/mine")
+    monkeypatch.setenv(job.LOOPBACK_VARIABLE, "1")
+    job._configure_ray(is_private=True)
+    assert os.environ["RAY_AUTH_MODE"] == "disabled"
+    assert "RAY_AUTH_TOKEN" not in os.environ

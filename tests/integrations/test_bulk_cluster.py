@@ -89,7 +89,7 @@ def start(home: Path, tmp_path: Path) -> Iterator[Start]:
         command += ["--model", str(home / "model"), "--from", "tokens", "--shard-rows", str(SHARD), *arguments]
         said = tmp_path / f"said-{len(jobs)}"
         with said.open("wb") as stream:
-            process = subprocess.Popen(command, stderr=stream, env={**os.environ, "RAY_AUTH_MODE": "disabled"})
+            process = subprocess.Popen(command, stderr=stream)
         jobs.append(Job(process, said))
         return jobs[-1]
 
@@ -140,6 +140,27 @@ def assert_complete(folder: Path, plain: Path) -> None:
     assert ids == [f"corpus.txt:{place}" for place in places]
     assert shards(folder) == shards(plain)
     assert {path.name for path in folder.iterdir()} == {*shards(plain), "_SUCCESS", "_job.json"}
+
+
+def listening(pids: set[int]) -> set[str]:
+    """Return the addresses, as the kernel writes them, on which processes listen for TCP connections."""
+    sockets = set()
+    for pid in pids:
+        with suppress(OSError):
+            sockets |= {os.readlink(path)[8:-1] for path in Path(f"/proc/{pid}/fd").iterdir()}
+    lines = [line.split() for kind in ("tcp", "tcp6") for line in Path(f"/proc/net/{kind}").read_text().splitlines()]
+    return {line[1].rpartition(":")[0] for line in lines if line[3] == "0A" and line[9] in sockets}
+
+
+def test_a_cluster_on_this_machine_is_out_of_reach_of_others(start: Start, tmp_path: Path) -> None:
+    job = start("--workers", "1")
+    job.wait(lambda: shards(tmp_path / "out"))
+    pids = {job.process.pid, *descendants(job.process.pid)}
+    assert listening(pids) <= {"0100007F", "0000000000000000FFFF00000100007F"}
+    assert listening(pids)
+    variables = Path(f"/proc/{min(job.workers)}/environ").read_bytes().split(b"\0")
+    assert b"RAY_AUTH_MODE=token" in variables
+    job.end(0)
 
 
 def test_a_killed_worker_costs_no_row(start: Start, home: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ worker; if a worker dies, Ray starts another, which does the shard again. What w
 
 import logging
 import os
+import secrets
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from discotree.integrations.bulk.work import BulkTask, ShardOutcome, ShardWorker
 
 MAX_BLOCKS = 10_000  # per dataset: each costs the scheduler some milliseconds
 OBJECT_STORE_BYTES = 2**27  # Ray's shared memory on this machine
+
+LOOPBACK = "127.0.0.1"
+LOOPBACK_VARIABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: the address above is taken as it is, on Linux as well
 
 notices = logging.getLogger("discotree")
 
@@ -46,9 +50,10 @@ class RayWorker:
 
 def on_ray(task: BulkTask, shards: Sequence[Shard], cluster: Cluster) -> Generator[ShardOutcome, None, None]:
     """Work on shards in a cluster; yield the outcomes as they come."""
+    _configure_ray(is_private=not cluster.address)
     with requires_extra("ray"):
         ray, data = import_module("ray"), import_module("ray.data")
-    with _connected(cluster) as resources:
+    with _connected(ray, cluster) as resources:
         gpus = float(resources.get("GPU", 0) > 0) if cluster.gpus is None else cluster.gpus
         room = int(resources.get("GPU", 0) / gpus if gpus else resources.get("CPU", 0) / cluster.cpus)
         workers = room if cluster.workers is None else cluster.workers
@@ -71,20 +76,30 @@ def on_ray(task: BulkTask, shards: Sequence[Shard], cluster: Cluster) -> Generat
             raise DiscotreeError(f"a worker has failed: {str(error).strip().splitlines()[-1]}") from None
 
 
-@contextmanager
-def _connected(cluster: Cluster) -> Iterator[dict[str, float]]:
-    """Connect to a cluster and yield its resources. One on this machine is private and ends with the block."""
+def _configure_ray(is_private: bool) -> None:
+    """Set what Ray takes from the environment, some of it when it is imported; what the user has set stays.
+
+    A private cluster is out of reach of other machines, and of other users here who do not have its token.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no usage statistics
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    with requires_extra("ray"):
-        ray = import_module("ray")
+    if is_private:
+        os.environ.setdefault(LOOPBACK_VARIABLE, "0")
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        if "RAY_AUTH_TOKEN_PATH" not in os.environ:
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+
+
+@contextmanager
+def _connected(ray: Any, cluster: Cluster) -> Iterator[dict[str, float]]:
+    """Connect to a cluster and yield its resources. One on this machine is private and ends with the block."""
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # its exceptions are enough
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
         if not cluster.address:
             cores = cluster.workers and ceil(cluster.workers * cluster.cpus)  # may exceed the real cores
             options |= {"num_cpus": cores, "object_store_memory": OBJECT_STORE_BYTES}
-            options |= {"include_dashboard": False, "_temp_dir": folder}
+            options |= {"include_dashboard": False, "_temp_dir": folder, "_node_ip_address": LOOPBACK}
         try:
             ray.init(cluster.address or "local", **options)
         except (OSError, RuntimeError, ValueError) as error:
