@@ -3,6 +3,7 @@
 It takes some minutes, much of it to install torch, so it has to be asked for: ``pytest -m installed``.
 """
 
+import email
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.licenses import canonicalize_license_expression
 from support.texts import LANGUAGES, files, paragraphs
 
 from discotree.parsing.outputs import DRAW, JSON, OUTPUTS
@@ -553,3 +555,24 @@ print("done")
 def test_the_interface_for_python(full: Installed) -> None:
     done = full("python", "-c", API)
     assert (done.stdout, done.stderr.decode()) == (b"done\n", "")
+
+
+# Licences
+
+
+def test_the_wheel_names_the_licences_of_all_that_it_holds(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata_name,) = [name for name in names if name.endswith(".dist-info/METADATA")]
+        metadata = email.message_from_bytes(archive.read(metadata_name))
+        cards = {name: json.loads(archive.read(name)) for name in names if name.endswith("/card.json")}
+    licences = set(canonicalize_license_expression(metadata["License-Expression"]).split(" AND "))
+    assert licences == {"MIT", "Apache-2.0", *(card["licence"] for card in cards.values())}
+    folder = metadata_name.removesuffix("METADATA") + "licenses/"
+    listed = metadata.get_all("License-File") or []
+    assert {"LICENSE", "NOTICE.md"} < set(listed)
+    assert {f"{folder}{name}" for name in listed} <= set(names)
+    for card in cards:
+        for name in ("LICENSE", "NOTICE"):
+            assert card.replace("card.json", name) in names
+            assert f"src/{card.replace('card.json', name)}" in listed

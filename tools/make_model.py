@@ -28,17 +28,17 @@ BITS = 6
 MODELS = Path(__file__).parent.parent / "src" / "discotree" / "models" / "bundled"
 TRAINING_ONLY = "spine"  # the auxiliary head whose predictions are not used
 
-ALPINO = Treebank("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL 2.1 or later")
-PCC = Treebank("Potsdam Commentary Corpus", "http://angcl.ling.uni-potsdam.de/resources/pcc.html", "CC BY-NC-SA 4.0")
+ALPINO = Treebank("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL-2.1-or-later")
+PCC = Treebank("Potsdam Commentary Corpus", "http://angcl.ling.uni-potsdam.de/resources/pcc.html", "CC-BY-NC-SA-4.0")
 SQUOIA = Treebank("SQUOIA", "https://github.com/a-rios/squoia", "Apache-2.0")
-CRAFT = Treebank("CRAFT", "https://github.com/UCDenver-ccp/CRAFT", "CC BY 3.0")
-ICEPAHC = Treebank("IcePaHC", "https://github.com/antonkarl/icecorpus", "CC BY 4.0")
+CRAFT = Treebank("CRAFT", "https://github.com/UCDenver-ccp/CRAFT", "CC-BY-3.0")
+ICEPAHC = Treebank("IcePaHC", "https://github.com/antonkarl/icecorpus", "CC-BY-4.0")
 
 ABOUT: dict[str, dict[str, Any]] = {
     "nl": {
         "language": "Dutch",
         "treebanks": (ALPINO,),
-        "licence": "LGPL 2.1 or later",
+        "licence": "LGPL-2.1-or-later",
         "commercial": True,
         "weaknesses": "It has read newspapers, questions and grammar examples: expect less of speech, chat and law. "
         "Long coordinations and what hangs on a noun or on a verb are where it errs most.",
@@ -46,7 +46,7 @@ ABOUT: dict[str, dict[str, Any]] = {
     "de": {
         "language": "German",
         "treebanks": (PCC, SQUOIA),
-        "licence": "CC BY-NC-SA 4.0",
+        "licence": "CC-BY-NC-SA-4.0",
         "commercial": False,
         "weaknesses": "It has read newspaper commentaries and business reports, and few of them: it is the weakest of "
         "the four on phrases that are not continuous. Train on TIGER if you have it.",
@@ -54,7 +54,7 @@ ABOUT: dict[str, dict[str, Any]] = {
     "en": {
         "language": "English",
         "treebanks": (CRAFT,),
-        "licence": "CC BY 3.0",
+        "licence": "CC-BY-3.0",
         "commercial": True,
         "weaknesses": "It has read articles on molecular biology and nothing else: questions, dialogue and the second "
         "person are strange to it.",
@@ -62,7 +62,7 @@ ABOUT: dict[str, dict[str, Any]] = {
     "is": {
         "language": "Icelandic",
         "treebanks": (ICEPAHC,),
-        "licence": "CC BY 4.0",
+        "licence": "CC-BY-4.0",
         "commercial": True,
         "weaknesses": "It has read nine centuries of prose, sermons and law in modern spelling, and little of today. "
         "Its words are IcePaHC's: a clitic article is a word of its own. The sub-word vectors know no Icelandic.",

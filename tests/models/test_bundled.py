@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
+from packaging.licenses import canonicalize_license_expression
+from support.pages import PROJECT, ROOT
 
 import discotree as dt
 from discotree import config
@@ -84,3 +86,27 @@ def test_scores_are_those_of_the_card(name):
     card = bundled.bundled()[name].scores.test
     assert score.f1 == pytest.approx(card.f1, abs=0.1)
     assert score.discontinuous.f1 == pytest.approx(card.discontinuous_f1, abs=1)
+
+
+# Licences
+
+
+@pytest.mark.parametrize("name", bundled.names())
+def test_a_model_has_its_licence_and_its_attributions_beside_its_weights(name: str) -> None:
+    card = bundled.bundled()[name]
+    assert canonicalize_license_expression(card.licence) == card.licence
+    assert len((bundled.MODELS / name / "LICENSE").read_text("utf-8")) > 10_000
+    notice = (bundled.MODELS / name / "NOTICE").read_text("utf-8")
+    for treebank in card.treebanks:
+        assert treebank.url in notice
+        assert f"SPDX-License-Identifier: {canonicalize_license_expression(treebank.licence)}" in notice
+
+
+def test_the_package_has_the_licences_of_its_parts() -> None:
+    parts = {card.licence for card in bundled.bundled().values()} | {"MIT", "Apache-2.0"}
+    assert set(PROJECT["license"].split(" AND ")) == parts
+    listed = (ROOT / "NOTICE.md").read_text("utf-8")
+    assert all(licence in listed for licence in parts)
+    found = {path for pattern in PROJECT["license-files"] for path in ROOT.glob(pattern)}
+    beside = (ROOT / "src").rglob("LICENSE"), (ROOT / "src").rglob("NOTICE")
+    assert found == {ROOT / "LICENSE", ROOT / "NOTICE.md", *(path for paths in beside for path in paths)}

@@ -144,6 +144,7 @@ def test_people_read_the_card() -> None:
         ("MIT", "mit", None),
         ("CC BY-NC-SA 4.0", "cc-by-nc-sa-4.0", None),
         ("LGPL 2.1 or later", "lgpl-2.1", None),
+        ("LGPL-2.1-or-later", "lgpl-2.1", None),
         ("Apache-2.0", "apache-2.0", None),
         ("", "unknown", None),
         ("My Own Terms, 2nd edition", "other", "my-own-terms-2nd-edition"),

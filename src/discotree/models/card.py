@@ -51,7 +51,7 @@ class Card:
     language: str  # in English
     code: str
     treebanks: tuple[Treebank, ...]  # the first is the one that it is scored on
-    licence: str
+    licence: str  # an SPDX expression
     commercial: bool  # whether the licence allows commercial use
     sentences: int  # in the training split
     scores: SplitMetrics

@@ -103,10 +103,10 @@ def without_metadata(text: str) -> str:
 
 
 def _licence(licence: str) -> tuple[str, str | None]:
-    """Return the hub's name of a licence, or "other" and our name; "or later" is left out."""
+    """Return the hub's name of an SPDX licence, or "other" and our name; "or later" is left out."""
     if not licence:
         return "unknown", None
-    known = re.sub(r"\s+", "-", licence.strip().lower().removesuffix(" or later"))
+    known = re.sub(r"\s+", "-", licence.strip().lower()).removesuffix("-or-later")
     return (known, None) if known in LICENCES.split() else ("other", _slug(licence))
 
 
