@@ -2,9 +2,11 @@
 
 import dataclasses
 import json
+import os
 import random
 import shutil
 import sys
+import tracemalloc
 from functools import cache
 from pathlib import Path
 
@@ -21,10 +23,12 @@ from discotree.errors import ConfigError, MissingExtraError, ModelError
 from discotree.evaluation.parseval import evaluate
 from discotree.models import CONFIG, ENCODER, VOCAB, WEIGHTS
 from discotree.models.folder import round_weights, write_model
+from discotree.network import transformer as module
 from discotree.network.batch import Corpus
 from discotree.network.encoder import pretrained_pieces
 from discotree.network.subwords import MAX_PIECES
-from discotree.network.transformer import TOKENIZER, Pretrained, Transformer
+from discotree.network.transformer import Pretrained, Transformer
+from discotree.network.untrusted import TOKENIZER
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser
 from discotree.training.checkpoint import FILE
@@ -616,3 +620,49 @@ def test_half_precision_on_the_disk_is_no_half_precision_in_training(folders, tm
     loaded = Parser.from_pretrained(tmp_path / "model")
     assert {weight.dtype for weight in loaded.network.parameters()} == {torch.float32}
     assert loaded.model.subwords.config.to_dict().get("dtype") in (None, "float32", torch.float32)
+
+
+# What a folder from elsewhere may ask for
+
+
+@pytest.mark.parametrize("name", [CONFIG, TOKENIZER])
+def test_pipes_and_devices_are_refused(saved, name):
+    path = saved / ENCODER / name
+    path.unlink()
+    os.mkfifo(path)
+    assert "not a plain file" in refused(saved)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert "not a plain file" in refused(saved)
+
+
+def test_positions_and_pieces_without_weights_fill_no_memory(saved):
+    path = saved / ENCODER / CONFIG
+    whole = json.loads(path.read_text("utf-8"))
+    for settings in ({"vocab_size": 1 << 24}, {"max_position_embeddings": 1 << 24}):
+        path.write_text(json.dumps(whole | settings), "utf-8")
+        tracemalloc.start()
+        assert "has the shape" in refused(saved)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 1 << 27
+
+
+def test_windows_overlap_only_so_much(folders):
+    with pytest.raises(ModelError, match=r"encoder_stride: expected at least 4, got 1"):
+        windowed(folders["bert"], 0, 1)
+
+
+def test_many_pieces_are_read_in_chunks_with_the_same_vectors(folders, monkeypatch):
+    part, pretrained = windowed(folders["bert"], 0, 0)
+    expected = vectors_of(part, pretrained, LONG)
+    monkeypatch.setattr(module, "MAX_PAIRS", 5000)
+    torch.testing.assert_close(vectors_of(part, pretrained, LONG), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_a_normalizer_that_doubles_is_refused_with_its_address(saved):
+    path = saved / ENCODER / TOKENIZER
+    step = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
+    rules = json.loads(path.read_text("utf-8")) | {"normalizer": {"type": "Sequence", "normalizers": [step] * 40}}
+    path.write_text(json.dumps(rules), "utf-8")
+    assert "its normalizer may make a word 1,099,511,627,776 times as long" in refused(saved)

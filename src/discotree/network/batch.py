@@ -104,6 +104,26 @@ class Forms:
         return self._arrays
 
 
+class KnownPieces:
+    """The pieces of words, remembered for the words of the vocabulary and for no others.
+
+    So what is kept is bounded by the vocabulary, and nothing is kept of the sentences of users.
+    """
+
+    def __init__(self, pieces: Callable[[str], Sequence[int]], vocab: Vocab) -> None:
+        self.pieces = pieces
+        self.words = vocab.words.ids
+        self._remembered: dict[str, Sequence[int]] = {}
+
+    def __call__(self, form: str) -> Sequence[int]:
+        found = self._remembered.get(form)
+        if found is None:
+            found = self.pieces(form)
+            if form in self.words:
+                self._remembered[form] = found
+        return found
+
+
 class Corpus:
     """Many sentences as flat arrays; any batch of them is made by indexing."""
 

@@ -22,7 +22,6 @@ from discotree.errors import ModelError
 WORD_START = "▁"  # stands for the space in front of a word
 UNKNOWN_PIECE = 0  # id of text that no piece matches
 MAX_PIECES = 64  # per token: anything longer is no word, and the rest tells nothing more
-MAX_CACHED = 1 << 20  # forms: a parser that runs for weeks must not fill the memory
 
 
 class Subwords:
@@ -38,7 +37,6 @@ class Subwords:
         self._scores = {piece: (score, k) for k, (piece, score) in enumerate(zip(pieces, scores, strict=True)) if k}
         self._longest = max(map(len, pieces))
         self._unknown_score = min(scores) - 10  # as the encoder's own tokenizer does it
-        self._cache: dict[str, tuple[int, ...]] = {}
 
     @classmethod
     def load(cls, name: str) -> "Subwords":
@@ -57,14 +55,6 @@ class Subwords:
 
     def pieces(self, form: str) -> tuple[int, ...]:
         """Return the pieces of one token, at least one."""
-        found = self._cache.get(form)
-        if found is None:
-            if len(self._cache) >= MAX_CACHED:
-                self._cache.clear()
-            found = self._cache[form] = self._split(form)
-        return found
-
-    def _split(self, form: str) -> tuple[int, ...]:
         text = unicodedata.normalize("NFKC", form[: MAX_PIECES * self._longest])
         text = "".join(char for char in text if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
         text = WORD_START.join(text.split())

@@ -7,31 +7,41 @@ Shapes: B sentences, N words, P pieces in the longest sentence; R windows of W p
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from discotree import config
 from discotree.config.schema import MAX_LAYERS
+from discotree.encoding.plain_files import read_plain
 from discotree.errors import ModelError, first_line, requires_extra
-from discotree.network.subwords import MAX_CACHED, MAX_PIECES, first_of, mean_of
+from discotree.network.subwords import MAX_PIECES, first_of, mean_of
+from discotree.network.untrusted import (
+    CONFIG,
+    MAX_FILE_BYTES,
+    TOKENIZER,
+    WithoutNumbers,
+    check_tokenizer,
+    plain,
+    table_of,
+)
 
-CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 EXTRA = "transformers"
-MAX_NUMBER = 1 << 24  # in a configuration: no Transformer has more pieces, positions or features
 MAX_CHARS = 16 * MAX_PIECES  # per token; the rest is ignored
 USUAL_WINDOW = 512  # pieces, for a Transformer without a limit
+MAX_WINDOW = 8192  # pieces, for a Transformer whose weights say nothing about positions
+MAX_AROUND = 16  # pieces around a sentence
+MAX_OVERLAP = 16  # windows that a piece may lie in
+MAX_PAIRS = 1 << 24  # pairs of pieces that attend to each other at a time
 UNHEARD_OF = "\U0010fffd"  # a private character, unknown to every tokenizer
 SPACES = ("Ġ", "▁")  # marks of tokenizers for the space in front of a word
-DROPPED_KEYS = re.compile("_.*|auto_map|.*_implementation|quantization_config|(torch_)?dtype|architectures")
 _LAYER = re.compile(r"\.(\d+)\.")
 
 
@@ -45,8 +55,9 @@ class Pretrained:
         self.where = where
         self.weights = weights
         try:
-            self.settings = _plain(_table(settings, CONFIG))
-            rules = _table(tokenizer, TOKENIZER)
+            self.settings = plain(table_of(settings, CONFIG))
+            rules = table_of(tokenizer, TOKENIZER)
+            check_tokenizer(rules)
             self.config = library.AutoConfig.for_model(**self.settings)
             self.size, self.layers = int(self.config.hidden_size), int(self.config.num_hidden_layers)
             self.tokenizer = tokenizers.Tokenizer.from_str(tokenizer)
@@ -69,8 +80,8 @@ class Pretrained:
         vectors = range(int(getattr(self.config, "vocab_size", 0)))
         if not all(piece in vectors for piece in (*self.before, *self.after, self.padding, self.unknown)):
             raise ModelError(f"{where}: its tokenizer has pieces beyond its {len(vectors):,} vectors")
-        self.known = set(vectors) - {*self.before, *self.after, padding}  # possible pieces of words
-        self.pieces = lru_cache(MAX_CACHED)(self._pieces)
+        self.vectors = vectors
+        self.special = {*self.before, *self.after, padding}  # never pieces of words
 
     @classmethod
     def load(cls, name: str) -> "Pretrained":
@@ -83,9 +94,9 @@ class Pretrained:
             with _quiet(library, bars=not local):
                 settings = library.AutoConfig.from_pretrained(name, **options).to_json_string()
                 tokenizer = library.AutoTokenizer.from_pretrained(name, use_fast=True, **options)
-                plain = library.AutoConfig.for_model(**_plain(_table(settings, CONFIG)))
+                cleaned = library.AutoConfig.for_model(**plain(table_of(settings, CONFIG)))
                 model, report = library.AutoModel.from_pretrained(
-                    name, config=plain, use_safetensors=True, output_loading_info=True, **options
+                    name, config=cleaned, use_safetensors=True, output_loading_info=True, **options
                 )
         except Exception as error:  # depends on library and version
             what = "not a Transformer that can be used" if local else "neither a folder nor to be had from the hub"
@@ -103,7 +114,8 @@ class Pretrained:
     def open(cls, folder: Path) -> "Pretrained":
         """Open the folder that ``save`` wrote; the weights are elsewhere."""
         try:
-            settings, tokenizer = ((folder / name).read_text("utf-8") for name in (CONFIG, TOKENIZER))
+            files = [read_plain(folder / name, MAX_FILE_BYTES) for name in (CONFIG, TOKENIZER)]
+            settings, tokenizer = (content.decode("utf-8") for content in files)
         except (OSError, ValueError) as error:
             raise ModelError(f"{folder}: its Transformer cannot be read: {error}") from None
         return cls(settings, tokenizer, None, str(folder))
@@ -126,10 +138,13 @@ class Pretrained:
             model.load_state_dict({name: value.clone() for name, value in self.weights.items()}, assign=True)
         return model
 
-    def _pieces(self, form: str) -> tuple[int, ...]:
+    def pieces(self, form: str) -> tuple[int, ...]:
         """Return the pieces of one token, at least one: the unknown piece where the tokenizer finds none."""
         found = self._encoded(form[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8"))
-        return tuple(piece if piece in self.known else self.unknown for piece in found[:MAX_PIECES]) or (self.unknown,)
+        return tuple(map(self._known, found[:MAX_PIECES])) or (self.unknown,)
+
+    def _known(self, piece: int) -> int:
+        return piece if piece in self.vectors and piece not in self.special else self.unknown
 
     def _encoded(self, form: str) -> list[int]:
         return list(self.tokenizer.encode(self.space + form, add_special_tokens=False).ids)
@@ -144,6 +159,8 @@ class Pretrained:
         whole, inner = list(self.tokenizer.encode(self.space + "a").ids), self._encoded("a")
         for begin in range(len(whole) - len(inner) + 1):
             if whole[begin : begin + len(inner)] == inner:
+                if len(whole) - len(inner) > MAX_AROUND:
+                    raise ValueError(f"its tokenizer puts {len(whole) - len(inner)} pieces around a sentence")
                 return whole[:begin], whole[begin + len(inner) :]
         raise ValueError("its tokenizer splits a word in a sentence differently")
 
@@ -181,6 +198,9 @@ class Transformer(nn.Module):
         if self.window < 1:
             raise ModelError(f"{pretrained.where}: it has no room for a sentence")
         self.stride = min(settings.encoder_stride, self.window) or (self.window + 1) // 2
+        if self.window > MAX_OVERLAP * self.stride:
+            least = math.ceil(self.window / MAX_OVERLAP)
+            raise ModelError(f"{pretrained.where}: encoder_stride: expected at least {least}, got {self.stride}")
         if settings.encoder_recompute:
             self.model.gradient_checkpointing_enable({"use_reentrant": False})
 
@@ -221,6 +241,10 @@ class Transformer(nn.Module):
 
     def read(self, pieces: Tensor, lengths: Tensor) -> Tensor:
         """Return the vectors (B, P, H) of pieces that fit one window."""
+        rows = max(1, MAX_PAIRS // max(1, pieces.shape[1]) ** 2)
+        if rows < len(pieces):
+            pairs = zip(torch.split(pieces, rows), torch.split(lengths, rows), strict=True)
+            return torch.cat([self.read(*pair) for pair in pairs])
         columns = torch.arange(pieces.shape[1] + len(self.before) + len(self.after), device=pieces.device)
         begin, end = len(self.before), len(self.before) + pieces.shape[1]
         ids = pieces.new_full((len(pieces), len(columns)), self.padding)
@@ -235,20 +259,12 @@ class Transformer(nn.Module):
         return (weights[:, None, None, None] * layers).sum(0)
 
 
-class WithoutNumbers(TorchFunctionMode):
-    """Inside, weights have shapes but no numbers, which are filled in later; what a module computes has both."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        return func(*args, **(kwargs | {"device": "meta"} if func is torch.empty else kwargs))
-
-
 def room(model: nn.Module, settings: Any) -> int:
     """Return how many pieces a Transformer can read at once; some count positions from the id of the padding on."""
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)
-    return int(getattr(settings, "max_position_embeddings", 0) or USUAL_WINDOW)
+    return min(MAX_WINDOW, int(getattr(settings, "max_position_embeddings", 0) or USUAL_WINDOW))
 
 
 def _without_pooler(model: Any) -> Any:
@@ -260,24 +276,6 @@ def _without_pooler(model: Any) -> Any:
 
 def _marked(tokens: list[str]) -> bool:
     return bool(tokens) and tokens[0].startswith(SPACES)
-
-
-def _table(text: str, name: str) -> dict[str, Any]:
-    table = json.loads(text)
-    if not isinstance(table, dict):
-        raise ValueError(f"{name}: expected a table, got {table!r:.50}")
-    return table
-
-
-def _plain(value: Any) -> Any:
-    """Return a configuration without keys that name code or a precision; refuse absurd numbers."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items() if not DROPPED_KEYS.fullmatch(name)}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, int) and value > MAX_NUMBER:
-        raise ValueError(f"{CONFIG}: the number {value} is absurd, expected at most {MAX_NUMBER}")
-    return value
 
 
 @contextmanager

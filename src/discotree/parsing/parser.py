@@ -2,7 +2,7 @@
 
 import dataclasses
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -20,7 +20,7 @@ from discotree.models.folder import read_model, write_with_card
 from discotree.models.hub import HUB, check_names, push
 from discotree.models.model import Model
 from discotree.network.assemble import Assembler, Decisions, of_candidates
-from discotree.network.batch import Corpus, Forms, Ints, by_length
+from discotree.network.batch import Corpus, Forms, Ints, KnownPieces, by_length
 from discotree.network.decode import Decoded, decode
 from discotree.network.device import usable
 from discotree.network.k_best import k_best
@@ -52,6 +52,7 @@ class Parser:
         self.batch_words = BATCH_WORDS_GPU if on_gpu else BATCH_WORDS
         self.stream = torch.cuda.Stream(self.device, priority=-1) if on_gpu else None  # type: ignore[no-untyped-call]
         self.levels = torch.tensor(model.vocab.levels)
+        self.pieces = KnownPieces(model.subwords.pieces, model.vocab) if model.subwords else None
         self.assembler = Assembler(model.vocab, keeps_tags=self.has_tags)
 
     @classmethod
@@ -225,8 +226,7 @@ class Parser:
 
     def forms(self) -> Forms:
         """Return an empty table of words."""
-        pieces: Callable[[str], Sequence[int]] | None = self.model.subwords.pieces if self.model.subwords else None
-        return Forms(self.vocab, self.config.network.max_chars, pieces)
+        return Forms(self.vocab, self.config.network.max_chars, self.pieces)
 
     def corpus(self, sentences: Sequence[Sequence[Token]]) -> Corpus:
         """Return sentences as the network reads them."""

@@ -33,7 +33,7 @@ class TrainingState:
     """How far a run has come after an epoch: what a checkpoint keeps beside the tensors."""
 
     epoch: int = 0
-    epochs: int = 0  # that the schedule of the learning rate was last made for
+    epochs: int = 0  # length of the schedule that the learning rate follows
     step: int = 0
     learning_rate: float = 0.0
     best: float = -1.0

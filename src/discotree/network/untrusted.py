@@ -1,0 +1,130 @@
+"""What the folder of a Transformer from elsewhere may ask for: its configuration and its tokenizer.
+
+Weights justify sizes: a file that has them is as large as they are. All that grows without weights has a limit here.
+"""
+
+import base64
+import json
+import math
+import re
+import struct
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+CONFIG, TOKENIZER = "config.json", "tokenizer.json"
+MAX_FILE_BYTES = 1 << 26  # of either file; the largest tokenizers have 35 MB
+MAX_NUMBER = 1 << 24  # in a configuration: no Transformer has more pieces, positions or features
+MAX_BUFFERS = 1 << 26  # numbers in all constants that a Transformer computes when it is built, such as masks
+MAX_GROWTH = 1024  # times that normalizing may lengthen a word: about 600 by these estimates for ALBERT's
+MAX_STEPS = 100  # of normalizing and splitting
+MAX_CONSTANT = 64  # characters of what a rule of the tokenizer puts in
+MAX_PATTERN = 1000  # characters of a regular expression; those in use have up to 350
+MAX_REPEATS = 2  # unbounded repetitions in an alternative of one
+DROPPED_KEYS = re.compile("_.*|auto_map|.*_implementation|quantization_config|(torch_)?dtype|architectures")
+
+# Characters that normalizing may make of one; ﷺ becomes 18.
+GROWTH = {
+    **dict.fromkeys(("NFC", "NFD", "NFKC", "NFKD"), 18),
+    **dict.fromkeys(("Nmt", "StripAccents", "Strip", "Lowercase", "BertNormalizer", "ByteLevel"), 4),
+}
+_REPEAT = re.compile(r"[*+]|\{\d*,\}")
+_ESCAPE = re.compile(r"\\[pP]\{\^?\w+\}|\\.", re.DOTALL)
+_CLASS = re.compile(r"\[(?:\\.|\[[^\]]*\]|[^\]\\])*\]")
+_FACTORIES = (torch.ones, torch.zeros, torch.full, torch.arange, torch.linspace, torch.eye, torch.rand, torch.randn)
+
+
+class WithoutNumbers(TorchFunctionMode):
+    """Inside, weights have shapes but no numbers, which are filled in later; what a module computes has both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0  # in constants, so far
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in _FACTORIES:
+            self.numbers += func(*args, **(kwargs | {"device": "meta"})).numel()
+            if self.numbers > MAX_BUFFERS:
+                raise ValueError(f"constants of {self.numbers:,} numbers, expected at most {MAX_BUFFERS:,}")
+        return func(*args, **(kwargs | {"device": "meta"} if func is torch.empty else kwargs))
+
+
+def table_of(text: str, name: str) -> dict[str, Any]:
+    """Parse a file of JSON that holds a table."""
+    table = json.loads(text)
+    if not isinstance(table, dict):
+        raise ValueError(f"{name}: expected a table, got {table!r:.50}")
+    return table
+
+
+def plain(value: Any) -> Any:
+    """Return a configuration without keys that name code or a precision; refuse absurd numbers."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items() if not DROPPED_KEYS.fullmatch(name)}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, int) and value > MAX_NUMBER:
+        raise ValueError(f"{CONFIG}: the number {value} is absurd, expected at most {MAX_NUMBER}")
+    return value
+
+
+def check_tokenizer(rules: dict[str, Any]) -> None:
+    """Refuse a tokenizer whose rules blow up a word, or match it in more than about quadratic time."""
+    if (grown := growth(rules.get("normalizer"))) > MAX_GROWTH:
+        raise ValueError(f"{TOKENIZER}: its normalizer may make a word {grown:,.0f} times as long")
+    steps = sum(_check_patterns(rules.get(part)) for part in ("normalizer", "pre_tokenizer"))
+    if steps > MAX_STEPS:
+        raise ValueError(f"{TOKENIZER}: {steps:,} steps of normalizing and splitting, expected at most {MAX_STEPS}")
+
+
+def growth(normalizer: Any) -> float:
+    """Return how many times as long a word may get."""
+    if normalizer is None:
+        return 1
+    kind = normalizer["type"]
+    if kind == "Sequence":
+        steps = normalizer["normalizers"]
+        usual = max([1.0, *(growth(step) for step in steps if step["type"] in GROWTH)])  # the next one finds it normal
+        return usual * math.prod(growth(step) for step in steps if step["type"] not in GROWTH)
+    if kind == "Prepend":
+        return 1 + len(normalizer["prepend"])
+    if kind == "Replace":
+        content, pattern = str(normalizer["content"]), normalizer["pattern"]
+        return max(1.0, len(content) / max(1, len(pattern["String"]))) if "String" in pattern else 1.0 + len(content)
+    if kind == "Precompiled":
+        return _longest_replacement(normalizer["precompiled_charsmap"])
+    if kind not in GROWTH:
+        raise ValueError(f"{TOKENIZER}: unknown normalizer {kind!r:.50}")
+    return GROWTH[kind]
+
+
+def _longest_replacement(charsmap: str | list[int] | None) -> int:
+    """Return the bytes of the longest text in a table of SentencePiece: size of a trie, trie, texts that end in 0."""
+    if not charsmap:
+        return 1
+    table = base64.b64decode(charsmap) if isinstance(charsmap, str) else bytes(charsmap)
+    (trie,) = struct.unpack_from("<I", table)
+    return max(map(len, table[4 + trie :].split(b"\0")), default=1)
+
+
+def _check_patterns(part: Any) -> int:
+    """Refuse long constants, and regular expressions that may take for ever; return the number of steps."""
+    if isinstance(part, list):
+        return sum(map(_check_patterns, part))
+    if not isinstance(part, dict):
+        return 0
+    for name, value in part.items():
+        if name == "Regex":
+            _check_regex(str(value))
+        elif name in ("content", "prepend", "replacement") and len(str(value)) > MAX_CONSTANT:
+            raise ValueError(f"{TOKENIZER}: a rule puts in {len(str(value)):,} characters")
+    return ("type" in part) + sum(map(_check_patterns, part.values()))
+
+
+def _check_regex(pattern: str) -> None:
+    bare = _CLASS.sub("x", _ESCAPE.sub("x", pattern))
+    repeats = max(len(_REPEAT.findall(alternative)) for alternative in bare.split("|"))
+    if len(pattern) > MAX_PATTERN or repeats > MAX_REPEATS or re.search(r"\)(?:[*+]|\{)|\}[*+{]", bare):
+        raise ValueError(f"{TOKENIZER}: the regular expression {pattern!r:.50} may take too long")
