@@ -22,10 +22,11 @@ import zlib
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, AnyStr, BinaryIO, Literal, NamedTuple, cast
 
-from discotree.errors import TreebankError, printable
+from discotree.errors import ConfigError, TreebankError, printable
 
 STANDARD_STREAM = "-"
 COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -33,10 +34,42 @@ ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 ASCII = "".join(map(chr, (9, 10, *range(32, 127))))
 MAX_DIGITS = 4000  # Python refuses to make an integer of more
 
+MAX_UNPACKED = 64 << 20  # bytes that anything may unpack to; beyond, the ratio counts
+MAX_TAR_HEADER = 1 << 20  # bytes of a long name or of other extra headers
+
 Choice = Callable[[list[str]], list[str]]
 """Picks the files to open, by name, among those of a folder or an archive."""
 ByteCounter = Callable[[int], None]
 """Gets the number of bytes of every block that is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """What a file may ask for before it is refused. The environment may set other defaults."""
+
+    line_bytes: int = 64 << 20  # a line, or one tag of XML; DISCOTREE_MAX_LINE_BYTES
+    unpacked_ratio: int = 200  # what unpacks, compared with what is packed; DISCOTREE_MAX_UNPACKED_RATIO
+
+    @classmethod
+    def from_environment(cls) -> "ReadLimits":
+        found = {}
+        for name in ("line_bytes", "unpacked_ratio"):
+            variable = f"DISCOTREE_MAX_{name.upper()}"
+            text = os.environ.get(variable)
+            if text:
+                if not (text.isascii() and text.isdecimal() and 0 < len(text) < 16 and int(text)):
+                    raise ConfigError(f"{variable}: expected a number above 0, got {text!r:.50}")
+                found[name] = int(text)
+        return cls(**found)
+
+    def check_unpacked(self, unpacked: int, packed: int, name: str) -> None:
+        """Refuse what unpacks to far more than anyone's treebank."""
+        if unpacked > MAX_UNPACKED and unpacked > self.unpacked_ratio * packed:
+            raise TreebankError(
+                f"unpacks to more than {self.unpacked_ratio} times its size; if that is right, "
+                "set DISCOTREE_MAX_UNPACKED_RATIO or limits.unpacked_ratio higher",
+                name,
+            )
 
 
 class OpenFile(NamedTuple):
@@ -123,11 +156,34 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
 # Reading
 
 
-def open_compressed(raw: IO[bytes], name: str) -> BinaryIO:
+class Unpacked(io.RawIOBase):
+    """What unpacks from a packed file, within limits."""
+
+    def __init__(self, stream: IO[bytes], packed: IO[bytes], name: str, limits: ReadLimits) -> None:
+        self.stream = stream
+        self.packed = packed
+        self.name = name
+        self.limits = limits
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self.count += len(data)
+        if self.count > MAX_UNPACKED:
+            self.limits.check_unpacked(self.count, self.packed.tell(), self.name)
+        return len(data)
+
+
+def open_compressed(raw: IO[bytes], name: str, limits: ReadLimits | None = None) -> BinaryIO:
     """Return the content of an open file, decompressed where its name says so."""
     for suffix, opener in COMPRESSED.items():
         if name.lower().endswith(suffix):
-            return cast(BinaryIO, io.BufferedReader(opener(raw, "rb")))
+            unpacked = Unpacked(opener(raw, "rb"), raw, name, limits or ReadLimits.from_environment())
+            return cast(BinaryIO, io.BufferedReader(unpacked, 1 << 16))
     return cast(BinaryIO, raw)
 
 
@@ -179,17 +235,20 @@ def open_binary(path: str, on_bytes: ByteCounter | None = None) -> BinaryIO:
     return open(path, "rb") if on_bytes is None else io.BufferedReader(CountedFile(path, on_bytes))
 
 
-def open_all(path: str, choose: Choice, on_bytes: ByteCounter | None = None) -> Iterator[OpenFile]:
+def open_all(
+    path: str, choose: Choice, on_bytes: ByteCounter | None = None, limits: ReadLimits | None = None
+) -> Iterator[OpenFile]:
     """Open a file, or the chosen files of a folder or an archive one after the other, in the order of their names.
 
     ``on_bytes`` counts the bytes that are read, except those of archives and of standard input.
     """
+    limits = limits or ReadLimits.from_environment()
     if path == STANDARD_STREAM:
         yield OpenFile("<stdin>", cast(BinaryIO, sys.stdin.buffer))
     elif os.path.isdir(path):
         files = files_in(path, choose)
         for file, stem in zip(files, stems([os.path.relpath(f, path) for f in files]), strict=True):
-            with open_binary(file, on_bytes) as raw, open_compressed(raw, file) as stream:
+            with open_binary(file, on_bytes) as raw, open_compressed(raw, file, limits) as stream:
                 yield OpenFile(file, stream, stem)
     elif path.lower().endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
@@ -197,12 +256,15 @@ def open_all(path: str, choose: Choice, on_bytes: ByteCounter | None = None) -> 
                 choose([info.filename for info in archive.infolist() if not info.filename.endswith("/")]), key=_natural
             )
             for name, stem in zip(names, stems(names), strict=True):
-                with _open_member(archive, name) as packed, open_compressed(packed, name) as stream:
+                with (
+                    _open_member(archive, name, f"{path}/{name}", limits) as packed,
+                    open_compressed(packed, name, limits) as stream,
+                ):
                     yield OpenFile(f"{path}/{name}", stream, stem)
     elif is_archive(path):
-        yield from _open_tar(path, choose)
+        yield from _open_tar(path, choose, limits)
     else:
-        with open_binary(path, on_bytes) as raw, open_compressed(raw, path) as stream:
+        with open_binary(path, on_bytes) as raw, open_compressed(raw, path, limits) as stream:
             yield OpenFile(path, stream)
 
 
@@ -212,39 +274,71 @@ def files_in(folder: str, choose: Choice) -> list[str]:
     return sorted(choose([str(p) for p in visible if p.is_file()]), key=_natural)
 
 
-def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+def _open_member(archive: zipfile.ZipFile, name: str, address: str, limits: ReadLimits) -> IO[bytes]:
+    info = archive.getinfo(name)
+    limits.check_unpacked(info.file_size, info.compress_size, address)  # zipfile gives no more than this size
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        # zipfile unpacks 4 kB of bzip2 or LZMA in one go, whatever they grow to.
+        raise zipfile.BadZipFile("only deflated members are read; pack the archive again")
     try:
         return archive.open(name)
     except RuntimeError as error:  # encrypted, or compressed with an unknown method
         raise zipfile.BadZipFile(str(error)) from None
 
 
-def _open_tar(path: str, choose: Choice) -> Iterator[OpenFile]:
+def _open_tar(path: str, choose: Choice, limits: ReadLimits) -> Iterator[OpenFile]:
     """Open members in the archive's own order: seeking in a compressed stream costs too much."""
-    with _opened_tar(path, "r") as members:
+    with _opened_tar(path, "r", limits) as members:
         names = choose([member.name for _, member in members])
     prefixes = dict(zip(names, stems(names), strict=True))
-    with _opened_tar(path, "r|*") as members:
+    with _opened_tar(path, "r|*", limits) as members:
         for archive, member in members:
             if member.name in prefixes:
                 raw = archive.extractfile(member)
                 assert raw is not None  # a plain file has content
-                with raw, open_compressed(raw, member.name) as stream:
-                    yield OpenFile(f"{path}/{member.name}", stream, prefixes[member.name])
+                address = f"{path}/{member.name}"
+                with raw, open_compressed(raw, address, limits) as stream:
+                    yield OpenFile(address, stream, prefixes[member.name])
+
+
+EXTRA_HEADERS = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)
+
+
+class _CheckedTarInfo(tarfile.TarInfo):
+    """A header; tarfile reads extra ones, such as long names, into memory as a whole."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_CheckedTarInfo":
+        info = super().frombuf(buf, encoding, errors)
+        if info.type in EXTRA_HEADERS and not 0 <= info.size <= MAX_TAR_HEADER:
+            raise tarfile.ReadError(f"a header makes no sense: it has {info.size} bytes")
+        return info
 
 
 @contextmanager
-def _opened_tar(path: str, mode: Literal["r", "r|*"]) -> Iterator[Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]]:
+def _opened_tar(
+    path: str, mode: Literal["r", "r|*"], limits: ReadLimits
+) -> Iterator[Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]]:
     """Open an archive and return its plain files."""
     try:
-        archive = tarfile.open(path, mode)  # noqa: SIM115 - closed below
+        archive = tarfile.open(path, mode, tarinfo=_CheckedTarInfo)  # noqa: SIM115 - closed below
     except ODD_HEADER as error:
         raise tarfile.ReadError(f"a header makes no sense: {error}") from None
     with archive:
-        yield _members(archive)
+        yield _members(archive, path, limits)
 
 
-def _members(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+def _members(
+    archive: tarfile.TarFile, path: str, limits: ReadLimits
+) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    size = 0
+    packed = os.path.getsize(path)
     while True:
         try:
             member = archive.next()
@@ -252,6 +346,8 @@ def _members(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarFile, tarfil
             raise tarfile.ReadError(f"a header makes no sense: {error}") from None
         if member is None:
             return
+        size += max(member.size, 0)
+        limits.check_unpacked(size, packed, path)
         if member.isfile():
             if member.issparse() or not 0 <= member.size <= sys.maxsize:
                 raise tarfile.ReadError(f"a header makes no sense: {member.name!r:.100} has {member.size} bytes")

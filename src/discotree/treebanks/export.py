@@ -39,7 +39,7 @@ def read_export(source: Source) -> Iterator[Tree]:
     version = 0
     start = 0  # line of the #BOS of the current sentence
     root = b""  # secondary edges of the next sentence's root
-    for number, raw in enumerate(source.stream, 1):
+    for number, raw in source.raw_lines():
         if number == 1:
             raw = without_bom(raw)
         if raw[:1] != b"#":

@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from os.path import relpath
 
 from discotree.errors import TreebankError
-from discotree.files import ByteCounter, base_name, files_in, is_encoding, open_all, readable, stems
+from discotree.files import ByteCounter, ReadLimits, base_name, files_in, is_encoding, open_all, readable, stems
 from discotree.treebanks.formats import (
     ALL_SUFFIXES,
     FORMATS,
@@ -31,8 +31,11 @@ def read(
     on_error: ErrorHandler = stop,
     stem: str = "",
     on_bytes: ByteCounter | None = None,
+    limits: ReadLimits | None = None,
 ) -> Iterator[Tree]:
     """Read trees one by one; ``stem`` goes in front of their ids, ``on_bytes`` counts the bytes that are read.
+
+    ``limits`` bound a line and what unpacks from a packed file; without any, the environment or our defaults count.
 
     A broken tree raises a TreebankError with its address. To skip broken trees, pass a function that takes the
     errors: ``errors = []; read(path, on_error=errors.append)``.
@@ -40,7 +43,7 @@ def read(
     path = checked_path(path)
     chosen = format_named(format) if format else None
     check_known_encoding(encoding or "utf-8")
-    return _read(path, chosen, encoding, on_error, stem, on_bytes)
+    return _read(path, chosen, encoding, on_error, stem, on_bytes, limits or ReadLimits.from_environment())
 
 
 def _read(
@@ -50,12 +53,13 @@ def _read(
     on_error: ErrorHandler,
     stem: str,
     on_bytes: ByteCounter | None,
+    limits: ReadLimits,
 ) -> Iterator[Tree]:
     found = False
     with readable(path):
-        for file in open_all(path, partial(_choose, chosen), on_bytes):
+        for file in open_all(path, partial(_choose, chosen), on_bytes, limits):
             found = True
-            source = Source(file.name, file.stream, encoding, on_error, _prefixed(stem, file.stem))
+            source = Source(file.name, file.stream, encoding, on_error, _prefixed(stem, file.stem), limits=limits)
             yield from _read_file(source, chosen)
     if not found:
         raise TreebankError(f"holds no treebank file ({', '.join(ALL_SUFFIXES)})", path)

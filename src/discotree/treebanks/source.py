@@ -1,11 +1,12 @@
 """Source: one open treebank file, with the address that errors need."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import BinaryIO
 
 from discotree.errors import TreebankError
-from discotree.files import without_bom
+from discotree.files import ReadLimits, without_bom
 
 
 class RunningNumber(str):
@@ -32,6 +33,7 @@ class Source:
     on_error: ErrorHandler = stop
     stem: str = ""
     damage: TreebankError | None = None  # undecodable bytes in the lines read last
+    limits: ReadLimits = field(default_factory=ReadLimits.from_environment)
 
     def error(self, line: int, message: str) -> TreebankError:
         return TreebankError(message, self.name, line)
@@ -45,7 +47,7 @@ class Source:
 
         A line that cannot be decoded leaves its error in ``damage``; the reader reports it when the tree ends.
         """
-        for number, raw in enumerate(self.stream, 1):
+        for number, raw in self.raw_lines():
             try:
                 text = self.decode(raw, number)
             except TreebankError as error:
@@ -54,6 +56,18 @@ class Source:
             if number == 1:
                 text = without_bom(text)
             yield number, text.rstrip("\r\n")
+
+    def raw_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Return the number and the bytes of every line; one that is too long is an error before it fills memory."""
+        limit = self.limits.line_bytes
+        for number, raw in enumerate(iter(partial(self.stream.readline, limit + 1), b""), 1):
+            if len(raw) > limit:
+                raise self.error(number, self.too_long("line"))
+            yield number, raw
+
+    def too_long(self, what: str) -> str:
+        limit = self.limits.line_bytes
+        return f"a {what} has more than {limit:,} bytes; set DISCOTREE_MAX_LINE_BYTES or limits.line_bytes higher"
 
     def is_damaged(self) -> bool:
         """Return whether the tree just read is damaged, and report it if so."""

@@ -78,6 +78,7 @@ def stream(source: Source, handler: Handler) -> Iterator[Tree]:
     parser.StartDoctypeDeclHandler = note_dtd
     tail = b""
     empty = True
+    fed = 0
     chunk = b" "
     while chunk:
         chunk = source.stream.read(CHUNK)
@@ -87,6 +88,9 @@ def stream(source: Source, handler: Handler) -> Iterator[Tree]:
         failure = None
         try:
             parser.Parse(chunk, not chunk)
+            fed += len(chunk)
+            if fed - parser.CurrentByteIndex > source.limits.line_bytes:
+                failure = source.error(parser.CurrentLineNumber, source.too_long("tag"))
         except TreebankError as error:
             failure = error
         except expat.ExpatError as error:
