@@ -508,8 +508,8 @@ def test_bytes_that_are_no_text_cost_one_sentence_or_none(full: Installed) -> No
 
 def test_text_through_pipes_and_several_processes(full: Installed, sample_words: list[list[str]]) -> None:
     text = "\n".join(" ".join(words) for words in sample_words).encode()
-    alone = full("discotree", "parse", "-", "--from", "tokens", stdin=text)
-    together = full("discotree", "parse", "-", "--from", "tokens", "--workers", "2", stdin=text)
+    alone = full("discotree", "parse", "-", "--from", "tokens", "--model", "nl", stdin=text)
+    together = full("discotree", "parse", "-", "--from", "tokens", "--model", "nl", "--workers", "2", stdin=text)
     assert (alone.returncode, alone.stderr) == (together.returncode, together.stderr) == (0, b"")
     assert alone.stdout == together.stdout
     assert alone.stdout.count(b"\n") == len(sample_words)

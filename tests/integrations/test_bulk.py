@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import dataset, fs, parquet
 from support.helpers import parsed
-from support.models import saved_model
+from support.models import CARD, saved_model, with_card
 from support.networks import TREES
 from support.strategies import HOLDS, trees
 
@@ -36,6 +36,7 @@ from discotree.integrations.bulk.sentences import MAX_WORDS
 from discotree.integrations.bulk.shards import ShardFolder
 from discotree.integrations.bulk.storage import storage
 from discotree.integrations.bulk.work import MAX_DEATHS, BulkTask, ShardOutcome, ShardWorker
+from discotree.models import finding
 from discotree.models.finding import fingerprint
 from discotree.treebanks.json_lines import json_line
 
@@ -712,3 +713,29 @@ def test_settings_of_the_user_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     job._configure_ray(is_private=True)
     assert os.environ["RAY_AUTH_MODE"] == "disabled"
     assert "RAY_AUTH_TOKEN" not in os.environ
+
+
+# The model
+
+
+def test_the_language_of_the_first_rows_decides(
+    bulk: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DISCOTREE_MODEL")
+    shelf = tmp_path / "shelf"
+    for code in ("is", "nl"):
+        folder = with_card(saved_model(shelf / code, code), CARD | {"name": code, "code": code, "commercial": True})
+        assert (folder / "card.json").exists()
+    monkeypatch.setattr(finding, "MODELS", shelf)
+    dutch = "Dat boek heeft zij gisteren niet gelezen."
+    (tmp_path / "a.txt").write_text(f"Ja.\n{dutch}\n")
+    done = bulk("a.txt", "--to", "json")
+    assert (done.code, len(done.records)) == (0, 2)
+    assert "this text looks like Dutch: parsed with the model nl" in done.said
+    (tmp_path / "b.txt").write_text("Ja.\n")
+    assert "not certain: name a model (is, nl)" in bulk("b.txt", out="b").said
+    named = bulk("a.txt", "--to", "json", "--model", "is", out="named")
+    assert named.code == 0
+    assert "this text looks like Dutch; this model is for Icelandic" in named.said
+    german = bulk("a.txt", "--to", "json", "--model", str(model), out="german")
+    assert "this model is for German" in german.said

@@ -43,6 +43,8 @@ def test_without_a_name_the_model_is_that_of_the_language(dutch: Language) -> No
     assert dutch.get_pipe("discotree").settings.model == "nl"
     with pytest.raises(ModelError, match="there is no model 'xx'"):
         spacy.blank("xx").add_pipe("discotree")
+    with pytest.raises(ConfigError, match=r'non-commercial use only .*: name it to use it: \{"model": "de"\}'):
+        spacy.blank("de").add_pipe("discotree")
 
 
 def test_a_second_component_is_reported(folder: Path, caplog: pytest.LogCaptureFixture) -> None:

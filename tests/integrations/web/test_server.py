@@ -59,7 +59,9 @@ def test_the_command_serves_until_it_is_stopped(folder: Path) -> None:
         assert text.startswith("(ROOT ")
         server.send_signal(signal.SIGINT)
         _, printed = server.communicate(timeout=20)
-        assert printed == "Ctrl-C stops the server\n"
+        assert printed == (
+            "discotree: the model xx is for non-commercial use only (CC BY-NC 4.0)\nCtrl-C stops the server\n"
+        )
         assert server.returncode in (0, 130, -signal.SIGINT)
     finally:
         server.kill()

@@ -18,7 +18,7 @@ let requests = 0; // a response to an older request is dropped …
 let renderings = 0; // … and so is an older rendering
 const details = document.querySelector("#parse .details");
 const view = () => document.querySelector("input[name=view]:checked").value;
-const model = () => models.find(({ name }) => name === $("model").value);
+const model = () => models.find(({ name }) => name === ($("model").value || response?.model)); // chosen, or recognised
 
 /** Restore the state of a link, and parse its text if there is one. */
 export async function restore(state) {
@@ -73,6 +73,7 @@ async function parse() {
     const latest = await (await request("api/parse", body)).json();
     if (mine !== requests) return; // the reader has parsed again
     response = latest;
+    showModelFacts();
     saveLink();
     await render();
     const sentences = new Set(response.trees.map((tree) => tree.sentence)).size;
