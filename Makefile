@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS := train,web,hub,spacy,nltk,transformers,tables,ray
 
-.PHONY: demo test test-lowest fuzz coverage check docs clean
+.PHONY: demo test test-lowest fuzz crash coverage check docs clean
 
 GOLD := src/discotree/treebanks/samples/dutch.discbracket
 
@@ -41,6 +41,11 @@ coverage: $(READY)
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+# Kill commands at random moments and fill their disks: KILLS=1000 SEED=7.
+KILLS ?= 100
+crash: $(READY)
+	$(BIN)/python tests/crash/crash.py --kills $(KILLS) --seed $(SEED)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
