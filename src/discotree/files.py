@@ -258,7 +258,7 @@ def open_all(
             for name, stem in zip(names, stems(names), strict=True):
                 with (
                     _open_member(archive, name, f"{path}/{name}", limits) as packed,
-                    open_compressed(packed, name, limits) as stream,
+                    open_compressed(packed, f"{path}/{name}", limits) as stream,
                 ):
                     yield OpenFile(f"{path}/{name}", stream, stem)
     elif is_archive(path):
