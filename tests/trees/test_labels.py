@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discotree.trees import labels as module
 from discotree.trees.labels import JOINER, escape, split_chain, split_level
 
 labels = st.text(st.sampled_from("SNP+#\\^1- é"), min_size=1, max_size=5)
@@ -47,3 +48,12 @@ def test_the_bare_root_label_disappears_from_a_chain(chain, root):
 )
 def test_odd_labels_have_one_meaning(label, expected):
     assert split_level(label, "ROOT") == expected
+
+
+def test_long_labels_are_split_alike_and_not_remembered():
+    long = "+".join(["NP"] * 500)
+    before = module._split_chain.cache_info().currsize, module._split_level.cache_info().currsize
+    assert module.split_chain(long, "ROOT") == ("NP",) * 500
+    assert module.split_level(f"{long}#7", "ROOT") == (("NP",) * 500, 7)
+    assert (module._split_chain.cache_info().currsize, module._split_level.cache_info().currsize) == before
+    assert module._split_level.cache_info().maxsize == module._split_chain.cache_info().maxsize == 10_000

@@ -20,6 +20,8 @@ _SPECIAL = re.compile(r"[\\+]")
 _PIECE = re.compile(r"\\.?|[^\\+]+|\+", re.DOTALL)  # an escaped character, plain text, or a joiner
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _MAX_DIGITS = 9
+_CACHED = 10_000  # labels, so about 10 MB at most
+_MAX_CACHED_CHARS = 200
 
 
 def escape(label: str, root: str = "") -> str:
@@ -28,9 +30,13 @@ def escape(label: str, root: str = "") -> str:
     return NOT_THE_ROOT + escaped if label == root else escaped
 
 
-@lru_cache(maxsize=50_000)
 def split_chain(chain: str, root: str = "") -> tuple[str, ...]:
     """Return the labels of a chain, top to bottom, unescaped; the root label is left out."""
+    return (_split_chain if len(chain) + len(root) <= _MAX_CACHED_CHARS else _split_chain.__wrapped__)(chain, root)
+
+
+@lru_cache(_CACHED)
+def _split_chain(chain: str, root: str) -> tuple[str, ...]:
     links = [""]
     for piece in _PIECE.findall(chain):
         if piece == JOINER:
@@ -47,9 +53,13 @@ def _unescape(label: str) -> str:
     return _ESCAPED.sub(r"\1", label.removeprefix(NOT_THE_ROOT))
 
 
-@lru_cache(maxsize=50_000)
 def split_level(label: str, root: str = "") -> tuple[tuple[str, ...], int]:
     """Return the chain of labels and the level of an arc's label; a missing level counts as 1."""
+    return (_split_level if len(label) + len(root) <= _MAX_CACHED_CHARS else _split_level.__wrapped__)(label, root)
+
+
+@lru_cache(_CACHED)
+def _split_level(label: str, root: str) -> tuple[tuple[str, ...], int]:
     name, separator, level = label.rpartition(LEVEL)
     if separator and level.isascii() and level.isdecimal() and len(level) <= _MAX_DIGITS:
         return split_chain(name, root), int(level)
