@@ -3,10 +3,11 @@
 import sys
 from collections.abc import Sequence
 
-from fuzz import treebanks
+from fuzz import api, archives, model_folders, treebanks
 from fuzz.targets import Target
 
-ALL: dict[str, Target] = {target.name: target for target in (*treebanks.TARGETS,)}
+TARGETS = (*treebanks.TARGETS, *treebanks.TABLES, *archives.TARGETS, *model_folders.TARGETS, *api.TARGETS)
+ALL: dict[str, Target] = {target.name: target for target in TARGETS}
 
 
 def ready_targets(names: Sequence[str], notice: bool = False) -> list[Target]:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.catalogue import ALL, ready_targets
-from fuzz.targets import FOUND, REFUSED, VALID, Outcome, attempt
+from fuzz.targets import FOUND, REFUSED, VALID, Outcome, Target, attempt
 from fuzz.worker import Plan, Report, work
 
 FINDINGS = Path(tempfile.gettempdir()) / "discotree-fuzz"
@@ -157,9 +157,9 @@ def replay(paths: Sequence[str]) -> int:
     return min(failed, 1)
 
 
-def replay_corpus(run: Run) -> None:
+def replay_corpus(run: Run, targets: Sequence[Target]) -> None:
     """Try what was once found, before anything new."""
-    for target in ready_targets(run.targets):
+    for target in targets:
         for path in target.corpus():
             outcome = attempt(target, path.read_bytes())
             run.counts[target.name][outcome.kind] += 1
@@ -173,7 +173,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=0.0, help="duration; 60 unless --count is given")
-    parser.add_argument("--count", type=int, default=0, help="inputs per target: the same ones on every run")
+    parser.add_argument(
+        "--count", type=int, default=0, help="inputs per target, fewer for slow ones: the same on every run"
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes; one per core by default")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="the present time by default")
     parser.add_argument("--target", action="append", choices=list(ALL), help="may be repeated; all by default")
@@ -184,10 +186,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return replay(options.replay)
     if not options.seconds and not options.count:
         options.seconds = 60.0
-    names = [target.name for target in ready_targets(options.target or list(ALL), notice=True)]
-    run = Run(names, options)
-    print(f"seed {options.seed}, {options.workers} workers, {len(names)} targets; findings go to {options.findings}")
-    replay_corpus(run)
+    targets = ready_targets(options.target or list(ALL), notice=True)
+    run = Run([target.name for target in targets], options)
+    print(f"seed {options.seed}, {options.workers} workers, {len(targets)} targets; findings go to {options.findings}")
+    replay_corpus(run, targets)
     run.fuzz()
     run.print_table()
     print(f"{len(run.findings)} findings" if run.findings else "nothing found")

@@ -50,6 +50,7 @@ class Target(ABC):
     name: str
     tokens: Sequence[bytes] = ()  # meaningful pieces that appear in mutants
     needs: Sequence[str] = ()  # libraries
+    share = 1.0  # of the inputs per target that a run asks for: less for slow ones
 
     def prepare(self) -> None:
         """Load what the target needs; an ImportError skips it."""
@@ -109,7 +110,9 @@ def attempt(target: Target, raw: bytes) -> Outcome:
         outcome = Outcome(REFUSED)
     except Hang as error:
         outcome = Outcome(FOUND, f"hang of {PATIENCE_SECONDS:g} seconds", "", _details(error))
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also a panic of a library in Rust, which is no Exception
         outcome = Outcome(FOUND, type(error).__name__, _where(error), _details(error))
     else:
         outcome = Outcome(VALID)

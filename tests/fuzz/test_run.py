@@ -1,12 +1,15 @@
 """The fuzzing harness itself: it finds what is wrong, makes it small, and shows it again."""
 
+import json
 import os
+import random
 
 import pytest
 from fuzz import catalogue, targets
 from fuzz.run import main, replay
 from fuzz.targets import FOUND, REFUSED, VALID, Target, WrongResult, attempt, smallest
 from fuzz.treebanks import TARGETS, check_round_trip
+from support.mutants import mutate_json
 
 from discotree import TreebankError
 from discotree.treebanks import TEXT_FORMATS
@@ -46,6 +49,17 @@ def test_an_outcome_is_valid_refused_or_a_finding(raw, kind, problem, monkeypatc
     monkeypatch.setattr(targets, "PATIENCE_SECONDS", 0.2)
     outcome = attempt(Fragile(), raw)
     assert (outcome.kind, outcome.problem) == (kind, problem)
+
+
+def test_a_panic_that_is_no_exception_is_a_finding(monkeypatch):
+    class PanicError(BaseException):
+        pass
+
+    def panic(*_):
+        raise PanicError
+
+    monkeypatch.setattr(Fragile, "run", panic)
+    assert attempt(Fragile(), b"").problem == "PanicError"
 
 
 def test_memory_beyond_a_bound_is_a_finding(monkeypatch):
@@ -98,10 +112,25 @@ def test_a_finding_is_shown_again(tmp_path, monkeypatch, capsys):
 
 
 def test_what_was_once_found_stays_mended():
-    for target in catalogue.ready_targets(list(catalogue.ALL)):
+    names = [name for name, target in catalogue.ALL.items() if target.corpus()]
+    for target in catalogue.ready_targets(names):
         for path in target.corpus():
             outcome = attempt(target, path.read_bytes())
             assert outcome.kind != FOUND, f"{path}: {outcome}"
+        target.close()
+
+
+def test_json_is_damaged_in_its_values_and_stays_json():
+    raw = json.dumps({"a": [1, 2, {"b": "c"}], "d": {"e": None}}).encode()
+    found = {mutate_json(random.Random(number), raw) for number in range(50)}
+    assert len(found) > 30
+    assert all(isinstance(json.loads(one), dict) for one in found)
+
+
+@pytest.mark.slow
+def test_every_target_takes_its_seeds():
+    for target in catalogue.ready_targets(list(catalogue.ALL)):
+        assert {attempt(target, raw).kind for raw in set(target.pool)} == {VALID}, target.name
         target.close()
 
 

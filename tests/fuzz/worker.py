@@ -4,7 +4,9 @@ Input n of a target depends on the seed and on n alone. The process notes what i
 its parent can name the input that killed it.
 """
 
+import os
 import resource
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -52,6 +54,8 @@ def work(plan: Plan, position: Any, reports: Connection) -> None:
     deadline = time.monotonic() + plan.seconds if plan.seconds else float("inf")
     known: set[tuple[str, str, str]] = set()
     reports.send(None)  # ready
+    errors = os.dup(2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries print what they make of nonsense
     try:
         active = list(range(len(targets)))
         while active and time.monotonic() < deadline:
@@ -61,7 +65,7 @@ def work(plan: Plan, position: Any, reports: Connection) -> None:
                 if is_over:
                     active.remove(k)
     finally:
-        position[1] = 0.0
+        os.dup2(errors, 2)
         for target in targets:
             target.close()
         reports.close()
@@ -76,7 +80,8 @@ def _slice(
     findings: list[tuple[int, bytes, Outcome]] = []
     number = int(position[2 + index])
     position[0] = index
-    while (now := time.monotonic()) < end and (not plan.count or number < plan.count):
+    count = max(1, round(plan.count * target.share)) if plan.count else sys.maxsize
+    while (now := time.monotonic()) < end and number < count:
         position[1] = now
         position[2 + index] = number + plan.workers
         raw = target.mutant(plan.seed, number)
@@ -88,7 +93,7 @@ def _slice(
         number += plan.workers
     position[1] = 0.0
     seconds = time.monotonic() - start
-    return Report(target.name, seconds, dict(counts), findings, peak_bytes()), bool(plan.count and number >= plan.count)
+    return Report(target.name, seconds, dict(counts), findings, peak_bytes()), number >= count
 
 
 def _alive(position: Any) -> Callable[[], None]:

@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from discotree import FORMATS, Node, Token, Tree, TreebankError, read
 from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.source import ErrorHandler, Source, stop
@@ -80,6 +78,8 @@ MARK = "◀"  # marks the line that an error must name
 
 def assert_broken(path: Path, content: str, message: str, good: list[str]) -> None:
     """Assert that a file is refused with an address, and that its good trees come when broken ones are skipped."""
+    import pytest  # the fuzzing harness uses this module without it
+
     line = content[: content.index(MARK)].count("\n") + 1
     path.write_text(content.replace(MARK, ""), "utf-8")
     with pytest.raises(TreebankError, match=message) as caught:
