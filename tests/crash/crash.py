@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -118,6 +119,20 @@ class Crasher:
         shutil.rmtree(self.folder / "out", ignore_errors=True)
         (self.folder / "out").mkdir()
 
+    def state(self) -> set[tuple[str, int, int]]:
+        """Return the files of the output with their sizes and times."""
+        found = set()
+        for path in (self.folder / "out").rglob("*"):
+            with suppress(FileNotFoundError):
+                about = path.stat()
+                found.add((str(path), about.st_size, about.st_mtime_ns))
+        return found
+
+    def wait_for_writing(self, process: "subprocess.Popen[bytes]") -> None:
+        before = self.state()
+        while process.poll() is None and self.state() == before:
+            time.sleep(0.005)
+
     def content(self, command: Command) -> dict[str, bytes]:
         """Return the files of the output that count, by their names."""
         out = self.folder / "out"
@@ -132,8 +147,7 @@ class Crasher:
         self.clean()
         begin = time.monotonic()
         process = self.start(command)
-        while process.poll() is None and not any((self.folder / "out").iterdir()):
-            time.sleep(0.01)
+        self.wait_for_writing(process)
         command.first = time.monotonic() - begin
         _, messages = process.communicate(timeout=TIMEOUT_SECONDS)
         command.seconds = time.monotonic() - begin
@@ -162,8 +176,9 @@ class Crasher:
         self.clean()
         for _ in range(kills):
             process = self.start(command)
+            self.wait_for_writing(process)
             try:
-                moment = self.random.uniform(0.9 * command.first, command.seconds)
+                moment = self.random.uniform(0, command.seconds - command.first)
                 _, messages = process.communicate(timeout=moment)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
