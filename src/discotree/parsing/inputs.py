@@ -173,7 +173,12 @@ def beginning_of(
     for number, source in enumerate(sources):
         if len(sample) >= SAMPLE_CHARACTERS or (number and source.name == STANDARD_STREAM):
             break
-        text, found[number] = source.beginning(encoding, tags, waits)
+        try:
+            text, found[number] = source.beginning(encoding, tags, waits)
+        except TreebankError:
+            if waits:
+                raise
+            break  # the reader reports it, after what comes before
         sample += f"{text}\n"
     return sample, found
 
