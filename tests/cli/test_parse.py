@@ -121,7 +121,7 @@ def test_a_run_over_several_files_resumes(cli: Cli, tmp_path: Path) -> None:
 
         patch.setattr(ResumableFile, "write", write_and_stop)
         assert cli("a.txt", "b.txt", "--from", "tokens", "-o", "out.dbr").code == 130
-    assert "belongs to another job: input was" in cli("a.txt", "--from", "tokens", "-o", "out.dbr", "--resume").err
+    assert "belongs to another job: --from was" in cli("a.txt", "--from", "tokens", "-o", "out.dbr", "--resume").err
     assert cli("a.txt", "b.txt", "--from", "tokens", "-o", "out.dbr", "--resume").code == 0
     assert (tmp_path / "out.dbr").read_bytes() == (tmp_path / "whole.dbr").read_bytes()
 
