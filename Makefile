@@ -29,11 +29,14 @@ test-lowest:
 	$(LOWEST)/bin/pytest --numprocesses auto --override-ini filterwarnings=default --deselect tests/test_docs.py
 
 # Damaged inputs for everything that reads what strangers send: make fuzz SECONDS=3600 WORKERS=16 SEED=7
-SECONDS ?= 60
 SEED ?= 1
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count())")
 fuzz: $(READY)
-	$(BIN)/python tests/fuzz --seconds $(SECONDS) --seed $(SEED) --workers $(WORKERS)
+	$(BIN)/python tests/fuzz --seconds $(or $(SECONDS),60) --seed $(SEED) --workers $(WORKERS)
+
+# The web server among 128 clients, of which one in six is hostile: make soak SECONDS=60
+soak: $(READY)
+	$(BIN)/python benchmarks/soak.py nl --seconds $(or $(SECONDS),600)
 
 # Lines and branches that the default run reaches; slower than make test.
 coverage: $(READY)
