@@ -260,7 +260,7 @@ def watch_memory(soak: Soak, process: int, seconds: float) -> list[float]:
 
 
 def report(soak: Soak, memory: list[float], seconds: float, is_up: bool) -> int:
-    """Print all figures; return the exit code."""
+    """Print all measurements; return the exit code."""
     milliseconds = [1000 * value for value in soak.latencies] or [0.0]
     percentiles = statistics.quantiles(milliseconds, n=100, method="inclusive") if len(milliseconds) > 1 else [0.0] * 99
     print(f"requests/s    {len(soak.latencies) / seconds:.1f}")
