@@ -16,7 +16,7 @@ from discotree.errors import DiscotreeError
 from discotree.integrations.web.assets import DESCRIPTION, add_pages
 from discotree.integrations.web.endpoints import Endpoints
 from discotree.integrations.web.limits import Limits, RequestRefused
-from discotree.integrations.web.observing import ID_HEADER, METRICS_TYPE, Metrics, ObservingMiddleware
+from discotree.integrations.web.observing import ID_HEADER, METRICS_TYPE, ObservingMiddleware, ServerMetrics
 from discotree.integrations.web.schemas import (
     DrawRequest,
     EvaluateRequest,
@@ -87,7 +87,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.endpoints = endpoints
-    metrics = Metrics(endpoints)
+    metrics = ServerMetrics(endpoints)
     _add_routes(app, endpoints, metrics)
     add_pages(app)
     _describe_requests(app)  # once all routes are there: a new one makes FastAPI describe everything again
@@ -113,7 +113,7 @@ REQUESTS: dict[str, type[BaseModel]] = {
 }
 
 
-def _add_routes(app: FastAPI, endpoints: Endpoints, metrics: Metrics) -> None:
+def _add_routes(app: FastAPI, endpoints: Endpoints, metrics: ServerMetrics) -> None:
     def responses(model: Any, **others: Any) -> dict[int | str, dict[str, Any]]:
         return {200: {"model": model, "content": others}, **ERROR_RESPONSES}
 

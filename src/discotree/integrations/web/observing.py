@@ -29,7 +29,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 access_logger = logging.getLogger("discotree.access")
 
 
-class Metrics:
+class ServerMetrics:
     """The metrics of one server."""
 
     def __init__(self, endpoints: Endpoints) -> None:
@@ -71,7 +71,7 @@ class _Jobs(Collector):
 class ObservingMiddleware:
     """ASGI middleware that gives every request an id, counts it and, if asked for, logs it."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
         self.app = app
         self.metrics = metrics
 

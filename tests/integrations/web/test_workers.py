@@ -1,0 +1,154 @@
+"""Jobs in worker processes: turns, deadlines, memory, jobs nobody waits for, and processes that die."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.helpers import right_branching
+
+from discotree.integrations.web import Limits
+from discotree.integrations.web.limits import RequestRefused
+from discotree.integrations.web.parse_input import ModelTraits
+from discotree.integrations.web.tasks import Setup, draw, filter_treebank, read_parse_request
+from discotree.integrations.web.worker_pool import WorkerPool
+from discotree.treebanks.json_lines import json_line
+
+SMALL = json_line({"tree": {"content": "(S (A 0=a))"}, "output": "discbracket"}).encode()
+SLOW = json_line(
+    {"tree": right_branching(400).to_dict(), "output": "svg"}
+).encode()  # takes a tenth of a second or more
+
+
+def with_pool(limits: Limits, use: Callable[[WorkerPool], Coroutine[Any, Any, Any]]) -> Any:
+    async def main() -> Any:
+        pool = WorkerPool(Setup(limits, {"xx": ModelTraits("de", False)}, {}))
+        try:
+            return await use(pool)
+        finally:
+            pool.close()
+
+    return asyncio.run(main())
+
+
+def children(pool: WorkerPool) -> list[int]:
+    assert pool.process is not None
+    listed = Path(f"/proc/{pool.process.pid}/task/{pool.process.pid}/children").read_text()
+    return [int(pid) for pid in listed.split()]
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    for _ in range(500):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not happen")
+
+
+def test_results_and_refusals_come_back() -> None:
+    async def use(pool: WorkerPool) -> None:
+        assert await pool.run("a", draw, SMALL) == (b"(S (A 0=a))\n", "discbracket")
+        given = await pool.run("a", read_parse_request, b'{"text": "Ja. Nein."}')
+        assert [len(one.tokens) for one in given.sentences] == [2, 2]
+        with pytest.raises(RequestRefused, match="Field required"):
+            await pool.run("a", draw, b"{}")
+        assert pool.ended == {"result": 2, "refused": 1}
+
+    with_pool(Limits(), use)
+
+
+def test_a_job_ends_at_its_deadline_and_the_next_one_runs() -> None:
+    async def use(pool: WorkerPool) -> None:
+        with pytest.raises(RequestRefused, match=r"more than 0.03 seconds") as refused:
+            await pool.run("a", draw, SLOW)
+        assert refused.value.status == 413
+        assert (await pool.run("a", draw, SMALL))[1] == "discbracket"
+        await until(lambda: not children(pool))
+
+    with_pool(Limits(worker_seconds=0.03), use)
+
+
+def test_a_job_cannot_take_more_memory_than_it_may() -> None:
+    content = "(S " + " ".join(f"(A {k}=a)" for k in range(30)) + ")\n"
+    body = json_line({"content": content * 600, "format": "discbracket"}).encode()
+
+    async def use(pool: WorkerPool) -> None:
+        with pytest.raises(RequestRefused, match="too much memory"):
+            await pool.run("a", filter_treebank, body)
+        assert (await pool.run("a", draw, SMALL))[1] == "discbracket"
+
+    with_pool(Limits(worker_bytes=4 * 2**20), use)
+
+
+def test_a_job_that_nobody_waits_for_is_ended() -> None:
+    async def use(pool: WorkerPool) -> None:
+        await pool.start()
+        job = asyncio.create_task(pool.run("a", draw, SLOW))
+        await until(lambda: children(pool))
+        job.cancel()
+        await asyncio.wait({job})
+        await until(lambda: not children(pool))
+        assert pool.ended == {"cancelled": 1}
+        assert pool.running.total() == 0
+
+    with_pool(Limits(), use)
+
+
+def test_clients_take_turns_and_small_jobs_pass_large_ones() -> None:
+    order: list[str] = []
+
+    async def use(pool: WorkerPool) -> None:
+        await pool.start()
+
+        async def run(name: str, body: bytes) -> None:
+            await pool.run(name[0], draw, body)
+            order.append(name)
+
+        jobs = [run(f"a{k}", SLOW) for k in range(3)] + [run("b", SMALL), run("a small", SMALL)]
+        await asyncio.gather(*jobs)
+
+    with_pool(Limits(), use)
+    assert set(order[:2]) == {"b", "a small"}
+    assert order[2:] == ["a0", "a1", "a2"]
+
+
+def test_a_full_queue_refuses_and_one_client_cannot_fill_it() -> None:
+    async def use(pool: WorkerPool) -> None:
+        await pool.start()
+        jobs = [asyncio.create_task(pool.run("a", draw, SLOW)) for _ in range(4)]  # one runs, two wait
+        await asyncio.sleep(0)
+        (refused,) = await asyncio.gather(*jobs[3:], return_exceptions=True)
+        assert isinstance(refused, RequestRefused)
+        assert (refused.status, refused.retry_seconds) == (503, Limits().retry_seconds)
+        assert (await pool.run("b", draw, SMALL))[1] == "discbracket"
+        await asyncio.gather(*jobs[:3])
+
+    with_pool(Limits(client_queued_jobs=2, queued_jobs=4), use)
+
+
+def test_a_process_that_dies_is_replaced() -> None:
+    async def use(pool: WorkerPool) -> None:
+        await pool.run("a", draw, SMALL)
+        assert pool.process is not None
+        os.kill(pool.process.pid, signal.SIGKILL)
+        await until(lambda: pool.process is not None and pool.process.poll() is not None)
+        assert (await pool.run("a", draw, SMALL))[1] == "discbracket"
+
+    with_pool(Limits(), use)
+
+
+def test_nothing_is_kept_between_jobs() -> None:
+    """Every job has a process of its own, so no cache outlives it."""
+
+    async def use(pool: WorkerPool) -> None:
+        for _ in range(3):
+            await pool.run("a", draw, SMALL)
+            await until(lambda: not children(pool))
+        assert pool.process is not None
+        lines = Path(f"/proc/{pool.process.pid}/status").read_text()
+        assert "Threads:\t1\n" in lines
+
+    with_pool(Limits(), use)
