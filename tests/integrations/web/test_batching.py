@@ -114,6 +114,68 @@ def test_only_requests_with_equal_options_share_a_batch_and_none_starves(togethe
     assert kinds == [{"a", "c"}, {"b"}, {"a"}]
 
 
+def test_clients_take_turns(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+    """However many requests one client has, another one gets every second sentence."""
+    batcher = Batcher(parsers["xx"], Limits())
+    with batcher.changed:
+        for _ in range(50):
+            batcher.submit(tokens(*["a"] * 20), DEFAULT, "greedy client")
+        other = batcher.submit(tokens("b", "b", "b"), DEFAULT, "other client")
+    assert len(other.result(20)) == 3
+    assert watched.batches[0][:7] == ["a", "b", "a", "b", "a", "b", "a"]
+    batcher.close()
+
+
+def test_one_client_cannot_fill_the_queue(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+    watched.go.clear()
+    batcher = Batcher(parsers["xx"], Limits(queued_words=100, client_queued_words=10))
+    batcher.submit(tokens("a"), DEFAULT, "a")
+    assert watched.began.wait(20)
+    batcher.submit(tokens(*"aaaaaaaaa"), DEFAULT, "a")
+    with pytest.raises(RequestRefused, match="too many"):
+        batcher.submit(tokens("a", "a"), DEFAULT, "a")
+    other = batcher.submit(tokens("b", "b"), DEFAULT, "b")
+    watched.go.set()
+    assert len(other.result(20)) == 2
+    batcher.close()
+
+
+def test_a_short_sentence_does_not_wait_for_a_long_one(
+    parsers: dict[str, dt.Parser], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, original = threading.Event(), parsers["xx"].parse_tokens
+
+    def parse_tokens(sentences: Sequence[Sequence[Token]], *rest: Any) -> list[Tree]:
+        if len(sentences[0]) > 100:
+            go.wait(20)
+        return original(sentences, *rest)
+
+    monkeypatch.setattr(parsers["xx"], "parse_tokens", parse_tokens)
+    batcher = Batcher(parsers["xx"], Limits())
+    long = batcher.submit([[Token("long")] * 101], DEFAULT)
+    assert len(batcher.submit(tokens("short"), DEFAULT).result(20)) == 1
+    assert not long.done()
+    go.set()
+    assert len(long.result(20)) == 1
+    batcher.close()
+
+
+def test_what_a_client_no_longer_waits_for_is_not_parsed(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+    watched.go.clear()
+    app = create_app({"xx": parsers["xx"]})
+    batcher = app.state.endpoints.batchers["xx"]
+    with serving(app) as client:
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/api/parse", json={"tokens": [["a"]] * 1000}, timeout=0.5)
+        deadline = time.monotonic() + 20
+        while batcher.queued_words and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert batcher.queued_words == 0
+        watched.go.set()
+        assert len(answer(client, "parse", tokens=["b"])["trees"]) == 1
+    assert sum(map(len, watched.batches)) == 513
+
+
 def test_a_request_that_fails_fails_alone(together: Submit, watched: Watched) -> None:
     good, bad, fine = together(tokens("a"), tokens("bad"), tokens("b"))
     assert len(good.result(20)) == len(fine.result(20)) == 1

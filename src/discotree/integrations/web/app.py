@@ -83,7 +83,6 @@ def create_app(
         description=DESCRIPTION,
         docs_url=None,  # FastAPI's own pages load scripts from other servers
         redoc_url=None,
-        root_path=access.root_path,
         lifespan=lifespan,
     )
     app.state.endpoints = endpoints

@@ -100,6 +100,8 @@ class SecurityMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if self.access.root_path:
+            scope["root_path"] = self.access.root_path
         headers = Headers(scope=scope)
         exchange = _Exchange(self.limits, receive, send)
         key = self._key(headers)

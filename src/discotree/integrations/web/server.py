@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
 BACKLOG = 2048  # connections that the system queues
+SEND_BUFFER_BYTES = 2**18  # memory of the system for a client that does not read
 MIN_KEY_CHARACTERS = 16
 ROOT_PATH = re.compile(r"(/[\w.~-]+)+/?", re.ASCII)
 OTHER_FILES = 100  # open files that are no connections
@@ -63,7 +64,9 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a bound socket; port 0 takes any free port."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        bound = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)  # connections inherit it
+        return bound
     except OSError as error:
         raise DiscotreeError(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
 

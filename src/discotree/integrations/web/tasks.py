@@ -71,6 +71,8 @@ class ParseInput:
 
 def read_parse_request(setup: Setup, body: bytes) -> ParseInput:
     """Validate and tokenise the body of a parse request."""
+    if body.count(b",") > 2 * setup.limits.request_characters:  # cheaper than reading them
+        raise RequestRefused(422, "the request has too many values")
     request = validate(ParseRequest, body)
     if request.k and request.decode not in (None, "exact"):
         raise RequestRefused(422, "k-best parsing decodes exactly: leave out decode")
