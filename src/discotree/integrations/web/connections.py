@@ -7,12 +7,21 @@ longest makes room. The middleware (``security``) limits the time of a body.
 """
 
 import asyncio
+import random
 from collections import OrderedDict
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from discotree.integrations.web.limits import Limits
+
+
+MAX_SPREAD = 0.25
+
+
+def spread(seconds: float) -> float:
+    """Return a little more time, at random: what came at one moment need not end at one moment."""
+    return seconds * random.uniform(1, 1 + MAX_SPREAD)
 
 
 class GuardedProtocol(H11Protocol):
@@ -51,7 +60,8 @@ class GuardedProtocol(H11Protocol):
         """Allow some time until the headers of the next request are complete."""
         self._stop_waiting()
         self.idle[self] = None
-        self.deadline = self.loop.call_later(self.limits.header_seconds, self.transport.abort)
+        seconds = spread(self.limits.header_seconds)
+        self.deadline = self.loop.call_later(seconds, self.transport.abort)
 
     def _stop_waiting(self) -> None:
         self.idle.pop(self, None)

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discotree.integrations.web.connections import spread
 from discotree.integrations.web.endpoints import CLIENT
 from discotree.integrations.web.limits import Limits
 
@@ -200,10 +201,11 @@ class _Exchange:
         self.is_replaced = False  # by a refusal: the response is not sent
         self.reserve: Callable[[int], bool] = _always
         self.busy = _problem(503, "")
+        self.pace_seconds = spread(limits.pace_seconds)
         self.start = asyncio.get_running_loop().time()
 
     def _seconds_left(self, transferred: int) -> float:
-        due = self.start + self.limits.pace_seconds + transferred / self.limits.pace_bytes_per_second
+        due = self.start + self.pace_seconds + transferred / self.limits.pace_bytes_per_second
         return due - asyncio.get_running_loop().time()
 
     async def receive(self) -> Message:
