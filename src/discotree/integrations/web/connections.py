@@ -15,7 +15,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from discotree.integrations.web.limits import Limits
 
-
 MAX_SPREAD = 0.25
 
 
