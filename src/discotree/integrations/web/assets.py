@@ -29,7 +29,7 @@ def add_pages(app: FastAPI) -> None:
         )
 
     async def docs() -> HTMLResponse:
-        return HTMLResponse(_api_page(app.openapi()))
+        return HTMLResponse(_api_page(app.openapi(), next(iter(app.state.endpoints.parsers))))
 
     app.add_api_route("/docs", docs, include_in_schema=False)
 
@@ -47,10 +47,12 @@ async def _file(content: bytes, media_type: str) -> Response:
     return Response(content, media_type=media_type)
 
 
-def _api_page(openapi: dict[str, Any]) -> str:
+def _api_page(openapi: dict[str, Any], model: str) -> str:
     """Return the page on which every call of the API is described and can be tried out."""
     calls = "".join(
-        _call(openapi, method, path, call) for path, calls in openapi["paths"].items() for method, call in calls.items()
+        _call(openapi, method, path, call, model)
+        for path, calls in openapi["paths"].items()
+        for method, call in calls.items()
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -61,13 +63,18 @@ def _api_page(openapi: dict[str, Any]) -> str:
     )
 
 
-def _call(openapi: dict[str, Any], method: str, path: str, call: dict[str, Any]) -> str:
+def _with_model(example: dict[str, Any], model: str) -> dict[str, Any]:
+    """Return an example that names a model of this server."""
+    return example | {"model": model} if "model" in example else example
+
+
+def _call(openapi: dict[str, Any], method: str, path: str, call: dict[str, Any], model: str) -> str:
     form = f'<form class="panel" data-path="{escape(path.lstrip("/"))}">'
     fields = ""
     if "requestBody" in call:
         reference = call["requestBody"]["content"]["application/json"]["schema"]["$ref"]
         schema = openapi["components"]["schemas"][reference.rpartition("/")[2]]
-        example = json.dumps(schema["examples"][0], ensure_ascii=False, indent=1)
+        example = json.dumps(_with_model(schema["examples"][0], model), ensure_ascii=False, indent=1)
         rows = "".join(
             f"<tr><td><code>{escape(name)}</code></td><td>{escape(field.get('description', ''))}</td></tr>"
             for name, field in schema["properties"].items()

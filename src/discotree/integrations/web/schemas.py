@@ -97,7 +97,7 @@ class ParseRequest(RequestModel):
     output: OutputName = "json"
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"text": "Zij heeft het boek gelezen.", "k": 2}]}
+        extra="forbid", json_schema_extra={"examples": [{"text": "Zij heeft het boek gelezen.", "k": 2, "model": "nl"}]}
     )
 
 

@@ -41,6 +41,9 @@ class MeteredFile(io.BytesIO):
     def read(self, size: int | None = -1, /) -> bytes:
         return self._metered(super().read(size))
 
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return self._metered(super().readline(size))
+
     def __next__(self) -> bytes:
         return self._metered(super().__next__())
 
