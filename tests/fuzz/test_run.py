@@ -130,7 +130,8 @@ def test_json_is_damaged_in_its_values_and_stays_json():
 @pytest.mark.slow
 def test_every_target_takes_its_seeds():
     for target in catalogue.ready_targets(list(catalogue.ALL)):
-        assert {attempt(target, raw).kind for raw in set(target.pool)} == {VALID}, target.name
+        found = {path.read_bytes() for path in target.corpus()}
+        assert {attempt(target, raw).kind for raw in set(target.pool) - found} == {VALID}, target.name
         target.close()
 
 
