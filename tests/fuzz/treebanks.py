@@ -109,9 +109,10 @@ def check_round_trip(tree: Tree, format: str, exact: bool) -> None:
 
 
 def _is_lossy(tree: Tree, format: str) -> bool:
-    """Return whether a tree has what its format is documented to change, outside words.
+    """Return whether a tree has what the writer of its format is known to change, outside words: no finding.
 
-    Whitespace becomes ``_`` in export, and the word 0 gets a lemma in psd, where it would be a trace without one.
+    Whitespace becomes ``_`` in export (documented for lemmas, true of tags and labels as well), and the word 0 gets a
+    lemma in psd, where it would be a trace without one.
     """
     if format == "psd":
         return any(token.form == "0" and token.lemma == NONE for token in tree.tokens)
