@@ -44,7 +44,7 @@ def test_metrics_count_requests_jobs_and_words(client: httpx.Client) -> None:
     unknown = 'discotree_requests_total{method="GET",path="other",status="404"}'
     jobs = 'discotree_jobs_total{outcome="refused"}'
     before = [value(line) for line in (parsed, unknown, jobs)]
-    assert post(client, "parse", text="Ja.").status_code == 200
+    assert post(client, "parse", text="Ja.", model="xx").status_code == 200
     for path in ("/a", "/b"):
         assert client.get(path).status_code == 404
     assert post(client, "draw").status_code == 422
@@ -57,7 +57,7 @@ def test_metrics_count_requests_jobs_and_words(client: httpx.Client) -> None:
 
 
 def test_the_access_log_has_a_line_per_request_and_no_texts(client: httpx.Client, log: Path) -> None:
-    post(client, "parse", text="Geheim.")
+    post(client, "parse", text="Geheim.", model="xx")
     client.get("/x%1b[31m?query=secret", headers={"X-Request-ID": "abc"})
     first, second = (json.loads(line) for line in log.read_text().splitlines())
     assert (first["method"], first["path"], first["status"], first["client"]) == (
