@@ -63,7 +63,7 @@ class ArchiveTarget(Target):
         if packer and rng.randrange(2):
             try:
                 return name + b"\n" + packer[0](mutate(rng, packer[1](content), ()))
-            except (OSError, EOFError, lzma.LZMAError):  # from the corpus: it cannot be unpacked
+            except (OSError, EOFError, lzma.LZMAError, MemoryError):  # cannot be unpacked, or not packed in the bound
                 pass
         return name + b"\n" + mutate(rng, content, ())
 

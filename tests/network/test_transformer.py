@@ -516,6 +516,7 @@ def test_a_foreign_file_is_refused(saved, name, content):
         ({"vocab_size": 3}, "its tokenizer has pieces beyond"),
         ({"max_position_embeddings": 2}, "no room for a sentence"),
         ({"hidden_size": 15}, ""),
+        ({"num_attention_heads": -1}, "num_attention_heads is -1"),
         ({"model_type": "t5"}, ""),
         ({"model_type": 7}, ""),
         ({"hidden_act": "os.system"}, ""),

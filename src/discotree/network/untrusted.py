@@ -22,6 +22,7 @@ MAX_STEPS = 100  # of normalizing and splitting
 MAX_CONSTANT = 64  # characters of what a rule of the tokenizer puts in
 MAX_PATTERN = 1000  # characters of a regular expression; those in use have up to 350
 MAX_REPEATS = 2  # unbounded repetitions in an alternative of one
+SIZE_KEYS = re.compile("num_.*|.*_size")
 DROPPED_KEYS = re.compile("_.*|auto_map|.*_implementation|quantization_config|(torch_)?dtype|architectures")
 
 # Characters that normalizing may make of one; ﷺ becomes 18.
@@ -62,6 +63,9 @@ def table_of(text: str, name: str) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """Return a configuration without keys that name code or a precision; refuse absurd numbers."""
     if isinstance(value, dict):
+        for name, number in value.items():
+            if SIZE_KEYS.fullmatch(name) and isinstance(number, int) and number < 0:
+                raise ValueError(f"{CONFIG}: {name} is {number}, expected a number of things")
         return {name: plain(item) for name, item in value.items() if not DROPPED_KEYS.fullmatch(name)}
     if isinstance(value, list):
         return [plain(item) for item in value]
