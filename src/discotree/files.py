@@ -159,7 +159,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
 class Unpacked(io.RawIOBase):
     """What unpacks from a packed file, within limits."""
 
-    def __init__(self, stream: IO[bytes], packed: IO[bytes], name: str, limits: ReadLimits) -> None:
+    def __init__(self, stream: io.BufferedIOBase, packed: IO[bytes], name: str, limits: ReadLimits) -> None:
         self.stream = stream
         self.packed = packed
         self.name = name
@@ -170,7 +170,7 @@ class Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self.stream.read(len(buffer))
+        data = self.stream.read1(len(buffer))  # what comes before damage is not lost with it
         buffer[: len(data)] = data
         self.count += len(data)
         if self.count > MAX_UNPACKED:

@@ -401,7 +401,7 @@ def test_a_sentence_that_fails_does_not_take_the_others_with_it(
     run = ParseRun(StreamSink(io.BytesIO(), ""), worker, 1, 4)
     words = [*"abcde", "Riese", *"fgh", "Riese"]
     run(iter([InputSentence(str(k), [word], f"file:{k}") for k, word in enumerate(words, 1)]), ProgressBar())
-    assert run.sink.counts == SentenceCounts(10, 8, 2)
+    assert run.sink.counts[:3] == (10, 8, 2)
     said = [f"discotree: file:{line}: out of memory" for line in (6, 10)]
     assert capsys.readouterr().err.splitlines() == said
 
