@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from support.networks import TREES
 from support.tiny import TINY, set_all, small_recipe
 from typer.testing import CliRunner, Result
 
 from discotree.cli import app, training
+from discotree.cli.terminal import DataConsole
 from discotree.config import Training
 from discotree.errors import ConfigError, DiscotreeError, TreebankError, requires_extra
 from discotree.parsing.parser import Parser
@@ -36,7 +36,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def run(*arguments: str) -> Result:
         lines = io.StringIO()
-        monkeypatch.setattr(training, "err", Console(file=lines, width=200))
+        monkeypatch.setattr(training, "err", DataConsole(file=lines, width=200))
         result = CliRunner().invoke(app, arguments)
         result.messages = lines.getvalue()  # type: ignore[attr-defined]
         return result
@@ -155,7 +155,7 @@ def test_an_interrupted_run_says_how_to_resume_and_does(run: Run, tmp_path: Path
 
 def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
-    monkeypatch.setattr(training, "err", Console(file=screen, force_terminal=True, width=120))
+    monkeypatch.setattr(training, "err", DataConsole(file=screen, force_terminal=True, width=120))
     with training.TrainingProgress(Training(epochs=2), "dev/las", "LAS") as watch:
         for epoch in (1, 2):
             watch("step", {"epoch": epoch, "step": 3 * epoch - 2, "steps": 3, "seed": 4})
@@ -168,7 +168,7 @@ def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_interruption_that_loses_everything_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = io.StringIO()
-    monkeypatch.setattr(training, "err", Console(file=lines, width=200))
+    monkeypatch.setattr(training, "err", DataConsole(file=lines, width=200))
     with pytest.raises(training.typer.Exit), training.TrainingProgress(Training(checkpoint_epochs=0), "dev/las", "LAS"):
         raise KeyboardInterrupt
     assert lines.getvalue() == "discotree: interrupted; nothing was saved (training.checkpoint_epochs)\n"

@@ -134,5 +134,5 @@ def test_the_table_holds_no_code(latin):
     from importlib import resources
 
     folder = resources.files("discotree.network") / "pieces"
-    assert {file.name for file in folder.iterdir()} == {"README.md", "latin.safetensors"}
+    assert {file.name for file in folder.iterdir()} == {"LICENSE", "NOTICE", "README.md", "latin.safetensors"}
     assert len(latin) == len(latin._scores) + 1 > 80_000  # no piece stands twice; the unknown one has no text

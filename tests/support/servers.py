@@ -16,7 +16,8 @@ from discotree.integrations.web.server import configuration, listen
 def serving(app: FastAPI) -> Iterator[httpx.Client]:
     """Serve an application on a free port while the block runs; yield a client."""
     with listen("127.0.0.1", 0) as bound:
-        config = configuration(app)
+        is_ours = hasattr(app.state, "endpoints")
+        config = configuration(app) if is_ours else uvicorn.Config(app, log_level="error", access_log=False)
         config.timeout_graceful_shutdown = 1
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([bound],))
