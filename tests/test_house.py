@@ -27,7 +27,7 @@ OLD_WORDS = {
     r"(?<!spacy\.)\bblanks?\b": "whitespace",
     r"\b[Ww]hoever\b": "a subject",
     r"\bfigures\b(?! [0-9])": "metrics",
-    r"(?<!#)# ?(that|which|whose|of which|of whom|with which) ": "a comment with a subject of its own",
+    r"(?<!#)# ?(that|which|whose|of|with which) ": "a comment with a subject of its own",
 }
 CODE_WORDS = {
     r"\b(said|sure)\b": "decisions, message, confidence",

@@ -152,7 +152,7 @@ class TrainingProgress:
         self.criterion = criterion  # the metric of an epoch that is shown, under this title
         self.title = title
         self.is_first = is_first
-        self.folder = folder if is_first else None  # of TensorBoard's scalars
+        self.folder = folder if is_first else None  # where TensorBoard's scalars go
         self.last = ""
         self.bar = Progress(
             TextColumn("{task.description}", markup=False),

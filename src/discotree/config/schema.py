@@ -17,11 +17,11 @@ from discotree.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_wi
 Method = Literal["greedy", "beam", "exact"]
 # A model comes with its settings, and may not ask for more memory and time than its weights justify.
 MAX_LAYERS = 100
-MAX_SIZE = 1 << 14  # of a vector: the largest have 8,192 numbers
-MAX_CHARS = 256  # of a word that a network reads
+MAX_SIZE = 1 << 14  # length of a vector; the largest in use have 8,192 numbers
+MAX_CHARS = 256  # characters of a word that a network reads
 MAX_BEAM = 256
 HALF = 16  # bits of a weight in half precision
-MIN_BITS, MAX_BITS = 2, 8  # of a quantized weight
+MIN_BITS, MAX_BITS = 2, 8  # bits of a quantized weight
 LSTM, HF = "lstm", "hf:"  # prefixes of an encoder's name
 
 

@@ -43,11 +43,11 @@ DIRECTIONS = {
     "RIGHTDIS": "rightdis",
     "FUNCTION": "function",
 }
-MAX_BYTES = 1 << 20  # of a rule file, which may come from elsewhere with a model
+MAX_BYTES = 1 << 20  # limit for a rule file, which may come with a foreign model
 MAX_SYMBOLS = 20_000  # rules and their labels, with those that "like" repeats; ours have up to 400
-CACHE_BYTES = 1 << 25  # of remembered nodes, about; a treebank has a few thousand distinct ones
-ENTRY_BYTES = 200  # of a remembered node, without its labels
-LABEL_BYTES = 60  # of a label in it, without its characters
+CACHE_BYTES = 1 << 25  # limit for remembered nodes; a treebank has a few thousand distinct ones
+ENTRY_BYTES = 200  # estimate for a remembered node without its labels
+LABEL_BYTES = 60  # estimate for one of its labels without the characters
 
 
 class Rule(NamedTuple):

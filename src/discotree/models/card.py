@@ -55,7 +55,7 @@ class Card:
     commercial: bool  # whether the licence allows commercial use
     sentences: int  # in the training split
     scores: SplitMetrics
-    commit: str  # of discotree, when the model was trained
+    commit: str  # discotree's commit when the model was trained
     weaknesses: str
 
     @classmethod

@@ -32,7 +32,7 @@ from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
 from discotree.validation import updated
 
-FORMAT = 1  # of the folder; a reader refuses a newer one
+FORMAT = 1  # version of the folder format; a reader refuses a newer one
 AUXILIARY, STORED_AUXILIARY = "auxiliary", "small"  # the module of the auxiliary heads: in the network, in files
 
 

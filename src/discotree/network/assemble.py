@@ -28,9 +28,9 @@ class Decisions:
 
     heads: list[int]  # positions, -1 for the dummy root
     labels: list[int]
-    arc_probabilities: list[float]  # of each word's arc with its label
+    arc_probabilities: list[float]  # probability of each word's arc with its label
     auxiliary: dict[str, list[int]]  # by auxiliary head: a class for every word
-    unary_probabilities: list[float]  # of the class that the auxiliary head "unary" chose for each word
+    unary_probabilities: list[float]  # probability of the class that the auxiliary head "unary" chose for each word
     confidence: float
 
     @classmethod

@@ -14,11 +14,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
-MAX_FILE_BYTES = 1 << 26  # of either file; the largest tokenizers have 35 MB
+MAX_FILE_BYTES = 1 << 26  # limit for either file; the largest tokenizers have 35 MB
 MAX_NUMBER = 1 << 24  # in a configuration: no Transformer has more pieces, positions or features
 MAX_BUFFERS = 1 << 26  # numbers in all constants that a Transformer computes when it is built, such as masks
 MAX_GROWTH = 1024  # times that normalizing may lengthen a word: about 600 by these estimates for ALBERT's
-MAX_STEPS = 100  # of normalizing and splitting
+MAX_STEPS = 100  # steps of normalizing and splitting
 MAX_CONSTANT = 64  # characters of what a rule of the tokenizer puts in
 MAX_PATTERN = 1000  # characters of a regular expression; those in use have up to 350
 MAX_REPEATS = 2  # unbounded repetitions in an alternative of one

@@ -19,7 +19,7 @@ from discotree.trees.tree import NONE
 PADDING = 0  # id of a missing character
 UNKNOWN = 0  # id of unknown words and tags
 UNKNOWN_CHAR = 1
-MAX_SYMBOL_CHARS = 1000  # of a label, tag, function or morphology: trees repeat them for every word
+MAX_SYMBOL_CHARS = 1000  # labels, tags, functions and morphology: trees repeat them for every word
 MAX_CHAIN = 100  # phrases that one label or unary may stand for
 SPINE = "spine"  # the auxiliary head that no tree shows
 _DIGIT = re.compile(r"\d")
@@ -57,8 +57,8 @@ class Vocab:
     words: Alphabet  # 0: unknown
     singletons: frozenset[str]  # words that occur once in training
     chars: Alphabet  # 0: padding, 1: unknown
-    tags: Alphabet  # of the input; 0: unknown
-    labels: Alphabet  # of arcs: NP#2
+    tags: Alphabet  # input tags; 0: unknown
+    labels: Alphabet  # arc labels: NP#2
     outputs: dict[str, Alphabet]  # classes by auxiliary head: tag, morph, function, unary, spine
     head_functions: dict[str, str]  # "parent child" → the most frequent function of such a head child
     root: str

@@ -55,7 +55,9 @@ class SentenceSource:
     kind: str | None  # one of INPUT_KINDS; None: a treebank whose content tells its format
     text: bytes | None = None  # the text itself, where there is no file
     stem: str = ""  # stands in front of the ids
-    begun: Sentences | None = field(default=None, compare=False)  # of standard input, where some were looked at
+    begun: Sentences | None = field(
+        default=None, compare=False
+    )  # sentences of standard input that were read for a sample
 
     @property
     def is_treebank(self) -> bool:

@@ -16,7 +16,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from discotree.errors import DiscotreeError
 
-MAX_VALUE_CHARACTERS = 60  # of a value in a message
+MAX_VALUE_CHARACTERS = 60  # longer values are shortened in messages
 MAX_IDENTITY_BYTES = 2**28  # a job of a million files has fewer
 NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag
 

@@ -33,8 +33,8 @@ from discotree.trees.tree import NONE, Token, Tree
 BATCH_WORDS = 4000  # on a CPU
 BATCH_WORDS_GPU = 16_000
 READ_AHEAD_BATCHES = 5
-MEAN_WORDS = 20  # of a sentence, about
-MAX_WORDS_K = 200  # of a sentence for k_best: memory per candidate grows with words²
+MEAN_WORDS = 20  # rough estimate of the length of a sentence
+MAX_WORDS_K = 200  # longest sentence for k_best: memory per candidate grows with words²
 MAX_CANDIDATES = 4  # labelled dependencies that k_best looks at for every tree
 
 Sentence = str | Sequence[str] | Sequence[Token] | Tree

@@ -12,7 +12,7 @@ from discotree.trees.tree import NONE, Token, Tree
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser, Sentence
 
-BATCHES = 5  # of the network, which are parsed together: they are filled with sentences of similar length
+BATCHES = 5  # network batches parsed together, so that each holds sentences of similar length
 MAX_SENTENCES = 10_000  # parsed together, however short they are
 PROBE = "."  # a sentence that every parser can parse
 
@@ -37,7 +37,7 @@ class ParseOptions:
 
     decoding: Decoding | None = None  # None: as the model's own settings say
     k: int = 0  # for k_best_each: how many trees per sentence; 0 is the one that decoding finds
-    ids: Sequence[str] = ()  # of the trees, one for each sentence; () leaves the ids that sentences come with
+    ids: Sequence[str] = ()  # one id per sentence; () keeps the ids that sentences come with
 
 
 class _Item(NamedTuple):

@@ -51,7 +51,7 @@ class InputLine(NamedTuple):
     text: str
     where: str
     start: int  # offset of the line in the whole text
-    language: str  # of the tokeniser; "" where whitespace separates the tokens
+    language: str  # the tokeniser's language; "" where whitespace separates the tokens
 
     def tokenise(self, with_offsets: bool) -> InputSentence:
         if not self.language and not with_offsets:

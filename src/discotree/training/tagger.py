@@ -42,10 +42,10 @@ FOLDS = 10
 STEPS = 3000  # enough to learn to tag
 MIN_EPOCHS = 10
 STRETCHES_PER_FOLD = 10  # neighbouring sentences stay together, and every fold has some of every text
-WORK_SUFFIX = ".folds"  # of the folder beside the output that holds unfinished work
+WORK_SUFFIX = ".folds"  # the folder of unfinished work, beside the output
 IDENTITY = "identity"
 
-Accuracies = dict[str, dict[str, float]]  # of each split: of all, of known and of unknown words
+Accuracies = dict[str, dict[str, float]]  # by split, then for all, known and unknown words
 
 
 class Tagger(nn.Module):

@@ -20,7 +20,7 @@ FileKind = Literal["text", "json", "parquet"]
 KINDS: dict[str, FileKind] = {".parquet": "parquet", ".jsonl": "json", ".ndjson": "json", ".json": "json"}
 ZSTANDARD = ".zst"
 PACKED = (*COMPRESSED, ZSTANDARD)
-BYTES_PER_ROW = 100  # of text, about
+BYTES_PER_ROW = 100  # rough estimate for text
 END = 2**62  # bytes: beyond the end of any file
 FOOTER_THREADS = 16  # threads that wait for the footers of Parquet files
 

@@ -20,7 +20,7 @@ from discotree.treebanks import columns
 from discotree.trees.tree import Tree
 
 MAX_ERROR_CHARACTERS = 200
-MAX_NAMED_ERRORS = 10  # of a text
+MAX_NAMED_ERRORS = 10  # errors of one text that are named
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class BulkTask:
     """All that a worker needs to know to work on any shard."""
 
     model: str
-    fingerprint: str  # of the model: every machine must have the same
+    fingerprint: str  # every machine must have the same model
     kind: RowKind
     column: str
     id_column: str

@@ -21,7 +21,7 @@ class StoredParse:
     """A parsed sentence. Nodes are numbered in the order of ``Tree.nodes``; the root is 0."""
 
     tree: Tree
-    starts: tuple[int, ...]  # of the tokens, in characters from the start of the sentence
+    starts: tuple[int, ...]  # token offsets in characters from the start of the sentence
     ends: tuple[int, ...]
     nodes: tuple[Node, ...]
     node_parents: tuple[int, ...]  # -1 for the root

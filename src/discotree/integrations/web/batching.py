@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CPU_BATCH_WORDS = 512  # larger batches gain little on a CPU and make everybody wait
 K_BEST_BATCH_WORDS = 64  # k-best parsing takes one sentence at a time, and much longer
-MAX_SHORT_WORDS = 100  # of a sentence in the lane of short ones
+MAX_SHORT_WORDS = 100  # longest sentence that goes to the lane of short ones
 MAX_SHORT_K_BEST_WORDS = 40
 
 TokenSequence = Sequence[Token]

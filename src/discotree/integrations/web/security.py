@@ -33,7 +33,7 @@ SECURITY_HEADERS = {
 }
 CLOSE = {"Connection": "close"}  # the rest of a refused body is not read
 KEY_PATHS = ("/api/", "/metrics")  # need a key, if there are keys
-PIECE_BYTES = 2**16  # of a response: more is not handed to a client that does not read
+PIECE_BYTES = 2**16  # pieces of a response; a client that does not read gets no more than one
 MAX_DRAINED_BODIES = 8  # a refused body is read and discarded up to this multiple of the size limit
 
 logger = logging.getLogger("discotree")
@@ -44,7 +44,7 @@ class Access:
     """Who may use the server. ``hosts`` are the allowed names in the Host header, None allows all."""
 
     hosts: frozenset[str] | None = LOOPBACK_HOSTS
-    origins: frozenset[str] = frozenset()  # of other people's pages
+    origins: frozenset[str] = frozenset()  # pages of others that may call the API
     api_keys: tuple[str, ...] = ()
     root_path: str = ""
 
