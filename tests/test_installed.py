@@ -226,7 +226,7 @@ def test_what_needs_no_parser_works_without_one(bare: Installed) -> None:
 
 
 def test_what_is_missing_is_said_with_what_to_install(bare: Installed) -> None:
-    done = bare("discotree", "parse", SENTENCE)
+    done = bare("discotree", "parse", SENTENCE, "--model", "nl")
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.decode() == f"discotree: torch is missing: {NEEDED}\n"
     script = "import discotree as dt\ntry: dt.load('nl')\nexcept ImportError as error: print(error)"
