@@ -11,7 +11,7 @@ from support.tiny import TINY, set_all, small_recipe
 
 from discotree.cli import app
 from discotree.errors import DiscotreeError
-from discotree.files import overlaps
+from discotree.files.writing import overlaps
 
 TREE = "(ROOT (S (NP (NN 0=a) (NN 2=b)) (VV 1=c)))\n"
 HERE = Path("in.dbr")

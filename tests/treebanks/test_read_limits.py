@@ -10,7 +10,8 @@ import zipfile
 import pytest
 from support.helpers import ONE, encoded
 
-from discotree import ConfigError, TreebankError, files, read
+from discotree import ConfigError, TreebankError, read
+from discotree.files import reading
 from discotree.treebanks import TEXT_FORMATS, ReadLimits
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -19,7 +20,7 @@ PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 @pytest.fixture(autouse=True)
 def small_floor(monkeypatch):
     """Bombs of a megabyte do."""
-    monkeypatch.setattr(files, "MAX_UNPACKED", 1 << 16)
+    monkeypatch.setattr(reading, "MAX_UNPACKED", 1 << 16)
 
 
 def refused(path, message, **options):

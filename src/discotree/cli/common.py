@@ -13,7 +13,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from discotree.cli.terminal import DataConsole
 from discotree.errors import TreebankError, printable
-from discotree.files import STANDARD_STREAM, ByteCounter, is_archive, stems, writable
+from discotree.files.names import STANDARD_STREAM, is_archive, stems
+from discotree.files.reading import ByteCounter
+from discotree.files.writing import writable
 from discotree.models.choice import Choice
 from discotree.treebanks import files, read
 from discotree.trees.tree import Tree

@@ -16,7 +16,7 @@ from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import evaluate as score_of
 from discotree.evaluation.score import BracketCounts, Score
 from discotree.evaluation.significance import BootstrapResult, bootstrap
-from discotree.files import STANDARD_STREAM
+from discotree.files.names import STANDARD_STREAM
 
 LISTS = {"confusions": "most frequent confusions", "worst": "the worst sentences"}
 COUNTS = ("gold", "predicted", "matched", "precision", "recall", "f1")

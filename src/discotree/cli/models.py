@@ -11,7 +11,7 @@ from rich.table import Table
 from discotree.cli.common import err, number, out, write_json, write_rich, write_text
 from discotree.cli.options import check_output, completing, format_for, output_option
 from discotree.errors import ModelError, printable, requires_extra
-from discotree.files import STANDARD_STREAM
+from discotree.files.names import STANDARD_STREAM
 from discotree.models.card import CARD, README, Card
 from discotree.models.card_page import without_metadata
 from discotree.models.description import describe

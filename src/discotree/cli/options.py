@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from discotree.errors import DiscotreeError
-from discotree.files import STANDARD_STREAM, base_name, is_encoding, overlaps
+from discotree.files.names import STANDARD_STREAM, base_name, is_encoding
+from discotree.files.writing import overlaps
 from discotree.models import finding
 from discotree.treebanks import FORMATS
 

@@ -17,7 +17,7 @@ from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
 from discotree.cli.pictures import PICTURE_SUFFIXES, PICTURES, PictureFormat, TreePair, style_for, write_pictures
 from discotree.config import Method
 from discotree.errors import InputError, TreebankError, printable
-from discotree.files import STANDARD_STREAM, is_archive
+from discotree.files.names import STANDARD_STREAM, is_archive
 from discotree.models import finding
 from discotree.models.choice import Candidates, Choice, mismatch
 from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, beginning_of, find_sources, text_source

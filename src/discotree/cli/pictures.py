@@ -26,7 +26,8 @@ from discotree.drawing.text import draw_text
 from discotree.encoding.dependencies import to_dependencies
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import DiscotreeError, printable
-from discotree.files import STANDARD_STREAM, writable
+from discotree.files.names import STANDARD_STREAM
+from discotree.files.writing import writable
 from discotree.trees.tree import Tree
 
 PictureFormat = Literal["text", "svg", "png", "pdf", "latex", "html"]

@@ -29,7 +29,7 @@ from discotree.cli.options import (
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
 from discotree.evaluation.statistics import Statistics
-from discotree.files import STANDARD_STREAM
+from discotree.files.names import STANDARD_STREAM
 from discotree.treebanks import FORMATS, write
 from discotree.treebanks.source import stop
 from discotree.treebanks.splits import read_ids, selected

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discotree.errors import ModelError
-from discotree.files import UNREADABLE, without_bom
+from discotree.files.names import without_bom
+from discotree.files.reading import UNREADABLE
 from discotree.network.vocab import normalized
 
 OPENERS: dict[bytes, Callable[[Any], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}

@@ -13,18 +13,8 @@ from itertools import chain
 from typing import BinaryIO
 
 from discotree.errors import TreebankError
-from discotree.files import (
-    STANDARD_STREAM,
-    ByteCounter,
-    base_name,
-    files_in,
-    is_archive,
-    is_compressed,
-    open_binary,
-    open_compressed,
-    readable,
-    stems,
-)
+from discotree.files.names import STANDARD_STREAM, base_name, is_archive, is_compressed, stems
+from discotree.files.reading import ByteCounter, files_in, open_binary, open_compressed, readable
 from discotree.parsing.standard_input import peek_standard_input, standard_input
 from discotree.parsing.text_input import (
     TEXT,

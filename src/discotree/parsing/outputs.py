@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError, printable
-from discotree.files import base_name, is_archive
+from discotree.files.names import base_name, is_archive
 from discotree.parsing.text_input import InputSentence
 from discotree.treebanks import TEXT_FORMATS, WriterOptions, guess_format
 from discotree.treebanks.json_lines import JsonWriter

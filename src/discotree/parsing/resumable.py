@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from discotree.errors import DiscotreeError, TreebankError
-from discotree.files import writable
+from discotree.files.writing import writable
 from discotree.parsing.output_job import (
     MAX_IDENTITY_BYTES,
     JobIdentity,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Literal, NamedTuple
 
 from discotree.errors import TreebankError
-from discotree.files import ByteCounter, without_bom
+from discotree.files.names import without_bom
+from discotree.files.reading import ByteCounter
 from discotree.text import TOKEN, sentences, tokenised
 from discotree.text.streams import BLOCK, lines_of
 from discotree.trees.tree import Token

@@ -9,7 +9,7 @@ from functools import partial
 from typing import BinaryIO, NamedTuple
 
 from discotree.errors import TreebankError
-from discotree.files import without_bom
+from discotree.files.names import without_bom
 
 BLOCK = 1 << 16  # bytes or characters per read
 MAX_PARAGRAPH = 1 << 18  # characters; longer paragraphs are split

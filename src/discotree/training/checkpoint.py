@@ -11,7 +11,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from discotree.errors import ModelError
-from discotree.files import writable
+from discotree.files.writing import writable
 from discotree.validation import from_table
 
 T = TypeVar("T")

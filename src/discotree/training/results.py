@@ -11,7 +11,7 @@ from typing import Any, get_args
 from discotree.config import Decoding, Method
 from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.score import Score
-from discotree.files import writable
+from discotree.files.writing import writable
 from discotree.network.batch import HEAD, LABEL, Corpus
 from discotree.parsing.parser import Parser
 from discotree.training.data import Split

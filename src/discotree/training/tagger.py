@@ -23,7 +23,7 @@ from discotree.config import Config, Data, NetworkSettings, Training
 from discotree.encoding.dependencies import Dependencies
 from discotree.errors import ConfigError, ModelError, TreebankError
 from discotree.evaluation.score import percent
-from discotree.files import writable
+from discotree.files.writing import writable
 from discotree.network.batch import IGNORED, Batch, Corpus, Forms, by_length
 from discotree.network.encoder import Encoder, pretrained_pieces
 from discotree.network.subwords import Subwords

@@ -11,7 +11,7 @@ A sentence keeps its id through every conversion. In a folder or an archive, whe
 within a file, the file's name goes in front: ``maz-00001/s2165``. Sentences without an id get their number.
 """
 
-from discotree.files import ReadLimits
+from discotree.files.reading import ReadLimits
 from discotree.treebanks.formats import FORMATS, TEXT_FORMATS, Format, guess_format
 from discotree.treebanks.reading import files, read
 from discotree.treebanks.writer import Writer, WriterOptions

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from discotree.errors import TreebankError, TreeError
-from discotree.files import without_bom
+from discotree.files.names import without_bom
 from discotree.treebanks.limits import WHITE_SPACE, check, refusal
 from discotree.treebanks.source import Source
 from discotree.treebanks.writer import Writer

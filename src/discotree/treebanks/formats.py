@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from discotree.errors import TreebankError
-from discotree.files import base_name, keeps_ascii
+from discotree.files.names import base_name, keeps_ascii
 from discotree.treebanks.alpino import AlpinoWriter, read_alpino
 from discotree.treebanks.brackets import PennWriter, PsdWriter, read_penn, read_psd
 from discotree.treebanks.columns import check_texts

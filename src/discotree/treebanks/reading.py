@@ -8,7 +8,8 @@ from os import PathLike, fspath
 from os.path import relpath
 
 from discotree.errors import TreebankError
-from discotree.files import ByteCounter, ReadLimits, base_name, files_in, is_encoding, open_all, readable, stems
+from discotree.files.names import base_name, is_encoding, stems
+from discotree.files.reading import ByteCounter, ReadLimits, files_in, open_all, readable
 from discotree.treebanks.formats import (
     ALL_SUFFIXES,
     FORMATS,

@@ -6,7 +6,8 @@ from functools import partial
 from typing import BinaryIO
 
 from discotree.errors import TreebankError
-from discotree.files import ReadLimits, without_bom
+from discotree.files.names import without_bom
+from discotree.files.reading import ReadLimits
 
 
 class RunningNumber(str):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from discotree.errors import TreebankError
-from discotree.files import read_text
+from discotree.files.names import read_text
 from discotree.trees.tree import Tree
 
 

@@ -7,7 +7,8 @@ from os import PathLike
 
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
-from discotree.files import base_name, is_archive, writable
+from discotree.files.names import base_name, is_archive
+from discotree.files.writing import writable
 from discotree.treebanks.formats import FORMATS, XML_SUFFIX, check_encoding, format_named, guess_format
 from discotree.treebanks.reading import check_known_encoding, checked_path
 from discotree.treebanks.source import ErrorHandler, stop

@@ -8,7 +8,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from discotree.errors import TreebankError
-from discotree.files import keeps_ascii
+from discotree.files.names import keeps_ascii
 from discotree.treebanks.source import Source
 from discotree.trees.tree import Tree
 

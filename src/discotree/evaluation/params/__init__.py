@@ -18,7 +18,7 @@ from importlib import resources
 from pathlib import Path
 
 from discotree.errors import EvaluationError
-from discotree.files import read_text
+from discotree.files.names import read_text
 
 IGNORED = frozenset({"DEBUG", "MAX_ERROR"})
 UNSUPPORTED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # metrics that do not count brackets

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from pyarrow import fs, parquet  # type: ignore[import-untyped]
 
 from discotree.errors import InputError
-from discotree.files import COMPRESSED, is_archive, overlaps
+from discotree.files.names import COMPRESSED, is_archive
+from discotree.files.writing import overlaps
 from discotree.integrations.bulk.storage import addressed, storage
 
 FileKind = Literal["text", "json", "parquet"]

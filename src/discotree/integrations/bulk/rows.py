@@ -13,7 +13,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import parquet
 
 from discotree.errors import InputError, TreebankError
-from discotree.files import open_compressed, without_bom
+from discotree.files.names import without_bom
+from discotree.files.reading import open_compressed
 from discotree.integrations.bulk.plan import ZSTANDARD, Shard, is_packed, kind_of
 from discotree.integrations.bulk.storage import addressed, storage
 

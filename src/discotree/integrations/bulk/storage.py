@@ -11,7 +11,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import fs
 
 from discotree.errors import DiscotreeError, TreebankError
-from discotree.files import UNREADABLE, writable
+from discotree.files.reading import UNREADABLE
+from discotree.files.writing import writable
 
 UNFINISHED = ".tmp"
 

@@ -1,38 +1,20 @@
-"""Files, folders, archives and standard streams, compressed or not.
+"""Files, folders and archives opened for reading, within limits: the suffix says how they are packed."""
 
-Input is opened by name: the suffix says how it is packed. Output is written under a temporary name and renamed when it
-is complete, so that a crash, a full disk or a second process leaves either the old file or the new one.
-
-More than 300 lines because reading and writing share what names and suffixes mean.
-"""
-
-import bz2
-import codecs
-import gzip
 import io
 import lzma
 import os
-import re
-import stat
 import sys
 import tarfile
-import uuid
 import zipfile
 import zlib
-from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import IO, Any, AnyStr, BinaryIO, Literal, NamedTuple, cast
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Literal, NamedTuple, cast
 
-from discotree.errors import ConfigError, TreebankError, printable
-
-STANDARD_STREAM = "-"
-COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
-ASCII = "".join(map(chr, (9, 10, *range(32, 127))))
-MAX_DIGITS = 4000  # Python refuses to make an integer of more
+from discotree.errors import ConfigError, TreebankError
+from discotree.files.names import COMPRESSED, STANDARD_STREAM, is_archive, natural_order, stems
 
 MAX_UNPACKED = 64 << 20  # bytes that anything may unpack to; beyond, the ratio counts
 MAX_TAR_HEADER = 1 << 20  # bytes of a long name or of other extra headers
@@ -78,82 +60,6 @@ class OpenFile(NamedTuple):
     name: str
     stream: BinaryIO
     stem: str = ""
-
-
-# Text
-
-
-def without_bom(beginning: AnyStr) -> AnyStr:
-    """Return the beginning of a file without its byte order mark."""
-    if isinstance(beginning, str):
-        return beginning.removeprefix(BOM_UTF8.decode())
-    return beginning.removeprefix(BOM_UTF8)
-
-
-def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a small file in UTF-8, with or without a byte order mark."""
-    return without_bom(Path(path).read_text("utf-8"))
-
-
-def is_encoding(name: str) -> bool:
-    """Return whether text can be written in it, piece by piece, and read again.
-
-    Python also knows codecs that encode no text, such as rot13, or only names of hosts, such as idna.
-    """
-    try:
-        encode = codecs.getincrementalencoder(name)().encode
-        return b"".join([encode(ASCII), encode(ASCII, True)]).decode(name) == ASCII * 2
-    except (LookupError, ValueError, TypeError, OSError):  # a UnicodeError is a ValueError
-        return False
-
-
-def keeps_ascii(name: str) -> bool:
-    """Return whether ASCII is the same bytes in this encoding, as in UTF-8 and Latin-1; in UTF-16 it is not."""
-    return without_bom(ASCII.encode(name)) == ASCII.encode("ascii")
-
-
-# Names
-
-
-def base_name(name: str) -> str:
-    """Return a file's name without its folders and the suffix that says how it is compressed."""
-    base = PurePosixPath(name).name
-    for suffix in COMPRESSED:
-        if base.lower().endswith(suffix):
-            return base[: -len(suffix)]
-    return base
-
-
-def is_compressed(name: str) -> bool:
-    return name.lower().endswith(tuple(COMPRESSED))
-
-
-def is_archive(name: str) -> bool:
-    return name.lower().endswith(ARCHIVES)
-
-
-def stems(names: list[str]) -> list[str]:
-    """Return what tells files apart: their names without suffixes and without the ``_words`` that all end in.
-
-    Files of the same name keep their folders.
-    """
-    paths = [PurePosixPath(name.replace(os.sep, "/")) for name in names]
-    stems = [base_name(path.name).rpartition(".")[0] or path.name for path in paths]
-    if len(set(stems)) < len(stems):
-        return [str(path.with_name(stem)) for path, stem in zip(paths, stems, strict=True)]
-    split = [stem.split("_") for stem in stems]
-    while len(split) > 1 and all(len(words) > 1 and words[-1] == split[0][-1] for words in split):
-        split = [words[:-1] for words in split]
-    return ["_".join(words) for words in split]
-
-
-def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Return a sort key that puts 2.xml before 10.xml."""
-    pieces = re.findall(r"[0-9]+|[^0-9]", name)
-    return [(0, int(piece[:MAX_DIGITS]), piece) if piece[0] in "0123456789" else (1, 0, piece) for piece in pieces]
-
-
-# Reading
 
 
 class Unpacked(io.RawIOBase):
@@ -253,7 +159,8 @@ def open_all(
     elif path.lower().endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
             names = sorted(
-                choose([info.filename for info in archive.infolist() if not info.filename.endswith("/")]), key=_natural
+                choose([info.filename for info in archive.infolist() if not info.filename.endswith("/")]),
+                key=natural_order,
             )
             for name, stem in zip(names, stems(names), strict=True):
                 with (
@@ -271,7 +178,7 @@ def open_all(
 def files_in(folder: str, choose: Choice) -> list[str]:
     """Return the chosen files of a folder and its subfolders, in natural order; hidden ones are left out."""
     visible = (p for p in Path(folder).rglob("*") if not any(part[0] == "." for part in p.relative_to(folder).parts))
-    return sorted(choose([str(p) for p in visible if p.is_file()]), key=_natural)
+    return sorted(choose([str(p) for p in visible if p.is_file()]), key=natural_order)
 
 
 def _open_member(archive: zipfile.ZipFile, name: str, address: str, limits: ReadLimits) -> IO[bytes]:
@@ -352,87 +259,3 @@ def _members(
             if member.issparse() or not 0 <= member.size <= sys.maxsize:
                 raise tarfile.ReadError(f"a header makes no sense: {member.name!r:.100} has {member.size} bytes")
             yield archive, member
-
-
-# Writing
-
-
-def overlaps(output: str, source: str) -> bool:
-    """Return whether writing an output changes a source: the same file under any name, or one in a source folder."""
-    read, written = _status(source, sys.stdin), _status(output, sys.stdout)
-    if read is None:
-        return False
-    is_file = written is not None and stat.S_ISREG(written.st_mode)
-    if not stat.S_ISDIR(read.st_mode):
-        return written is not None and is_file and os.path.samestat(written, read)
-    folder, target = os.path.realpath(source), os.path.realpath(output)
-    if output != STANDARD_STREAM and os.path.commonpath([folder, target]) == folder:
-        return True
-    inside = (_status(str(path)) for path in Path(source).rglob("*")) if is_file else ()
-    return any(other is not None and written is not None and os.path.samestat(written, other) for other in inside)
-
-
-def _status(path: str, standard: IO[str] | None = None) -> os.stat_result | None:
-    """Return what the system knows of a file or of a standard stream, if there is one."""
-    try:
-        return os.fstat(standard.fileno()) if path == STANDARD_STREAM and standard else os.stat(path)
-    except (OSError, ValueError):
-        return None
-
-
-class TerminalStream(io.RawIOBase):
-    """A terminal to write UTF-8 to; control characters in the data do not reach it."""
-
-    def __init__(self, terminal: BinaryIO) -> None:
-        self.terminal = terminal
-        self.decoder = getincrementaldecoder("utf-8")("replace")
-
-    def write(self, data: Any) -> int:
-        self.terminal.write(printable(self.decoder.decode(data)).encode())
-        return len(data)
-
-
-@contextmanager
-def writable(path: str) -> Iterator[BinaryIO]:
-    """Open a file for writing. A regular file appears under its name only when all of it is written."""
-    try:
-        with _writable(path) as stream:
-            yield stream
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise TreebankError(f"cannot be written: {error.strerror or error}", path) from None
-
-
-@contextmanager
-def _writable(path: str) -> Iterator[BinaryIO]:
-    if path == STANDARD_STREAM:
-        yield cast(BinaryIO, TerminalStream(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-        return
-    target = os.path.realpath(path)
-    if os.path.exists(target) and not os.path.isfile(target):  # a pipe or a device: it cannot be replaced
-        with open(target, "wb") as raw, _compressing(raw, path) as stream:
-            yield stream
-        return
-    temporary = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
-    try:
-        with open(temporary, "xb") as raw:
-            with _compressing(raw, path) as stream:
-                yield stream
-            raw.flush()
-            os.fsync(raw.fileno())
-        os.replace(temporary, target)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-
-
-@contextmanager
-def _compressing(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
-    for suffix, opener in COMPRESSED.items():
-        if name.lower().endswith(suffix):
-            with opener(raw, "wb") as stream:
-                yield cast(BinaryIO, stream)
-            return
-    yield raw
