@@ -9,7 +9,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from discotree.cli.common import INTERRUPTED, err, report_choice
-from discotree.cli.options import Model, expand
+from discotree.cli.options import Engine, Model, expand
 from discotree.errors import DiscotreeError, requires_extra
 from discotree.models.choice import Candidates, Choice, mismatch
 from discotree.models.finding import find, fingerprint, names
@@ -35,6 +35,7 @@ def bulk(
         typer.Option("--from", help="What a row holds: a sentence, its tokens, or a text."),
     ] = "lines",
     model: Model = "",
+    engine: Engine = None,
     column: Annotated[
         str, typer.Option(help="Column of JSONL and Parquet to parse: text, or tokens with --from tokens.")
     ] = "",
@@ -76,7 +77,7 @@ def bulk(
         model = choice.model
         sample = ""
     name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # for any worker
-    task = BulkTask(name, fingerprint(find(name)), from_, column, id_column, folder)
+    task = BulkTask(name, fingerprint(find(name)), from_, column, id_column, folder, engine or "")
     job = {
         "discotree": __version__,
         "files": [file.identity for file in plan.files],
@@ -86,6 +87,7 @@ def bulk(
         "--id-column": id_column,
         "--to": to,
         "--shard-rows": shard_rows,
+        "--engine": engine,
     }
     # Made here even where others do the work: a model that does not fit is refused before anything begins.
     worker = ShardWorker(task, "" if workers == 0 else "cpu")

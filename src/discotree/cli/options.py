@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from discotree.config import EngineName
 from discotree.errors import DiscotreeError
 from discotree.files.names import STANDARD_STREAM, base_name, is_encoding
 from discotree.files.writing import overlaps
@@ -80,6 +81,10 @@ Model = Annotated[
     ),
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …; a GPU if there is one.")]
+Engine = Annotated[
+    EngineName | None,
+    typer.Option(help="What runs the network; by default torch on a GPU and onnx (int8 weights) on a CPU."),
+]
 
 
 def expand(arguments: Sequence[str], or_text: bool = False) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 import typer
 
 from discotree.cli.common import INTERRUPTED, ProgressBar, err, report_choice, report_written
-from discotree.cli.options import Device, Encoding, Model, check_output, expand, format_option, output_option
+from discotree.cli.options import Device, Encoding, Engine, Model, check_output, expand, format_option, output_option
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
 from discotree.cli.pictures import PICTURE_SUFFIXES, PICTURES, PictureFormat, TreePair, style_for, write_pictures
 from discotree.config import Method
@@ -50,6 +50,7 @@ def parse(
     ] = None,
     model: Model = "",
     device: Device = "",
+    engine: Engine = None,
     decode: Annotated[Method | None, typer.Option(help="Method to search for the best tree.")] = None,
     k: Annotated[int, typer.Option(min=0, help="Return the K most probable trees per sentence.")] = 0,
     encoding: Encoding = None,
@@ -87,7 +88,8 @@ def parse(
     check_output(output, [*(paths if text is None else []), *([] if paths else [STANDARD_STREAM]), str(folder)])
     colors = on_terminal and "NO_COLOR" not in os.environ
     width = shutil.get_terminal_size().columns if on_terminal else None
-    job = ParseJob(str(folder), device, decode, k, PLAIN if chosen in PICTURES else chosen, colors, width)
+    output_format = PLAIN if chosen in PICTURES else chosen
+    job = ParseJob(str(folder), device, decode, k, output_format, colors, width, engine or "")
     identity: dict[str, object] = {
         "--from": [source.kind for source in sources],
         "--to": chosen,
@@ -99,6 +101,7 @@ def parse(
     }
     with _interruptible():
         worker = ParseWorker(job)
+        identity["--engine"] = worker.parser.engine.name
         _check(worker.parser, sources, tags)
         window = K_BEST_WINDOW if k else worker.parser.window
         language = worker.parser.config.language

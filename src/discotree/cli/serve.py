@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from discotree.cli.common import err
-from discotree.cli.options import Device, completing
+from discotree.cli.options import Device, Engine, completing
 from discotree.errors import requires_extra
 from discotree.models.finding import names
 
@@ -25,6 +25,7 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     device: Device = "",
+    engine: Engine = None,
     batching: Annotated[
         bool, typer.Option("--batching/--no-batching", help="Batch requests that arrive at the same time.")
     ] = True,
@@ -71,7 +72,7 @@ def serve(
     access = make_access(host, bound, origins or [], api_keys or [], root_path)
     if access_log:
         log_access(access_log)
-    app = load_app(models or [], device, access, batching, Limits(timeout_seconds=seconds))
+    app = load_app(models or [], device, engine or "", access, batching, Limits(timeout_seconds=seconds))
     name = f"[{host}]" if ":" in host else host
     if access.hosts is None and not access.api_keys:
         err.print(f"discotree: anyone who reaches {host} can use this server, without a key", style="yellow")

@@ -15,6 +15,7 @@ from discotree.trees.transforms import Punctuation
 from discotree.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_within, setting, updated
 
 Method = Literal["greedy", "beam", "exact"]
+EngineName = Literal["onnx", "onnx-float32", "torch"]
 # A model comes with its settings, and may not ask for more memory and time than its weights justify.
 MAX_LAYERS = 100
 MAX_SIZE = 1 << 14  # length of a vector; the largest in use have 8,192 numbers
@@ -22,6 +23,7 @@ MAX_CHARS = 256  # characters of a word that a network reads
 MAX_BEAM = 256
 HALF = 16  # bits of a weight in half precision
 MIN_BITS, MAX_BITS = 2, 8  # bits of a quantized weight
+AUXILIARY_HEADS = ("tag", "morph", "function", "unary", "spine")
 LSTM, HF = "lstm", "hf:"  # prefixes of an encoder's name
 
 
@@ -142,6 +144,12 @@ class NetworkSettings:
             for name in ("word_size", "char_filters", "lstm_layers"):
                 check_within(self, name, 1)
         check_bounds(self)
+
+    @property
+    def auxiliary_heads(self) -> dict[str, float]:
+        """The auxiliary heads that are switched on, and their weights in the loss."""
+        weights = {head: float(getattr(self, f"{head}_weight")) for head in AUXILIARY_HEADS}
+        return {head: weight for head, weight in weights.items() if weight > 0}
 
     @property
     def transformer(self) -> str:

@@ -8,14 +8,13 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import torch
+import numpy as np
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from safetensors.numpy import load_file, save_file
 
 from discotree.config import Config
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules, parse
@@ -27,9 +26,11 @@ from discotree.models.card_page import page
 from discotree.models.description import describe
 from discotree.models.model import Model
 from discotree.models.private_paths import public
-from discotree.network.quantization import FLOATS, packed, unpacked
+from discotree.network.shapes import shapes
+from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
+from discotree.network.weights import FLOATS, Rows, from_file, rounded, to_file
 from discotree.validation import updated
 
 FORMAT = 1  # version of the folder format; a reader refuses a newer one
@@ -53,9 +54,9 @@ def write_model(model: Model, folder: str | Path, texts: Mapping[str, str] | Non
         own_rules = {HEAD_RULES: model.own_head_rules} if model.own_head_rules else {}
         for name, content in (own_rules | dict(texts or {})).items():
             (temporary / name).write_text(content, "utf-8")
-        tensors = packed(_stored_weights(model), model.config.training.weight_bits)
-        check_weights(model, unpacked(tensors, str(folder / WEIGHTS)), str(folder / WEIGHTS))
-        save_file(tensors, temporary / WEIGHTS)
+        weights = rounded(model.weights, model.config.training.weight_bits)
+        check_weights(replace(model, weights=weights), str(folder / WEIGHTS))
+        save_file(to_file({stored_name(name): value for name, value in weights.items()}), temporary / WEIGHTS)
         os.chmod(temporary / WEIGHTS, (temporary / VOCAB).stat().st_mode)  # save_file lets only the owner read it
         _replace(temporary, folder)
     finally:
@@ -79,7 +80,7 @@ def write_with_card(model: Model, folder: str | Path, card: Card | None = None, 
 
 
 def read_model(folder: str | Path) -> Model:
-    """Read a model from its folder, into main memory."""
+    """Read a model from its folder."""
     folder = Path(folder)
     vocab_text = _text(folder, VOCAB, MAX_VOCAB_BYTES)  # the folder of something else may have a config.json, too
     settings = read_config(folder)
@@ -87,19 +88,19 @@ def read_model(folder: str | Path) -> Model:
     path = folder / WEIGHTS
     try:
         check_plain(path)
-        tensors = load_file(path)
+        arrays = load_file(path)
     except Exception as error:  # also KeyError and OverflowError: it depends on the version of safetensors
         raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {first_line(error)}") from None
-    weights = unpacked(tensors, str(path))
-    try:
-        transformer = Pretrained.open(folder / ENCODER) if settings.network.transformer else None
-        # A network without numbers: absurd sizes in a file must not fill the memory.
-        model = Model.new(settings, vocab, transformer, "meta")
-    except (RuntimeError, TypeError, KeyError) as error:  # sizes beyond all numbers, an auxiliary head without classes
-        raise ModelError(f"{folder}: its configuration and vocabulary make no network: {error!r:.200}") from None
-    check_weights(model, weights, str(path))
-    model.network.load_state_dict({network_name(name): value.float() for name, value in weights.items()}, assign=True)
-    return replace(model, folder=folder, own_head_rules=_own_head_rules(folder, settings))
+    weights = {network_name(name): value for name, value in from_file(arrays, str(path)).items()}
+    model = Model(settings, vocab, weights, _pieces(folder, settings), folder, _own_head_rules(folder, settings))
+    check_weights(model, str(path))
+    return model
+
+
+def _pieces(folder: Path, settings: Config) -> Subwords | Pretrained | None:
+    if settings.network.transformer:
+        return Pretrained.open(folder / ENCODER)
+    return Subwords.load(settings.network.subwords) if settings.network.subwords else None
 
 
 def read_config(folder: Path) -> Config:
@@ -118,26 +119,32 @@ def read_config(folder: Path) -> Config:
     return updated(Config(), about.get("config"), str(path), ModelError)
 
 
-def check_weights(model: Model, weights: dict[str, Tensor], where: str) -> None:
+def check_weights(model: Model, where: str) -> None:
     """Refuse weights that belong to another network, and values that are not finite numbers."""
-    expected = _stored_weights(model)
+    expected = _expected_shapes(model, where)
+    weights = model.weights
     for name in sorted(expected.keys() ^ weights.keys()):
         problem = "is missing" if name in expected else "does not belong there"
-        raise ModelError(f"{where}: {name} {problem}: the weights belong to another network")
-    for name, value in expected.items():
-        if value.shape != weights[name].shape:
-            found, needed = tuple(weights[name].shape), tuple(value.shape)
-            raise ModelError(f"{where}: {name} has the shape {found}, its settings and vocabulary need {needed}")
-        if weights[name].dtype not in FLOATS:
-            raise ModelError(f"{where}: {name} has {weights[name].dtype} numbers, expected one of {_named(FLOATS)}")
-        if not weights[name].float().isfinite().all():
-            raise ModelError(f"{where}: {name} holds what is no number, or none that fits half precision")
+        raise ModelError(f"{where}: {stored_name(name)} {problem}: the weights belong to another network")
+    for name, needed in expected.items():
+        weight = weights[name]
+        values = weight.step if isinstance(weight, Rows) else weight
+        if weight.shape != needed:
+            raise ModelError(
+                f"{where}: {stored_name(name)} has the shape {weight.shape}, its settings and vocabulary need {needed}"
+            )
+        if values.dtype not in FLOATS:
+            named = ", ".join(map(str, FLOATS))
+            raise ModelError(f"{where}: {stored_name(name)} has {values.dtype} numbers, expected one of {named}")
+        if not np.isfinite(values).all():
+            raise ModelError(f"{where}: {stored_name(name)} holds what is no number, or none that fits half precision")
 
 
-def round_weights(model: Model) -> None:
-    """Round the weights to the precision that they are saved in."""
-    tensors = packed(model.network.state_dict(), model.config.training.weight_bits)
-    model.network.load_state_dict(unpacked(tensors, "the network"))
+def _expected_shapes(model: Model, where: str) -> dict[str, tuple[int, ...]]:
+    try:
+        return shapes(model.config.network, model.vocab, model.has_tags, model.subwords)
+    except KeyError as error:  # an auxiliary head without classes
+        raise ModelError(f"{where}: its configuration and vocabulary make no network: {error!r:.200}") from None
 
 
 def stored_name(name: str) -> str:
@@ -148,14 +155,6 @@ def stored_name(name: str) -> str:
 def network_name(name: str) -> str:
     """Return the name that a weight has in the network, given its name in files: the inverse of ``stored_name``."""
     return re.sub(rf"^{STORED_AUXILIARY}\.", f"{AUXILIARY}.", name)
-
-
-def _stored_weights(model: Model) -> dict[str, Tensor]:
-    return {stored_name(name): value for name, value in model.network.state_dict().items()}
-
-
-def _named(dtypes: Iterable[torch.dtype]) -> str:
-    return ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
 
 
 def _own_head_rules(folder: Path, settings: Config) -> str:

@@ -1,17 +1,16 @@
-"""Model: a network and all that it needs to read words and to name what it finds."""
+"""Model: weights, and all that is needed to read words and to name what the network finds."""
 
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
-
-import torch
 
 from discotree.config import Config
 from discotree.encoding.head_rules import HeadRules, parse
-from discotree.network.encoder import pretrained_pieces
-from discotree.network.model import PointerNetwork
+from discotree.errors import requires_extra
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
+from discotree.network.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,23 +19,20 @@ class Model:
 
     config: Config
     vocab: Vocab
-    network: PointerNetwork
+    weights: Weights  # by their names in the network
     subwords: Subwords | Pretrained | None  # pretrained sub-word vectors, or a Transformer
     folder: Path | None = None  # where it was read from
     own_head_rules: str = ""  # the text of those that it learned with, where they are none of ours
 
     @classmethod
-    def new(
-        cls, settings: Config, vocab: Vocab, subwords: Subwords | Pretrained | None = None, device: str = "cpu"
-    ) -> "Model":
-        """Make an untrained model; ``subwords`` are read from disk unless they are given.
-
-        On the device "meta" the network has shapes and no numbers.
-        """
+    def new(cls, settings: Config, vocab: Vocab, subwords: Subwords | Pretrained | None = None) -> "Model":
+        """Make an untrained model; ``subwords`` are read from disk unless they are given."""
+        with requires_extra("train"):
+            from discotree.network.pytorch.encoder import pretrained_pieces
+            from discotree.network.pytorch.engine import new_network, weights_of
         subwords = pretrained_pieces(settings.network) if subwords is None else subwords
-        with torch.device(device):
-            network = PointerNetwork(settings.network, vocab, settings.data.tags != "none", subwords)
-        return cls(settings, vocab, network, subwords)
+        network = new_network(settings.network, vocab, settings.data.tags != "none", subwords)
+        return cls(settings, vocab, weights_of(network), subwords)
 
     @property
     def has_tags(self) -> bool:
@@ -59,4 +55,4 @@ class Model:
     @property
     def size(self) -> int:
         """The number of weights."""
-        return sum(weight.numel() for weight in self.network.parameters())
+        return sum(prod(weight.shape) for weight in self.weights.values())

@@ -1,4 +1,4 @@
-"""Sentences → tensors: every distinct word is looked up once, and batches of similar length are made by indexing.
+"""Sentences → arrays: every distinct word is looked up once, and batches of similar length are made by indexing.
 
 Shapes: B sentences, N words in the longest of them, U distinct words in the batch, C characters in the
 longest of those, P pieces in the longest sentence. Heads are columns 0..N as in Scores: 0 is the dummy root.
@@ -6,12 +6,9 @@ longest of those, P pieces in the longest sentence. Heads are columns 0..N as in
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from discotree.encoding.dependencies import Dependencies
 from discotree.errors import ModelError
@@ -26,42 +23,22 @@ MAX_PAIRS = 1 << 21  # pairs of words in a batch: a few very long sentences must
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Batch:
-    """Sentences as tensors, padded on the right."""
+    """Sentences as arrays of whole numbers, padded on the right."""
 
-    lengths: Tensor  # (B,), stays on the CPU
-    words: Tensor  # (B, N)
-    tags: Tensor  # (B, N)
-    chars: Tensor  # (U, C) of the distinct words
-    form: Tensor  # (B, N) index of the distinct word
-    pieces: Tensor  # (B, P) sub-words; (B, 0) without any
-    first: Tensor  # (B, N) index of each word's first piece
-    last: Tensor  # (B, N) index of its last piece
-    gold: dict[str, Tensor] = field(default_factory=dict)  # (B, N) each: head, label, and the auxiliary heads
+    lengths: Ints  # (B,)
+    words: Ints  # (B, N)
+    tags: Ints  # (B, N)
+    chars: Ints  # (U, C) of the distinct words
+    form: Ints  # (B, N) index of the distinct word
+    pieces: Ints  # (B, P) sub-words; (B, 0) without any
+    first: Ints  # (B, N) index of each word's first piece
+    last: Ints  # (B, N) index of its last piece
+    gold: dict[str, Ints] = field(default_factory=dict)  # (B, N) each: head, label, and the auxiliary heads
 
     def __len__(self) -> int:
         return len(self.lengths)
-
-    def twice(self) -> "Batch":
-        """Return a batch of every sentence twice: all of them, then all of them again."""
-        shared = ("chars", "gold")  # the distinct words are the same
-        doubled = {name: torch.cat([value, value]) for name, value in vars(self).items() if name not in shared}
-        gold = {name: torch.cat([value, value]) for name, value in self.gold.items()}
-        return Batch(**doubled, chars=self.chars, gold=gold)
-
-    def to(self, device: torch.device) -> "Batch":
-        """Return the batch on a device. A GPU gets it in one copy, because every copy has a latency."""
-        names = [name for name in vars(self) if name not in ("lengths", "gold")]
-        tensors = [*(getattr(self, name) for name in names), *self.gold.values()]
-        if device.type == "cuda":
-            flat = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)
-            pieces = torch.split(flat, [tensor.numel() for tensor in tensors])
-            tensors = [piece.view(tensor.shape) for piece, tensor in zip(pieces, tensors, strict=True)]
-        else:
-            tensors = [tensor.to(device) for tensor in tensors]
-        moved = dict(zip(names, tensors, strict=False))
-        return Batch(self.lengths, **moved, gold=dict(zip(self.gold, tensors[len(names) :], strict=True)))
 
 
 class Forms:
@@ -164,21 +141,21 @@ class Corpus:
         distinct, form = np.unique(forms, return_inverse=True)
         widest = int((chars[distinct] != 0).sum(1).max(initial=1))  # a convolution needs at least one character
 
-        def padded(values: Ints, filler: int) -> Tensor:
-            return torch.from_numpy(np.where(inside, values[flat], filler))
+        def padded(values: Ints, filler: int) -> Ints:
+            return np.where(inside, values[flat], filler)
 
         return Batch(
-            lengths=torch.from_numpy(lengths),
-            words=torch.from_numpy(np.where(inside, words[forms], UNKNOWN)),
+            lengths=lengths,
+            words=np.where(inside, words[forms], UNKNOWN),
             tags=padded(self.tags, UNKNOWN),
-            chars=torch.from_numpy(chars[distinct, :widest]),
-            form=torch.from_numpy(form.reshape(forms.shape)),
+            chars=chars[distinct, :widest],
+            form=form.reshape(forms.shape),
             **_pieces(forms, inside, pieces, piece_starts),
             gold={name: padded(values, IGNORED) for name, values in self.gold.items()},
         )
 
 
-def _pieces(forms: Ints, inside: npt.NDArray[np.bool_], pieces: Ints, starts: Ints) -> dict[str, Any]:
+def _pieces(forms: Ints, inside: npt.NDArray[np.bool_], pieces: Ints, starts: Ints) -> dict[str, Ints]:
     """Return the pieces of every sentence in a row, and the index of each word's first and last piece."""
     counts = np.where(inside, starts[forms + 1] - starts[forms], 0)  # (B, N)
     ends = counts.cumsum(1)
@@ -189,9 +166,9 @@ def _pieces(forms: Ints, inside: npt.NDArray[np.bool_], pieces: Ints, starts: In
     rows = np.zeros((len(forms), int(per_sentence.max(initial=0))), np.int64)
     rows[np.arange(rows.shape[1]) < per_sentence[:, None]] = pieces[begins + np.arange(total)]
     return {
-        "pieces": torch.from_numpy(rows),
-        "first": torch.from_numpy(np.where(inside, ends - counts, 0)),
-        "last": torch.from_numpy(np.where(inside, np.maximum(ends - 1, 0), 0)),
+        "pieces": rows,
+        "first": np.where(inside, ends - counts, 0),
+        "last": np.where(inside, np.maximum(ends - 1, 0), 0),
     }
 
 

@@ -10,13 +10,9 @@ import re
 import struct
 from typing import Any
 
-import torch
-from torch.overrides import TorchFunctionMode
-
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 MAX_FILE_BYTES = 1 << 26  # limit for either file; the largest tokenizers have 35 MB
 MAX_NUMBER = 1 << 24  # in a configuration: no Transformer has more pieces, positions or features
-MAX_BUFFERS = 1 << 26  # numbers in all constants that a Transformer computes when it is built, such as masks
 MAX_GROWTH = 1024  # times that normalizing may lengthen a word: about 600 by these estimates for ALBERT's
 MAX_STEPS = 100  # steps of normalizing and splitting
 MAX_CONSTANT = 64  # characters of what a rule of the tokenizer puts in
@@ -33,23 +29,6 @@ GROWTH = {
 _REPEAT = re.compile(r"[*+]|\{\d*,\}")
 _ESCAPE = re.compile(r"\\[pP]\{\^?\w+\}|\\.", re.DOTALL)
 _CLASS = re.compile(r"\[(?:\\.|\[[^\]]*\]|[^\]\\])*\]")
-_FACTORIES = (torch.ones, torch.zeros, torch.full, torch.arange, torch.linspace, torch.eye, torch.rand, torch.randn)
-
-
-class WithoutNumbers(TorchFunctionMode):
-    """Inside, weights have shapes but no numbers, which are filled in later; what a module computes has both."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numbers = 0  # in constants, so far
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        if func in _FACTORIES:
-            self.numbers += func(*args, **(kwargs | {"device": "meta"})).numel()
-            if self.numbers > MAX_BUFFERS:
-                raise ValueError(f"constants of {self.numbers:,} numbers, expected at most {MAX_BUFFERS:,}")
-        return func(*args, **(kwargs | {"device": "meta"} if func is torch.empty else kwargs))
 
 
 def table_of(text: str, name: str) -> dict[str, Any]:

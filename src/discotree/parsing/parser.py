@@ -2,12 +2,12 @@
 
 import dataclasses
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 
-import torch
+import numpy as np
 
 from discotree import text
 from discotree.config import Config, Decoding
@@ -22,17 +22,17 @@ from discotree.models.model import Model
 from discotree.network.assemble import Assembler, Decisions, of_candidates
 from discotree.network.batch import Corpus, Forms, Ints, KnownPieces, by_length
 from discotree.network.decode import Decoded, decode
-from discotree.network.device import usable
+from discotree.network.engine import Engine
 from discotree.network.k_best import k_best
 from discotree.network.scores import Scores
 from discotree.network.vocab import Vocab
+from discotree.parsing.engines import EngineChoice, new_engine
 from discotree.parsing.garbage_collection import uncollected
 from discotree.parsing.long_sentences import MAX_WORDS, in_parts, joined
 from discotree.trees.tree import NONE, Token, Tree
 
-BATCH_WORDS = 4000  # on a CPU
-BATCH_WORDS_GPU = 16_000
 READ_AHEAD_BATCHES = 5
+STARTED = 2  # batches: one is scored while the scores of the last one become trees
 MEAN_WORDS = 20  # rough estimate of the length of a sentence
 MAX_WORDS_K = 200  # longest sentence for k_best: memory per candidate grows with words²
 MAX_CANDIDATES = 4  # labelled dependencies that k_best looks at for every tree
@@ -42,30 +42,30 @@ EXPECTED = "a sentence is a string, a list of words or Tokens, or a Tree"
 
 
 class Parser:
-    """A model on a device: from words to trees."""
+    """A model and the engine that runs it: from words to trees."""
 
-    def __init__(self, model: Model, device: str | torch.device = "cpu") -> None:
+    def __init__(self, model: Model, engine: Engine | None = None) -> None:
+        """Without an ``engine``, the model gets the one that suits this machine."""
         self.model = model
-        self.device = torch.device(device)
-        self.network = model.network.to(self.device)
-        on_gpu = self.device.type == "cuda"
-        self.batch_words = BATCH_WORDS_GPU if on_gpu else BATCH_WORDS
-        self.stream = torch.cuda.Stream(self.device, priority=-1) if on_gpu else None  # type: ignore[no-untyped-call]
-        self.levels = torch.tensor(model.vocab.levels)
+        self.engine = engine or new_engine(model)
+        self.batch_words = self.engine.batch_words
+        self.levels = np.array(model.vocab.levels)
         self.pieces = KnownPieces(model.subwords.pieces, model.vocab) if model.subwords else None
         self.assembler = Assembler(model.vocab, keeps_tags=self.has_tags)
 
     @classmethod
     def from_pretrained(
-        cls, name: str | PathLike[str], device: str | torch.device = "", revision: str = ""
+        cls, name: str | PathLike[str], device: str = "", revision: str = "", engine: str = "", threads: int = 0
     ) -> "Parser":
         """Load a model by its name or folder, or from the hub; on a GPU if there is one and no device is named.
 
-        ``revision`` is a branch, a tag or a commit of a model on the hub.
+        ``revision`` is a branch, a tag or a commit of a model on the hub; ``engine`` is one of ENGINES, and ``threads``
+        is how many of them it may use on a CPU.
         """
-        folder, device = find(name, revision), usable(device)
+        folder = find(name, revision)
+        choice = EngineChoice.of(engine, device)
         announce_licence(folder)
-        return cls(read_model(folder), device)
+        return cls(model := read_model(folder), choice.engine(model, threads))
 
     @property
     def config(self) -> Config:
@@ -83,13 +83,19 @@ class Parser:
         return self.model.folder
 
     @property
+    def device(self) -> str:
+        """Where the network is computed: "cpu", "cuda", "cuda:1"."""
+        return self.engine.device
+
+    @property
     def has_tags(self) -> bool:
         """Whether the network looks at the tags of the words."""
         return self.model.has_tags
 
     def __repr__(self) -> str:
         language = self.config.language or "no language"
-        return f"<Parser {self.config.name!r}: {language}, {self.model.size:,} weights, on {self.device}>"
+        where = f"{self.engine.name} on {self.device}"
+        return f"<Parser {self.config.name!r}: {language}, {self.model.size:,} weights, {where}>"
 
     @property
     def window(self) -> int:
@@ -163,8 +169,7 @@ class Parser:
         ((_, scores),) = self.scores(self.corpus([tokens]))
         candidates = k
         while True:
-            with torch.inference_mode():
-                decisions = list(of_candidates(k_best(scores, candidates)[0], scores))
+            decisions = list(of_candidates(k_best(scores, candidates)[0], scores))
             trees = list(dict.fromkeys(self.assembler.tree(tokens, decided) for decided in decisions))[:k]
             if len(trees) == k or len(decisions) < candidates or candidates >= MAX_CANDIDATES * k:
                 break
@@ -205,19 +210,16 @@ class Parser:
     def scores(self, corpus: Corpus, batch_words: int = 0) -> Iterator[tuple[Ints, Scores]]:
         """Yield the scores of all sentences, batch by batch, with the numbers of the sentences.
 
-        A GPU gets its next batch before the scores of the last one are used, so that it never waits.
+        The next batch is begun before the scores of the last one are used.
         """
-        self.network.eval()
-        waiting: list[tuple[Ints, Scores]] = []
+        started: list[tuple[Ints, Callable[[], Scores]]] = []
         for sentences in by_length(corpus.lengths, batch_words or self.batch_words):
-            with torch.inference_mode():
-                scores: Scores = self.network(corpus.batch(sentences).to(self.device))
-            if self.stream is not None:
-                scores = dataclasses.replace(scores, ready=torch.cuda.current_stream(self.device).record_event())
-            waiting.append((sentences, scores))
-            if len(waiting) > (self.stream is not None):
-                yield waiting.pop(0)
-        yield from waiting
+            started.append((sentences, self.engine.start(corpus.batch(sentences))))
+            if len(started) == STARTED:
+                numbers, wait = started.pop(0)
+                yield numbers, wait()
+        for numbers, wait in started:
+            yield numbers, wait()
 
     def decode(self, scores: Scores, decoding: Decoding | None = None) -> Decoded:
         """Find heads and labels, as the model's own settings say unless others are given."""
@@ -236,16 +238,10 @@ class Parser:
     def _trees(self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None, ids: Sequence[str]) -> list[Tree]:
         trees: list[Tree | None] = [None] * len(sentences)
         for numbers, scores in self.scores(self.corpus(sentences)):
-            for number, decisions in zip(numbers.tolist(), self._decisions(scores, decoding), strict=True):
+            found = Decisions.of(self.decode(scores, decoding), scores)
+            for number, decisions in zip(numbers.tolist(), found, strict=True):
                 trees[number] = self.assembler.tree(sentences[number], decisions, ids[number])
         return [tree for tree in trees if tree is not None]
-
-    def _decisions(self, scores: Scores, decoding: Decoding | None) -> list[Decisions]:
-        """Decode a batch. A GPU decodes on a stream of its own, beside the next batch."""
-        if self.stream is not None and scores.ready is not None:
-            self.stream.wait_event(scores.ready)
-        with torch.inference_mode(), torch.cuda.stream(self.stream):
-            return list(Decisions.of(self.decode(scores, decoding), scores))
 
     def _sentences(self, string: str) -> Iterator[list[text.Word]]:
         if not self.config.language:

@@ -56,6 +56,8 @@ class ParseJob:
     output: str
     color: bool = False
     width: int | None = None  # columns of the terminal
+    engine: str = ""
+    threads: int = 0  # of a process, on a CPU
 
     def format(self, parser: "Parser") -> OutputFormat:
         """Return how trees are written."""
@@ -71,7 +73,7 @@ class ParseWorker:
 
     def __init__(self, job: ParseJob) -> None:
         self.job = job
-        self.parser = load(job.model, job.device)
+        self.parser = load(job.model, job.device, engine=job.engine, threads=job.threads)
         self.format = job.format(self.parser)
         decoding = self.parser.config.decoding
         self.decoding = replace(decoding, method=job.decode) if job.decode else decoding
@@ -126,7 +128,7 @@ def side_by_side(
     threads = max(1, (os.cpu_count() or 1) // workers)
     context = get_context("spawn")
     listening, alive = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, _start, (job, threads, listening, begin))
+    pool = ProcessPoolExecutor(workers, context, _start, (replace(job, threads=threads), listening, begin))
     try:
         for window, number in windows:
             with _uninterrupted_children():
@@ -163,16 +165,13 @@ def _result(window: Window, number: int, future: "Future[Texts]") -> tuple[Windo
 _worker: ParseWorker | DiscotreeError
 
 
-def _start(job: ParseJob, threads: int, listening: "Connection", begin: Callable[[], None]) -> None:
+def _start(job: ParseJob, listening: "Connection", begin: Callable[[], None]) -> None:
     """Set up a new process, which ends when the one that started it closes its end of the pipe or dies."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(listening,), daemon=True).start()
     begin()
     try:
-        import torch
-
-        torch.set_num_threads(threads)
         _worker = ParseWorker(job)
     except SENTENCE_ERRORS as error:
         _worker = DiscotreeError(f"a worker process cannot start: {error}")

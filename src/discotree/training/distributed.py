@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from discotree.errors import ConfigError
-from discotree.network.device import usable
+from discotree.network.pytorch.device import usable
 
 
 @dataclass(frozen=True)

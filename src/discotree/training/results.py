@@ -13,6 +13,7 @@ from discotree.evaluation.parseval import evaluate
 from discotree.evaluation.score import Score
 from discotree.files.writing import writable
 from discotree.network.batch import HEAD, LABEL, Corpus
+from discotree.network.shapes import outputs
 from discotree.parsing.parser import Parser
 from discotree.training.data import Split
 
@@ -22,16 +23,16 @@ def attachment(parser: Parser, corpus: Corpus, decoding: Decoding | None = None)
 
     Heads are decoded exactly unless told otherwise, whatever the recipe says: that is the cheapest way.
     """
-    right = {"las": 0, "uas": 0, **dict.fromkeys(parser.network.auxiliary, 0)}
+    right = {"las": 0, "uas": 0, **dict.fromkeys(outputs(parser.config.network, parser.vocab), 0)}
     for sentences, scores in parser.scores(corpus):
         decoded = parser.decode(scores, decoding or Decoding())
-        gold = {name: values.numpy() for name, values in corpus.batch(sentences).gold.items()}
+        gold = corpus.batch(sentences).gold
         inside = gold[HEAD] >= 0
         heads = inside & (decoded.heads + 1 == gold[HEAD])
         right["uas"] += int(heads.sum())
         right["las"] += int((heads & (decoded.labels == gold[LABEL])).sum())
         for head, values in scores.auxiliary.items():
-            right[head] += int((inside & (values.argmax(-1).cpu().numpy() == gold[head])).sum())
+            right[head] += int((inside & (values.classes == gold[head])).sum())
     words = max(1, int(corpus.lengths.sum()))
     return {name: 100 * count / words for name, count in right.items()}
 

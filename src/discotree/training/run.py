@@ -20,11 +20,14 @@ import torch
 from discotree.config import Config
 from discotree.errors import ConfigError
 from discotree.models import RESULTS
-from discotree.models.folder import round_weights, write_model
+from discotree.models.folder import write_model
 from discotree.models.model import Model
-from discotree.network.model import auxiliary_heads
+from discotree.network.pytorch.encoder import pretrained_pieces
+from discotree.network.pytorch.engine import TorchEngine, load_weights, new_network, weights_of
+from discotree.network.pytorch.model import PointerNetwork
 from discotree.network.vectors import Vectors, read_vectors, spellings
 from discotree.network.vocab import Vocab
+from discotree.network.weights import rounded
 from discotree.parsing.parser import Parser
 from discotree.training.data import Split, checksums, corpus_of, load_splits, own_head_rules, resolve, words_of
 from discotree.training.distributed import World
@@ -57,13 +60,15 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
     splits, sha256 = load_splits(data), checksums(config.data, data)
     config, vectors = with_vectors(config, data.vectors, words_of(splits))
     parser = build(config, splits, vectors, world.device, own_head_rules(data))
+    network = network_in(parser)
     forms = parser.forms()
     corpora = {name: corpus_of(split, forms, parser.has_tags) for name, split in splits.items()}
     run = Run(config.training, world, folder, identity_of(config, sha256), report)
-    state = fit(parser.network, corpora["train"], lambda: attachment(parser, corpora["dev"]), "las", run)
-    round_weights(parser.model)  # the scores are those of the saved weights
+    state = fit(network, corpora["train"], lambda: attachment(parser, corpora["dev"]), "las", run)
+    weights = rounded(weights_of(network), config.training.weight_bits)
+    load_weights(network, weights)  # the scores are those of the saved weights
     if world.is_first:
-        write_model(parser.model, folder / MODEL)
+        write_model(replace(parser.model, weights=weights), folder / MODEL)
     results = {
         "name": config.name,
         "config": asdict(config),
@@ -74,7 +79,7 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
         },
         "versions": {"discotree": __version__, "torch": torch.__version__, "python": platform.python_version()},
         "device": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else platform.machine(),
-        "parameters": sum(weight.numel() for weight in parser.network.parameters()),
+        "parameters": sum(weight.numel() for weight in network.parameters()),
         "best_epoch": state.best_epoch,
         "seconds": sum(epoch["seconds"] + epoch["validation_seconds"] for epoch in state.history),
         "scores": {
@@ -157,16 +162,25 @@ def build(
     has_tags = config.data.tags != "none"
     vocab = Vocab.build(
         train.encoded,
-        list(auxiliary_heads(config.network)),
+        list(config.network.auxiliary_heads),
         [[token.tag for token in tokens] for tokens in train.inputs] if has_tags else (),
         words_of(splits) if vectors else (),
         lambda word: vectors is not None and vectors.lookup(word) is not None,
     )
+    pieces = pretrained_pieces(config.network)
     torch.manual_seed(config.training.seed)
-    parser = Parser(replace(Model.new(config, vocab), own_head_rules=head_rules), device)
-    if vectors is not None and parser.network.encoder.words is not None:
-        copy_vectors(vectors, vocab, parser.network.encoder.words)
-    return parser
+    network = new_network(config.network, vocab, has_tags, pieces)
+    if vectors is not None and network.encoder.words is not None:
+        copy_vectors(vectors, vocab, network.encoder.words)
+    model = Model(config, vocab, weights_of(network), pieces, own_head_rules=head_rules)
+    return Parser(model, TorchEngine(network, device))
+
+
+def network_in(parser: Parser) -> PointerNetwork:
+    """Return the network that a parser runs, which must be one that can learn."""
+    if not isinstance(parser.engine, TorchEngine):
+        raise ConfigError(f"the engine {parser.engine.name} cannot learn: load the model with the engine torch")
+    return parser.engine.network
 
 
 def with_vectors(config: Config, path: str, words: Iterable[str]) -> tuple[Config, Vectors | None]:

@@ -24,13 +24,14 @@ from discotree.encoding.dependencies import Dependencies
 from discotree.errors import ConfigError, ModelError, TreebankError
 from discotree.evaluation.score import percent
 from discotree.files.writing import writable
-from discotree.network.batch import IGNORED, Batch, Corpus, Forms, by_length
-from discotree.network.encoder import Encoder, pretrained_pieces
+from discotree.network.batch import IGNORED, Corpus, Forms, by_length
+from discotree.network.pytorch.encoder import Encoder, pretrained_pieces
+from discotree.network.pytorch.engine import BATCH_WORDS
+from discotree.network.pytorch.tensors import TensorBatch
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vectors import Vectors
 from discotree.network.vocab import Vocab, normalized
-from discotree.parsing.parser import BATCH_WORDS
 from discotree.training.data import Split, checksums, load_splits, resolve, words_of
 from discotree.training.distributed import World
 from discotree.training.fit import Report, Run, fit, silent
@@ -57,12 +58,12 @@ class Tagger(nn.Module):
         self.layer = nn.Linear(self.encoder.size, len(vocab.outputs[TAG]))
         self.smoothing = settings.label_smoothing
 
-    def forward(self, batch: Batch) -> Tensor:
+    def forward(self, batch: TensorBatch) -> Tensor:
         vectors, _ = self.encoder(batch)
         scores: Tensor = self.layer(vectors[:, 1:])
         return scores
 
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
+    def loss(self, batch: TensorBatch) -> dict[str, Tensor]:
         """Return the cross-entropy, summed over the words."""
         scores, gold = self(batch).flatten(0, 1).float(), batch.gold[TAG].flatten()
         loss = nn.functional.cross_entropy(
@@ -81,7 +82,7 @@ class Tagger(nn.Module):
         rows: list[list[str]] = [[] for _ in range(len(corpus))]
         with torch.inference_mode():
             for sentences in by_length(corpus.lengths, BATCH_WORDS):
-                best = self(corpus.batch(sentences).to(device)).argmax(-1).tolist()
+                best = self(TensorBatch.of(corpus.batch(sentences), device)).argmax(-1).tolist()
                 for number, row in zip(sentences.tolist(), best, strict=True):
                     rows[number] = [names[k] for k in row[: corpus.lengths[number]]]
         return rows

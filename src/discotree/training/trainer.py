@@ -10,14 +10,15 @@ from torch import Tensor, nn
 
 from discotree.config import Training
 from discotree.models.folder import stored_name
-from discotree.network.batch import Batch, Corpus, Ints
+from discotree.network.batch import Corpus, Ints
+from discotree.network.pytorch.tensors import TensorBatch
 from discotree.training.distributed import World
 
 
 class Learner(Protocol):
     """A module that can be trained."""
 
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
+    def loss(self, batch: TensorBatch) -> dict[str, Tensor]:
         """Return the losses, each summed over the words of the batch."""
 
     def train(self) -> object: ...
@@ -114,8 +115,9 @@ class Trainer:
         gradients to add up.
         """
         share = sentences[self.world.rank :: self.world.size]
+        batch = corpus.batch(share if len(share) else sentences[:1])
         with self.autocast:
-            losses = self.network.loss(corpus.batch(share if len(share) else sentences[:1]).to(self.world.device))
+            losses = self.network.loss(TensorBatch.of(batch, self.world.device))
         return losses if len(share) else {name: loss * 0 for name, loss in losses.items()}
 
     def update_average(self) -> None:

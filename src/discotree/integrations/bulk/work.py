@@ -29,6 +29,7 @@ class BulkTask:
     column: str
     id_column: str
     output: ShardFolder
+    engine: str = ""
 
 
 class ShardOutcome(NamedTuple):
@@ -45,17 +46,13 @@ class ShardWorker:
     """A parser that works on shards, one after the other."""
 
     def __init__(self, task: BulkTask, device: str = "", threads: int = 0) -> None:
-        """``threads`` limits those of torch."""
+        """``threads`` limits those of a worker on a CPU."""
         self.task = task
         if fingerprint(find(task.model)) != task.fingerprint:
             raise ModelError(
                 f"{platform.node()} has another model {task.model!r} than the machine that started the job"
             )
-        self.parser = load(task.model, device)
-        if threads:
-            import torch
-
-            torch.set_num_threads(threads)
+        self.parser = load(task.model, device, engine=task.engine, threads=threads)
         self.window_words = BATCHES * self.parser.batch_words
         self.language = self.parser.config.language
         if task.kind != "tokens" and not self.language:

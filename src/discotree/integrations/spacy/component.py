@@ -44,6 +44,7 @@ def make(
     name: str,
     model: str,
     device: str,
+    engine: str,
     decode: str,
     tokens: str,
     batch_words: int,
@@ -60,7 +61,8 @@ def make(
             f'name it to use it: {{"model": "{card.name}"}}'
         )
     model = model or str(nlp.lang)
-    return DiscotreePipe(name, ComponentSettings(model, device, decode, tokens, batch_words, set_tags, include_model))
+    settings = ComponentSettings(model, device, engine, decode, tokens, batch_words, set_tags, include_model)
+    return DiscotreePipe(name, settings)
 
 
 class DiscotreePipe(Pipe):
@@ -80,7 +82,7 @@ class DiscotreePipe(Pipe):
         if model:
             self.from_bytes(model)
         elif not settings.include_model:
-            self._use(load(settings.model, settings.device))
+            self._use(self._load(settings.model))
 
     def _use(self, parser: "Parser") -> "Parser":
         if self.settings.tokens == MODEL_TOKENS and parser.has_tags:
@@ -93,20 +95,24 @@ class DiscotreePipe(Pipe):
         self._parser = parser
         return parser
 
+    def _load(self, model: str) -> "Parser":
+        return load(model, self.settings.device, engine=self.settings.engine)
+
     def _load_by_name(self) -> "Parser":
         try:
             folder = find(self.settings.model)
         except ModelError as error:
             raise ModelError(f"{error}; and the pipeline was loaded without one") from None
-        return self._use(load(str(folder), self.settings.device))
+        return self._use(self._load(str(folder)))
 
     @property
     def parser(self) -> "Parser":
         """The parser, ready for use in this process."""
         if self._process != os.getpid():
-            if self._parser is not None and self._parser.device.type != "cpu":
-                raise ConfigError("processes cannot share a GPU: use n_process=1 or the device 'cpu'")
-            _restore_torch_after_fork()
+            if self._parser is not None:
+                if self._parser.device != "cpu":
+                    raise ConfigError("processes cannot share a GPU: use n_process=1 or the device 'cpu'")
+                self._parser.engine.forked()
             self._loading = Lock()  # the old one may be held by a thread that does not exist in this process
             self._process = os.getpid()
         with self._loading:
@@ -198,7 +204,7 @@ class DiscotreePipe(Pipe):
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "DiscotreePipe":  # noqa: ARG002
         if self.settings.include_model:
-            self._use(load(str(Path(path).resolve()), self.settings.device))
+            self._use(self._load(str(Path(path).resolve())))
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:  # noqa: ARG002
@@ -213,7 +219,7 @@ class DiscotreePipe(Pipe):
         if data:
             with tempfile.TemporaryDirectory() as folder:
                 unpack_folder(data, Path(folder))
-                self._use(load(str(Path(folder).resolve()), self.settings.device))
+                self._use(self._load(str(Path(folder).resolve())))
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
@@ -229,14 +235,3 @@ def _set_tags(sent: Span) -> None:
         word = leaf(token)
         if word is not None and word.tag != NONE:
             token.tag_ = word.tag
-
-
-def _restore_torch_after_fork() -> None:
-    """Make torch work in a forked process, such as a worker of ``nlp.pipe``.
-
-    The threads of torch exist only in the parent, so waiting for them would never end; oneDNN remembers their number.
-    """
-    import torch
-
-    torch.set_num_threads(1)
-    torch.backends.mkldnn.enabled = False  # type: ignore[assignment]

@@ -77,7 +77,7 @@ class Batcher:
         self.parser = parser
         self.limits = limits or Limits()
         self.shared = shared
-        self.batch_words = CPU_BATCH_WORDS if parser.device.type == "cpu" else parser.batch_words
+        self.batch_words = CPU_BATCH_WORDS if parser.device == "cpu" else parser.batch_words
         self.changed = threading.Condition()
         self.is_closed = False
         self.lanes: dict[bool, FairQueue[QueuedRequest]] = {False: FairQueue(), True: FairQueue()}  # by is_long

@@ -36,7 +36,9 @@ OTHER_FILES = 100  # open files that are no connections
 notices = logging.getLogger("discotree")
 
 
-def load_app(models: Sequence[str], device: str, access: Access, batching: bool, limits: Limits) -> FastAPI:
+def load_app(
+    models: Sequence[str], device: str, engine: str, access: Access, batching: bool, limits: Limits
+) -> FastAPI:
     """Load models and return the application that serves them; without names, all that need no permission."""
     installed = Candidates.installed() if not models else Candidates({})
     names = models or list(installed.languages)
@@ -51,7 +53,7 @@ def load_app(models: Sequence[str], device: str, access: Access, batching: bool,
         public_name = _public_name(name, folder)
         if public_name in parsers:
             raise ConfigError(f"two models are called {public_name!r}: rename the folder of one")
-        parsers[public_name] = load(name, device)
+        parsers[public_name] = load(name, device, engine=engine)
         if (folder / CARD).exists():
             cards[public_name] = Card.read(folder / CARD)
     return create_app(parsers, limits=limits, batching=batching, access=access, cards=cards)

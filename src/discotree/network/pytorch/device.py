@@ -20,3 +20,9 @@ def usable(name: str | torch.device = "", error: type[DiscotreeError] = ModelErr
 
 def _available() -> str:
     return ", ".join(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
+
+
+def limit_threads(threads: int) -> None:
+    """Let torch use this many threads on a CPU; 0 leaves it as it is."""
+    if threads:
+        torch.set_num_threads(threads)

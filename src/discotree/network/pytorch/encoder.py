@@ -1,7 +1,7 @@
 """Words → vectors: characters, word, tag and sub-words or a Transformer side by side, then a stack of BiLSTMs.
 
 Shapes: B sentences, N words, position 0 of N+1 is the dummy root; U distinct words of C characters; D
-features; T words of all sentences together. An encoder takes a Batch and returns vectors (B, N+1, ``size``) and a
+features; T words of all sentences together. An encoder takes a batch and returns vectors (B, N+1, ``size``) and a
 summary (B, ``size``) of each sentence.
 """
 
@@ -14,9 +14,12 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from discotree import config
 from discotree.errors import ConfigError
-from discotree.network.batch import Batch
-from discotree.network.subwords import SubwordFeatures, Subwords
-from discotree.network.transformer import Pretrained, Transformer
+from discotree.network.pytorch.pretrained import load_transformer
+from discotree.network.pytorch.subwords import SubwordFeatures
+from discotree.network.pytorch.tensors import TensorBatch
+from discotree.network.pytorch.transformer import Transformer
+from discotree.network.subwords import Subwords
+from discotree.network.transformer import Pretrained
 from discotree.network.vocab import PADDING, UNKNOWN, Vocab
 
 CHUNK = 1 << 26  # most numbers in an intermediate result
@@ -134,7 +137,7 @@ def pretrained_pieces(settings: config.NetworkSettings) -> Subwords | Pretrained
     if settings.transformer and settings.subwords:
         raise ConfigError("network.subwords: a Transformer has its own pieces, there is no room for both")
     if settings.transformer:
-        return Pretrained.load(settings.transformer)
+        return load_transformer(settings.transformer)
     return Subwords.load(settings.subwords) if settings.subwords else None
 
 
@@ -170,7 +173,7 @@ class Encoder(nn.Module):
             self.register_buffer("singleton", torch.tensor([False, *singletons]), persistent=False)
         self.singleton: Tensor
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def forward(self, batch: TensorBatch) -> tuple[Tensor, Tensor]:
         x = torch.cat(self.inputs(batch), -1)  # (B, N, D)
         x = torch.cat([self.root.to(x.dtype).expand(len(batch), 1, -1), x], 1)  # (B, N+1, D)
         if self.lstm is not None:
@@ -181,7 +184,7 @@ class Encoder(nn.Module):
             summary = x.sum(1) / ends[:, 0]
         return drop_features(x, self.settings.lstm_dropout, self.training), summary
 
-    def inputs(self, batch: Batch) -> list[Tensor]:
+    def inputs(self, batch: TensorBatch) -> list[Tensor]:
         """Return the features of every word by itself: (B, N, ·) each."""
         settings, words = self.settings, batch.words
         if self.training and settings.unknown:

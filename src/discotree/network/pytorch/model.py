@@ -12,20 +12,14 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from discotree import config
 from discotree.errors import ModelError
-from discotree.network.batch import HEAD, IGNORED, LABEL, Batch
-from discotree.network.encoder import Encoder, drop_features, init_lstm, run_lstm
-from discotree.network.scores import Scores, label_scores
+from discotree.network.batch import HEAD, IGNORED, LABEL
+from discotree.network.pytorch.encoder import Encoder, drop_features, init_lstm, run_lstm
+from discotree.network.pytorch.scores import TensorScores, label_scores
+from discotree.network.pytorch.tensors import TensorBatch
+from discotree.network.shapes import outputs
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
-
-AUXILIARY_HEADS = ("tag", "morph", "function", "unary", "spine")
-
-
-def auxiliary_heads(settings: config.NetworkSettings) -> dict[str, float]:
-    """Return the auxiliary heads that are switched on, and their weights in the loss."""
-    weights = {head: float(getattr(settings, f"{head}_weight")) for head in AUXILIARY_HEADS}
-    return {head: weight for head, weight in weights.items() if weight > 0}
 
 
 def divergence(scores: Tensor) -> Tensor:
@@ -59,7 +53,7 @@ class Decoder(nn.Module):
 
 
 class PointerNetwork(nn.Module):
-    """The whole network: Batch → Scores, and the loss."""
+    """The whole network: a batch → its scores, and the loss."""
 
     def __init__(
         self, settings: config.NetworkSettings, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
@@ -83,17 +77,14 @@ class PointerNetwork(nn.Module):
         nn.init.xavier_uniform_(self.arc_bilinear[:-1, :-1])
         bound = math.sqrt(6 / (settings.label_size * (settings.label_size + len(vocab.labels))))
         nn.init.uniform_(self.label_bilinear[:, :-1, :-1], -bound, bound)
-        # A head with one class, such as morphology in a treebank without it, has nothing to learn.
-        self.weights = {head: w for head, w in auxiliary_heads(settings).items() if len(vocab.outputs[head]) > 1}
-        self.auxiliary = nn.ModuleDict(
-            {head: nn.Linear(size + state, len(vocab.outputs[head])) for head in self.weights}
-        )
+        classes = outputs(settings, vocab)
+        self.weights = {head: settings.auxiliary_heads[head] for head in classes}
+        self.auxiliary = nn.ModuleDict({head: nn.Linear(size + state, count) for head, count in classes.items()})
 
-    def forward(self, batch: Batch) -> Scores:
+    def forward(self, batch: TensorBatch) -> TensorScores:
         """Return log-probabilities of all heads, and the factors that labels are computed from."""
         arcs, dependents, heads, auxiliary = self._run(batch)
-        return Scores(
-            lengths=batch.lengths,
+        return TensorScores(
             arcs=arcs.float().log_softmax(-1),
             dependents=dependents,
             heads=heads,
@@ -101,7 +92,7 @@ class PointerNetwork(nn.Module):
             auxiliary={head: scores.float().log_softmax(-1) for head, scores in auxiliary.items()},
         )
 
-    def loss(self, batch: Batch) -> dict[str, Tensor]:
+    def loss(self, batch: TensorBatch) -> dict[str, Tensor]:
         """Return the losses by name, each summed over the words of the batch."""
         agreement = self.settings.agreement_weight if self.training else 0.0
         if agreement:
@@ -135,7 +126,7 @@ class PointerNetwork(nn.Module):
             loss = (1 - smoothing) * loss + smoothing * uniform
         return loss
 
-    def _run(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
+    def _run(self, batch: TensorBatch) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
         """Return arc scores (B, N, N+1), label features (B, N, K) and (B, N+1, K), auxiliary scores (B, N, classes)."""
         settings = self.settings
         vectors, summary = self.encoder(batch)

@@ -1,0 +1,1 @@
+"""The network in PyTorch: for training, and for parsing on a GPU."""

@@ -1,0 +1,140 @@
+"""PyTorch as an engine: on a GPU the scores of one batch are fetched while the next is computed."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from discotree.config import NetworkSettings
+from discotree.network.batch import Batch
+from discotree.network.pytorch.model import PointerNetwork
+from discotree.network.pytorch.scores import CHUNK, TensorScores, label_scores
+from discotree.network.pytorch.tensors import TensorBatch
+from discotree.network.scores import Auxiliary, Labeler, Scores
+from discotree.network.subwords import Subwords
+from discotree.network.transformer import Pretrained
+from discotree.network.vocab import Vocab
+from discotree.network.weights import Array, Weights, dense
+
+BATCH_WORDS = 4000  # on a CPU
+BATCH_WORDS_GPU = 16_000
+
+
+def new_network(
+    settings: NetworkSettings, vocab: Vocab, has_tags: bool, pieces: Subwords | Pretrained | None
+) -> PointerNetwork:
+    """Return an untrained network."""
+    return PointerNetwork(settings, vocab, has_tags, pieces)
+
+
+def network_of(
+    settings: NetworkSettings, vocab: Vocab, has_tags: bool, pieces: Subwords | Pretrained | None, weights: Weights
+) -> PointerNetwork:
+    """Return a network with these weights."""
+    with torch.device("meta"):  # no numbers are drawn that would be replaced at once
+        network = new_network(settings, vocab, has_tags, pieces)
+    load_weights(network, weights)
+    return network
+
+
+def load_weights(network: PointerNetwork, weights: Weights) -> None:
+    """Give a network these weights, on the device where it is."""
+    assign = network.arc_bilinear.is_meta
+    network.load_state_dict({name: torch.tensor(dense(value)) for name, value in weights.items()}, assign=assign)
+
+
+def weights_of(network: PointerNetwork) -> dict[str, Array]:
+    """Return copies of a network's weights."""
+    return {name: value.float().numpy(force=True).copy() for name, value in network.state_dict().items()}
+
+
+class TorchEngine:
+    """A network on a device."""
+
+    name = "torch"
+
+    def __init__(self, network: PointerNetwork, device: torch.device | str = "cpu") -> None:
+        self.place = torch.device(device)
+        self.network = network.to(self.place)
+        on_gpu = self.place.type == "cuda"
+        self.batch_words = BATCH_WORDS_GPU if on_gpu else BATCH_WORDS
+        self.stream = torch.cuda.Stream(self.place, priority=-1) if on_gpu else None  # type: ignore[no-untyped-call]
+
+    @property
+    def device(self) -> str:
+        return str(self.place)
+
+    def forked(self) -> None:
+        """Use one thread. Waiting for those of the first process would never end; oneDNN remembers their number."""
+        torch.set_num_threads(1)
+        torch.backends.mkldnn.enabled = False  # type: ignore[assignment]
+
+    def start(self, batch: Batch) -> Callable[[], Scores]:
+        """Score a batch. On a GPU this returns before the scores are there."""
+        self.network.eval()
+        with torch.inference_mode():
+            scores: TensorScores = self.network(TensorBatch.of(batch, self.place))
+            return self._fetch(batch, scores) if self.stream is not None else self._scores(batch, scores)
+
+    def _scores(self, batch: Batch, scores: TensorScores) -> Callable[[], Scores]:
+        auxiliary = {}
+        for head, values in scores.auxiliary.items():
+            best = values.max(-1)
+            auxiliary[head] = Auxiliary(best.indices.numpy(), best.values.numpy())
+        arrays = (scores.arcs.numpy(), scores.dependents.float().numpy(), scores.heads.float().numpy())
+        found = Scores(batch.lengths, *arrays, self._labeler(scores.bilinear), auxiliary)
+        return lambda: found
+
+    def _fetch(self, batch: Batch, scores: TensorScores) -> Callable[[], Scores]:
+        """Find every arc's best label on the GPU, and copy all to main memory, on a stream of its own."""
+        assert self.stream is not None
+        self.stream.wait_stream(torch.cuda.current_stream(self.place))
+        with torch.cuda.stream(self.stream):
+            best, which = scores.best_labels()
+            tensors = {
+                "arcs": scores.arcs,
+                "dependents": scores.dependents.float(),
+                "heads": scores.heads.float(),
+                "best": best,
+                "which": which,
+            }
+            for head, values in scores.auxiliary.items():
+                found = values.max(-1)
+                tensors |= {f"class {head}": found.indices.int(), f"log {head}": found.values}
+            copies = {name: _copy(value) for name, value in tensors.items()}
+            done = self.stream.record_event()
+
+        def wait() -> Scores:
+            done.synchronize()
+            arrays: Mapping[str, Any] = {name: value.numpy() for name, value in copies.items()}
+            tensors.clear()  # the GPU needed them until now
+            return Scores(
+                batch.lengths,
+                arrays["arcs"],
+                arrays["dependents"],
+                arrays["heads"],
+                self._labeler(scores.bilinear),
+                {head: Auxiliary(arrays[f"class {head}"], arrays[f"log {head}"]) for head in scores.auxiliary},
+                (arrays["best"], arrays["which"]),
+            )
+
+        return wait
+
+    def _labeler(self, bilinear: Tensor) -> Labeler:
+        weights = bilinear.float()
+        rows = max(1, CHUNK // max(1, weights.shape[0] * weights.shape[1]))
+
+        def labels(dependents: Any, heads: Any) -> Any:
+            with torch.inference_mode():
+                sides = (torch.from_numpy(np.ascontiguousarray(side)).to(self.place) for side in (dependents, heads))
+                pairs = zip(*(torch.split(side, rows) for side in sides), strict=True)
+                return torch.cat([label_scores(weights, *pair).log_softmax(-1) for pair in pairs]).cpu().numpy()
+
+        return labels
+
+
+def _copy(value: Tensor) -> Tensor:
+    """Begin to copy a tensor from a GPU to main memory."""
+    return torch.empty(value.shape, dtype=value.dtype, pin_memory=True).copy_(value, non_blocking=True)

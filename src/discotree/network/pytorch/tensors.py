@@ -1,0 +1,51 @@
+"""Batches as tensors, on any device."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from discotree.network.batch import Batch
+
+ARRAYS = ("words", "tags", "chars", "form", "pieces", "first", "last")
+
+
+@dataclass(frozen=True, eq=False)
+class TensorBatch:
+    """A batch as the network reads it; names and shapes are those of Batch."""
+
+    lengths: Tensor  # stays on the CPU
+    words: Tensor
+    tags: Tensor
+    chars: Tensor
+    form: Tensor
+    pieces: Tensor
+    first: Tensor
+    last: Tensor
+    gold: dict[str, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, batch: Batch, device: torch.device | str = "cpu") -> "TensorBatch":
+        """Copy a batch to a device. A GPU gets it in one copy, because every copy has a latency."""
+        arrays = [*(getattr(batch, name) for name in ARRAYS), *batch.gold.values()]
+        device = torch.device(device)
+        if device.type == "cuda":
+            flat = torch.from_numpy(np.concatenate([array.ravel() for array in arrays]))
+            parts = torch.split(flat.pin_memory().to(device, non_blocking=True), [array.size for array in arrays])
+            tensors = [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
+        else:
+            tensors = [torch.from_numpy(array).to(device) for array in arrays]
+        count = len(ARRAYS)
+        gold = dict(zip(batch.gold, tensors[count:], strict=True))
+        return cls(torch.from_numpy(batch.lengths), **dict(zip(ARRAYS, tensors[:count], strict=True)), gold=gold)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def twice(self) -> "TensorBatch":
+        """Return a batch of every sentence twice: all of them, then all of them again."""
+        shared = ("chars", "gold")  # the distinct words are the same
+        doubled = {name: torch.cat([value, value]) for name, value in vars(self).items() if name not in shared}
+        gold = {name: torch.cat([value, value]) for name, value in self.gold.items()}
+        return TensorBatch(**doubled, chars=self.chars, gold=gold)
