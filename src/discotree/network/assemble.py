@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from discotree.encoding.spines import DUMMY_ROOT, heads_first, spine_phrases
+from discotree.network.arc_weights import Weights, log_of
 from discotree.network.decode import Decoded
 from discotree.network.k_best import Candidate
 from discotree.network.scores import Scores
@@ -36,15 +36,14 @@ class Decisions:
     @classmethod
     def of(cls, decoded: Decoded, scores: Scores) -> Iterator["Decisions"]:
         """Yield the decisions about every sentence of a batch."""
-        classes, probabilities = {}, {}
-        for head, values in scores.auxiliary.items():
-            best = values.max(-1)
-            classes[head], probabilities[head] = best.indices.tolist(), best.values.exp().tolist()
+        classes = {head: found.classes.tolist() for head, found in scores.auxiliary.items()}
+        unary = scores.auxiliary.get("unary")
+        probabilities = None if unary is None else np.exp(unary.log_probability).tolist()
         heads, labels = decoded.heads.tolist(), decoded.labels.tolist()
         arcs = (decoded.arc_probability * decoded.label_probability).tolist()
         whole = np.exp(decoded.log_probability)
         for row, n in enumerate(scores.lengths.tolist()):
-            unaries = probabilities["unary"][row][:n] if "unary" in probabilities else [1.0] * n
+            unaries = [1.0] * n if probabilities is None else probabilities[row][:n]
             yield cls(
                 heads[row][:n],
                 labels[row][:n],
@@ -57,16 +56,20 @@ class Decisions:
 
 def of_candidates(candidates: Sequence[Candidate], scores: Scores) -> Iterator[Decisions]:
     """Yield the decisions of each of the best trees of one sentence; ``scores`` are those of this sentence alone."""
+    weights = Weights(scores)
+    word = np.arange(scores.lengths[0])
+    wanted = np.zeros(scores.arcs.shape, bool)
     for candidate in candidates:
-        heads = torch.from_numpy(candidate.heads[None] + 1).to(scores.arcs.device)  # (1, n) columns
-        labels = torch.from_numpy(candidate.labels[None]).to(scores.arcs.device)  # (1, n)
-        arcs = torch.take_along_dim(scores.arcs, heads[..., None], 2)[..., 0]  # (1, n)
-        named = torch.take_along_dim(scores.labels(heads), labels[..., None], 2)[..., 0]  # (1, n)
+        wanted[0, word, candidate.heads + 1] = True
+    weights.rows(*np.nonzero(wanted))  # all at once
+    for candidate in candidates:
+        column = candidate.heads + 1
+        named = weights.rows(np.zeros_like(word), word, column)[word, candidate.labels]
         decoded = Decoded(
             candidate.heads[None],
             candidate.labels[None],
-            arcs.double().exp().cpu().numpy(),
-            named.double().exp().cpu().numpy(),
+            np.exp(log_of(weights.arcs[0, word, column]))[None],
+            np.exp(log_of(named))[None],
             np.array([candidate.log_probability]),
         )
         yield from Decisions.of(decoded, scores)

@@ -7,12 +7,11 @@ beam     the same with several hypotheses, as in the paper's code: see ``beam_se
 exact    the most probable tree among those with exactly one word on the dummy root
 
 Mostly the best heads of all words already form a tree. This is checked for all sentences at once; only the others are
-searched, one by one. Scores may be hostile: what is infinite or not a number counts as impossible, and is chosen only
-where nothing else is left. So there always is a tree.
+searched, one by one. Labels are scored only where they can matter: see ``Weights``. Scores may be hostile: what is
+infinite or not a number counts as impossible, and is chosen only where nothing else is left. So there always is a tree.
 
-Shapes: B sentences, N words in the longest of them, n words in one, L labels, K labels to choose from. In here
-heads are columns 0..N: column 0 is the dummy root, column j + 1 is the word at position j. Outside they are
-positions, -1 for the dummy root.
+Shapes: B sentences, N words in the longest of them, n words in one, L labels, M arcs. In here heads are columns 0..N:
+column 0 is the dummy root, column j + 1 is the word at position j. Outside they are positions, -1 for the dummy root.
 """
 
 from collections.abc import Callable
@@ -20,15 +19,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from discotree.errors import ConfigError
-from discotree.network.arborescence import IMPOSSIBLE, Floats, Ints, arborescence
-from discotree.network.scores import Scores, label_scores
+from discotree.network.arborescence import Floats, Ints, arborescence
+from discotree.network.arc_weights import Weights, log_of
+from discotree.network.scores import Bools, Scores
 
-Array = TypeVar("Array", Floats, Ints)
+SEARCHES = 4  # searches of a sentence before the labels of all its arcs are scored
+
+Array = TypeVar("Array", Floats, Ints, Bools)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +41,7 @@ class Decoded:
     log_probability: Floats  # (B,) log p(tree)
 
 
-def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Tensor | None = None) -> Decoded:
+def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Ints | None = None) -> Decoded:
     """Find the best trees by one of METHODS.
 
     Given the ``levels`` of all labels (L,), the dependents that join one phrase agree on its label: see ``agree``.
@@ -51,78 +50,122 @@ def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Tensor
         raise ConfigError(f"unknown decoding method {method!r}, expected one of {', '.join(METHODS)}")
     if beam < 1:
         raise ConfigError(f"a beam of {beam} keeps no hypothesis, expected at least 1")
-    with torch.no_grad():
-        best, which = scores.best_labels()  # (B, N, N+1)
-    arcs, best_labels = legal_arcs(scores), finite(best)
-    names: Ints = which.cpu().numpy()
-    columns = METHODS[method](arcs, arcs + best_labels, scores.lengths.numpy(), beam)  # (B, N)
-    arc, label, labels = _pick(arcs, columns), _pick(best_labels, columns), _pick(names, columns)
+    weights = Weights(scores)
+    columns = METHODS[method](weights, beam)  # (B, N)
+    sentence, word = np.nonzero(weights.inside)
+    weights.score(sentence, word, columns[sentence, word])
+    arc, label, labels = _pick(weights.arcs, columns), _pick(weights.labels, columns), _pick(weights.names, columns)
     if levels is not None:
-        before, labels = labels, agree(scores, columns - 1, labels, levels)
+        before, labels = labels, agree(weights, columns - 1, labels, levels)
         sentence, word = np.nonzero(labels != before)
-        given = _label_rows(scores, sentence, word, columns[sentence, word])  # (changed, L)
+        given = weights.rows(sentence, word, columns[sentence, word])  # (changed, L)
         label[sentence, word] = _pick(given, labels[sentence, word])
     arc, label = log_of(arc), log_of(label)
-    total = np.where(scores.mask.cpu().numpy(), arc + label, 0.0).sum(1)
+    total = np.where(weights.inside, arc + label, 0.0).sum(1)
     return Decoded(columns - 1, labels, np.exp(arc), np.exp(label), total)
 
 
-def agree(scores: Scores, heads: Ints, labels: Ints, levels: Tensor) -> Ints:
+def agree(weights: Weights, heads: Ints, labels: Ints, levels: Ints) -> Ints:
     """Return the labels (B, N) after all dependents that join the same phrase have agreed on one.
 
     A phrase is a head (B, N) together with the level that a dependent's own label has. Where its dependents
     differ, it gets the label of that level with the largest sum of log-probabilities over all of them.
     """
-    level = levels.cpu().numpy()  # (L,)
-    sentence, word = np.nonzero(scores.mask.cpu().numpy() & (heads >= 0))  # the root's labels name no phrase
+    sentence, word = np.nonzero(weights.inside & (heads >= 0))  # the root's labels name no phrase
     head, label = heads[sentence, word], labels[sentence, word]
-    _, rank = np.unique(level, return_inverse=True)
-    _, phrase = np.unique((sentence * heads.shape[1] + head) * len(level) + rank[label], return_inverse=True)
-    names = np.bincount(np.unique(phrase * len(level) + label) // len(level))  # number of labels per phrase
+    _, rank = np.unique(levels, return_inverse=True)
+    _, phrase = np.unique((sentence * heads.shape[1] + head) * len(levels) + rank[label], return_inverse=True)
+    names = np.bincount(np.unique(phrase * len(levels) + label) // len(levels))  # number of labels per phrase
     differ = names[phrase] > 1
     sentence, word, head, label = sentence[differ], word[differ], head[differ], label[differ]
     first, phrase = np.unique(phrase[differ], return_index=True, return_inverse=True)[1:]
-    votes = np.zeros((len(first), len(level)))  # (phrases, L)
-    np.add.at(votes, phrase, _label_rows(scores, sentence, word, head + 1))
-    votes[level != level[label[first], None]] = -np.inf
+    votes = np.zeros((len(first), len(levels)))  # (phrases, L)
+    np.add.at(votes, phrase, weights.rows(sentence, word, head + 1))
+    votes[levels != levels[label[first], None]] = -np.inf
     agreed = labels.copy()
     agreed[sentence, word] = votes.argmax(1)[phrase]
     return agreed
 
 
-def exact(arcs: Floats, weights: Floats, lengths: Ints, _beam: int) -> Ints:
-    """Find the trees of the largest weight with one word on the root; the first step is that of ``arborescence``."""
-    beyond = np.arange(arcs.shape[1]) >= lengths[:, None]  # (B, N)
-    columns: Ints = weights[:, :, 1:].argmax(2) + 1
-    gain = weights[:, :, 0] - _pick(weights, columns)
-    gain[beyond] = -np.inf
-    columns[np.arange(len(columns)), gain.argmax(1)] = 0
-    columns[beyond] = 0
-    for b in np.flatnonzero(~acyclic(columns)):
-        n = lengths[b]
-        columns[b, :n] = arborescence(weights[b, :n, : n + 1])
+def exact(weights: Weights, _beam: int) -> Ints:
+    """Find the trees of the largest weight with one word on the root.
+
+    A search over upper bounds that ends in a tree without any guess has found the best one: every other tree has at
+    most the sum of its bounds, which is no larger.
+    """
+    columns = best_heads(weights)
+    searching = np.flatnonzero(~acyclic(columns))
+    for search in range(SEARCHES + 1):
+        for b in searching:
+            n = weights.lengths[b]
+            columns[b, :n] = arborescence(weights.bounds[b, :n, : n + 1])
+        guessed = weights.inside[searching] & ~_pick(weights.known[searching], columns[searching])
+        row, word = np.nonzero(guessed)
+        if not len(row):
+            break
+        weights.score(searching[row], word, columns[searching[row], word])
+        searching = searching[guessed.any(1)]
+        if search == SEARCHES - 1:
+            weights.score_all(searching)
     return columns
 
 
-def beam(arcs: Floats, weights: Floats, lengths: Ints, width: int) -> Ints:
+def best_heads(weights: Weights) -> Ints:
+    """Return the best heads (B, N) of all words but one of each sentence, the one that gains most from the root.
+
+    If they form a tree, it is the best one: see ``arborescence``.
+    """
+    arcs, bounds, inside = weights.arcs, weights.bounds, weights.inside
+    sentences = np.arange(len(arcs))
+    # First the labels of the arcs that are the best without labels. The word on the root needs no other arc.
+    columns: Ints = bounds[:, :, 1:].argmax(2) + 1
+    on_root = _gains(weights, columns).argmax(1)
+    columns[sentences, on_root] = 0
+    sentence, word = np.nonzero(inside)
+    weights.score(sentence, word, columns[sentence, word])
+    # Then those of all arcs that may still be better, or as good.
+    least = _pick(bounds, columns)  # (B, N): a word's best head weighs at least this
+    least_gain = least[sentences, on_root] - bounds[sentences, on_root, 1:].max(1)
+    wanted = bounds >= least[:, :, None]
+    wanted[:, :, 0] = bounds[:, :, 0] - least >= least_gain[:, None]
+    wanted[sentences, on_root] = False
+    wanted &= inside[:, :, None]
+    disputed = wanted[:, :, 0].any(1)
+    wanted[sentences[disputed], on_root[disputed]] = True
+    weights.score(*np.nonzero(wanted & (arcs > -np.inf)))
+    columns = bounds[:, :, 1:].argmax(2) + 1
+    columns[sentences, _gains(weights, columns).argmax(1)] = 0
+    columns[~inside] = 0
+    return columns
+
+
+def _gains(weights: Weights, columns: Ints) -> Floats:
+    """Return what every word gains by hanging on the root (B, N), rather than on the given heads (B, N)."""
+    return np.where(weights.inside, weights.bounds[:, :, 0] - _pick(weights.bounds, columns), -np.inf)
+
+
+def beam(weights: Weights, width: int) -> Ints:
     """Find trees by beam search.
 
     If the best arcs stay the best when labels count, and form a tree, then their hypothesis leads at every step, and
     there is no need to search; with a width of 1, labels do not matter. (This holds to the last bit: adding the same
     number to both keeps two numbers in order.)
     """
-    beyond = np.arange(arcs.shape[1]) >= lengths[:, None]  # (B, N)
+    arcs, inside = weights.arcs, weights.inside
     columns: Ints = arcs.argmax(2)
-    columns[beyond] = 0
-    undisputed = beyond | (_pick(weights, columns) >= weights.max(2)) | (width == 1)
-    for b in np.flatnonzero(~(acyclic(columns) & undisputed.all(1))):
-        n = lengths[b]
-        columns[b, :n] = beam_search(arcs[b, :n, : n + 1], weights[b, :n, : n + 1], width)
+    columns[~inside] = 0
+    leads = acyclic(columns)
+    if width > 1:
+        weights.score_all(np.arange(len(arcs)))
+        leads &= (~inside | (_pick(weights.bounds, columns) >= weights.bounds.max(2))).all(1)
+    for b in np.flatnonzero(~leads):
+        n = weights.lengths[b]
+        columns[b, :n] = beam_search(arcs[b, :n, : n + 1], weights.bounds[b, :n, : n + 1], width)
     return columns
 
 
-METHODS: dict[str, Callable[[Floats, Floats, Ints, int], Ints]] = {
-    "greedy": lambda arcs, weights, lengths, _: beam(arcs, weights, lengths, 1),
+METHODS: dict[str, Callable[[Weights, int], Ints]] = {
+    "greedy": lambda weights, _: beam(weights, 1),
     "beam": beam,
     "exact": exact,
 }
@@ -162,48 +205,15 @@ def _leading(values: Floats, k: int) -> Ints:
     return leading
 
 
-def acyclic(columns: Ints) -> npt.NDArray[np.bool_]:
+def acyclic(columns: Ints) -> Bools:
     """Return (B,): whether all heads (B, N) of a sentence lead to the root. Every step follows twice as many arcs."""
     b, n = columns.shape
     root = np.arange(0, b * (n + 1), n + 1)[:, None]
     follow = np.hstack([root, root + columns]).ravel()
     for _ in range(n.bit_length()):
         follow = follow[follow]
-    arrived: npt.NDArray[np.bool_] = (follow.reshape(b, n + 1) == root).all(1)
+    arrived: Bools = (follow.reshape(b, n + 1) == root).all(1)
     return arrived
-
-
-def legal_arcs(scores: Scores) -> Floats:
-    """Return the scores of arcs (B, N, N+1), finite, but -inf where there is no arc: a word on itself, padding."""
-    columns = torch.arange(scores.arcs.shape[2])
-    beyond = columns > scores.lengths[:, None]  # (B, N+1)
-    never = (beyond[:, None] | (columns == columns[1:, None])).to(scores.arcs.device)  # (B, N, N+1)
-    legal: Floats = _sensible(scores.arcs).masked_fill(never, -torch.inf).cpu().numpy()
-    return legal
-
-
-def finite(scores: Tensor) -> Floats:
-    """Return scores as an array, with IMPOSSIBLE for what is infinite or not a number."""
-    array: Floats = _sensible(scores).cpu().numpy()
-    return array
-
-
-def _sensible(scores: Tensor) -> Tensor:
-    """Replace what cannot be added and compared, such as NaN, by IMPOSSIBLE."""
-    scores = scores.detach().double()
-    return scores.masked_fill(~(scores.abs() < -IMPOSSIBLE), IMPOSSIBLE)
-
-
-def log_of(scores: Floats) -> Floats:
-    """Return finite scores as log-probabilities again: what is impossible is -inf."""
-    return np.where(scores > IMPOSSIBLE, scores, -np.inf)
-
-
-def _label_rows(scores: Scores, sentence: Ints, word: Ints, column: Ints) -> Floats:
-    """Return the scores (M, L) of all labels for M words of the batch and their heads."""
-    with torch.no_grad():
-        given = label_scores(scores.bilinear, scores.dependents[sentence, word], scores.heads[sentence, column])
-    return finite(given.float().log_softmax(-1))
 
 
 def _pick(values: Array, columns: Ints) -> Array:

@@ -6,10 +6,9 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from discotree.network.arborescence import IMPOSSIBLE, Floats, Ints, arborescence
-from discotree.network.decode import finite, legal_arcs, log_of
+from discotree.network.arc_weights import finite, legal_arcs, log_of
 from discotree.network.scores import Scores
 
 ROUNDING = 1e-6  # more than what adding up a sentence's scores in another order may change
@@ -28,9 +27,8 @@ def k_best(scores: Scores, k: int) -> list[list[Candidate]]:
 
     There are fewer where fewer are possible, but always one.
     """
-    with torch.no_grad():
-        best, which = scores.top_labels(k)  # (B, N, N+1, K): no arc needs a label that k others beat
-    arcs, labels, names = legal_arcs(scores), finite(best), which.cpu().numpy()
+    best, names = scores.top_labels(k)  # (B, N, N+1, K): no arc needs a label that k others beat
+    arcs, labels = legal_arcs(scores), finite(best)
     found = []
     for b, n in enumerate(scores.lengths.tolist()):
         choices = possible_sum(arcs[b, :n, : n + 1, None], labels[b, :n, : n + 1])  # (n, n+1, K)

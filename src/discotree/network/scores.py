@@ -1,68 +1,150 @@
-"""Scores: all that decoding may look at.
+"""Scores: all that decoding may look at, as arrays; no network is needed to use them.
 
-Shapes: B sentences, N words in the longest of them, L arc labels, K label features. Columns of heads run
+Shapes: B sentences, N words in the longest of them, M arcs, L arc labels, K label features. Columns of heads run
 over 0..N: column 0 is the dummy root, column j + 1 is the word at position j.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
+
+Floats32 = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+Labeler = Callable[[Floats32, Floats32], Floats32]
+"""Features of dependents (M, K) and of their heads (M, K) → log-probabilities of all labels (M, L), at most 0.
+
+Arcs with the same head come one after the other, so what depends on the head alone can be computed once.
+"""
 
 CHUNK = 1 << 23  # most numbers in an intermediate result
+CACHED = 1 << 19  # numbers of an intermediate result that is read again at once: they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Auxiliary:
+    """What an auxiliary head predicts: the best class of every word."""
+
+    classes: Ints  # (B, N)
+    log_probability: Floats32  # (B, N)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What the network predicts for a batch: log-probabilities of heads, factors of labels, auxiliary heads.
+    """What the network predicts for a batch: log-probabilities of heads, features of labels, auxiliary heads.
 
     Beyond the end of a sentence columns are -inf and rows are undefined.
     """
 
-    lengths: Tensor  # (B,), on the CPU
-    arcs: Tensor  # (B, N, N+1) log-probabilities of all heads
-    dependents: Tensor  # (B, N, K) label features of every word as a dependent
-    heads: Tensor  # (B, N+1, K) label features of every word, and the dummy root, as a head
-    bilinear: Tensor  # (L, K, K) a label's score for features of a dependent and of its head
-    auxiliary: dict[str, Tensor]  # by auxiliary head: (B, N, classes) log-probabilities
-    ready: torch.cuda.Event | None = None  # CUDA event another stream can wait on
+    lengths: Ints  # (B,)
+    arcs: Floats32  # (B, N, N+1) log-probabilities of all heads
+    dependents: Floats32  # (B, N, K) label features of every word as a dependent
+    heads: Floats32  # (B, N+1, K) label features of every word, and the dummy root, as a head
+    labeler: Labeler
+    auxiliary: dict[str, Auxiliary]  # by auxiliary head
+    best: tuple[Floats32, Ints] | None = None  # (B, N, N+1) each: log-probability and id of every arc's best label
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     @property
-    def mask(self) -> Tensor:
+    def mask(self) -> Bools:
         """Whether a word is there, rather than padding: (B, N)."""
-        n = self.arcs.shape[1]
-        return (torch.arange(n) < self.lengths[:, None]).to(self.arcs.device)
+        inside: Bools = np.arange(self.arcs.shape[1]) < self.lengths[:, None]
+        return inside
 
-    def labels(self, heads: Tensor) -> Tensor:
+    def label_rows(self, sentence: Ints, word: Ints, column: Ints) -> Floats32:
+        """Return the log-probabilities of all labels (M, L) for M arcs of the batch."""
+        rows = np.empty((len(word), 0), np.float32)
+        for arcs, found in self._pieces(sentence, word, column):
+            if rows.shape[1] != found.shape[1]:
+                rows = np.empty((len(word), found.shape[1]), np.float32)
+            rows[arcs] = found
+        return rows
+
+    def labels_of(self, heads: Ints) -> Floats32:
         """Return the log-probabilities of all labels (B, N, L), given the heads (B, N) as columns 0..N."""
-        chosen = torch.take_along_dim(self.heads, heads[..., None], 1)  # (B, N, K)
-        return label_scores(self.bilinear, self.dependents, chosen).float().log_softmax(-1)
+        sentence, word = np.indices(heads.shape)
+        rows = self.label_rows(sentence.ravel(), word.ravel(), heads.ravel())
+        return rows.reshape(*heads.shape, -1)
 
-    def best_labels(self) -> tuple[Tensor, Tensor]:
-        """Return the log-probability of every arc's best label, and its id: (B, N, N+1) each."""
-        best, which = self.top_labels(1)
-        return best[..., 0], which[..., 0]
+    def best_labels(self, sentence: Ints, word: Ints, column: Ints) -> tuple[Floats32, Ints]:
+        """Return the log-probability of the best label of each of M arcs, and its id: (M,) each."""
+        best, which = self._top(1, sentence, word, column)
+        return best[:, 0], which[:, 0]
 
-    def top_labels(self, k: int) -> tuple[Tensor, Tensor]:
-        """Return log-probabilities and ids of every arc's k best labels, best first: (B, N, N+1, k) each."""
+    def top_labels(self, k: int) -> tuple[Floats32, Ints]:
+        """Return log-probabilities and ids of every arc's k best labels, best first: (B, N, N+1, k) each.
+
+        What is no arc, beyond the end of a sentence, has 0 for both.
+        """
         b, n, columns = self.arcs.shape
-        count = len(self.bilinear)
-        k = min(k, count)
-        best = torch.empty(b, n, columns, k, device=self.arcs.device)
-        which = torch.empty(b, n, columns, k, dtype=torch.long, device=self.arcs.device)
-        step = max(1, CHUNK // max(1, b * count * max(columns, self.heads.shape[2])))
-        for row in range(0, n, step):
-            features = torch.einsum("bnk,lkm->bnlm", self.dependents[:, row : row + step], self.bilinear)
-            scores = torch.einsum("bnlm,bhm->bnhl", features, self.heads).float()
-            values, which[:, row : row + step] = scores.topk(k, -1) if k > 1 else scores.max(-1, keepdim=True)
-            best[:, row : row + step] = values - scores.logsumexp(-1, keepdim=True)
+        there = np.concatenate([np.ones((b, 1), bool), self.mask], 1)  # (B, N+1)
+        arcs = np.nonzero(self.mask[:, :, None] & there[:, None])
+        found, ids = self._top(k, *arcs)
+        best = np.zeros((b, n, columns, found.shape[1]), np.float32)
+        which = np.zeros(best.shape, np.int64)
+        best[arcs], which[arcs] = found, ids
         return best, which
 
+    def _top(self, k: int, sentence: Ints, word: Ints, column: Ints) -> tuple[Floats32, Ints]:
+        best, which = np.empty((len(word), 0), np.float32), np.empty((len(word), 0), np.int64)
+        for arcs, found in self._pieces(sentence, word, column):
+            count = min(k, found.shape[1])
+            if best.shape[1] != count:
+                best, which = np.empty((len(word), count), np.float32), np.empty((len(word), count), np.int64)
+            ids = found.argmax(1)[:, None] if count == 1 else np.argsort(-found, 1, kind="stable")[:, :count]
+            best[arcs], which[arcs] = np.take_along_axis(found, ids, 1), ids
+        return best, which
 
-def label_scores(bilinear: Tensor, dependents: Tensor, heads: Tensor) -> Tensor:
-    """Return the scores of all labels (…, L) for arcs between dependents (…, K) and their heads (…, K)."""
-    features = torch.einsum("...k,lkm->...lm", dependents, bilinear)
-    return torch.einsum("...lm,...m->...l", features, heads)
+    def _pieces(self, sentence: Ints, word: Ints, column: Ints) -> Iterator[tuple[Ints, Floats32]]:
+        """Ask for the labels of M arcs in an order that suits the labeler, a piece at a time; at least one."""
+        order = np.argsort(sentence * self.heads.shape[1] + column, kind="stable")
+        step = max(1, CHUNK // self.heads.shape[2])
+        for start in range(0, max(1, len(order)), step):
+            arcs = order[start : start + step]
+            b = sentence[arcs]
+            yield arcs, self.labeler(self.dependents[b, word[arcs]], self.heads[b, column[arcs]])
+
+
+def bilinear_labeler(bilinear: Floats32) -> Labeler:
+    """Return the labeler of a biaffine layer (L, K, K): a label's score for a dependent and its head is d · W · h."""
+    count, size = bilinear.shape[:2]
+    matrix = np.ascontiguousarray(bilinear.reshape(count * size, -1).T)  # (K, L · K)
+
+    def label(dependents: Floats32, heads: Floats32) -> Floats32:
+        scores = np.empty((len(dependents), count), np.float32)
+        differs = np.ones(len(heads), bool)
+        np.any(heads[1:] != heads[:-1], axis=1, out=differs[1:])
+        starts = np.flatnonzero(differs)  # (heads,) the first arc of each
+        arcs = np.diff(starts, append=len(heads))  # (heads,) how many arcs each has
+        order = np.argsort(arcs, kind="stable")  # heads with as many arcs are multiplied at once
+        step = max(1, CACHED // max(1, len(matrix[0])))
+        for begin in range(0, len(order), step):
+            part = order[begin : begin + step]
+            projected = (heads[starts[part]] @ matrix).reshape(len(part), count, size)
+            sizes = arcs[part]
+            edges = [*np.flatnonzero(np.diff(sizes, prepend=0)).tolist(), len(part)]
+            for first, end in pairwise(edges):
+                chosen = starts[part[first:end], None] + np.arange(sizes[first])  # (heads, arcs of each)
+                scores[chosen] = dependents[chosen] @ projected[first:end].transpose(0, 2, 1)
+        return log_softmax(scores)
+
+    def quietly(dependents: Floats32, heads: Floats32) -> Floats32:
+        with np.errstate(all="ignore"):  # features may be infinite or not a number
+            return label(dependents, heads)
+
+    return quietly
+
+
+def log_softmax(scores: Floats32) -> Floats32:
+    """Return scores (M, L) as log-probabilities, at most 0."""
+    if not scores.shape[1]:
+        return scores
+    below: Floats32 = scores - scores.max(1, keepdims=True)
+    below -= np.log(np.exp(below).sum(1, keepdims=True))
+    return below
