@@ -1,4 +1,4 @@
-"""The weights of arcs, whose labels are scored only where they can matter. Shapes and columns are those of ``decode``."""
+"""The weights of arcs; labels are scored only where they can matter. Shapes and columns are those of `decode`."""
 
 import numpy as np
 

@@ -117,27 +117,31 @@ def best_heads(weights: Weights) -> Ints:
     """
     arcs, bounds, inside = weights.arcs, weights.bounds, weights.inside
     sentences = np.arange(len(arcs))
-    # First the labels of the arcs that are the best without labels.
+    # First the labels of the arcs that are the best without labels. The word on the root needs no other arc.
     columns: Ints = bounds[:, :, 1:].argmax(2) + 1
-    gain = np.where(inside, bounds[:, :, 0] - _pick(bounds, columns), -np.inf)
-    on_root = gain.argmax(1)
-    sentence, word = np.nonzero(inside & (_pick(arcs, columns) > -np.inf))  # a single word has no head but the root
-    weights.score(
-        np.concatenate([sentence, sentences]),
-        np.concatenate([word, on_root]),
-        np.concatenate([columns[sentence, word], np.zeros_like(sentences)]),
-    )
+    on_root = _gains(weights, columns).argmax(1)
+    columns[sentences, on_root] = 0
+    sentence, word = np.nonzero(inside)
+    weights.score(sentence, word, columns[sentence, word])
     # Then those of all arcs that may still be better, or as good.
     least = _pick(bounds, columns)  # (B, N): a word's best head weighs at least this
-    wanted = (bounds >= least[:, :, None]) & inside[:, :, None] & (arcs > -np.inf)
-    least_gain = bounds[sentences, on_root, 0] - bounds[sentences, on_root, 1:].max(1)
-    wanted[:, :, 0] = inside & (bounds[:, :, 0] - least >= least_gain[:, None])
-    weights.score(*np.nonzero(wanted))
+    least_gain = least[sentences, on_root] - bounds[sentences, on_root, 1:].max(1)
+    wanted = bounds >= least[:, :, None]
+    wanted[:, :, 0] = bounds[:, :, 0] - least >= least_gain[:, None]
+    wanted[sentences, on_root] = False
+    wanted &= inside[:, :, None]
+    disputed = wanted[:, :, 0].any(1)
+    wanted[sentences[disputed], on_root[disputed]] = True
+    weights.score(*np.nonzero(wanted & (arcs > -np.inf)))
     columns = bounds[:, :, 1:].argmax(2) + 1
-    gain = np.where(inside, bounds[:, :, 0] - _pick(bounds, columns), -np.inf)
-    columns[sentences, gain.argmax(1)] = 0
+    columns[sentences, _gains(weights, columns).argmax(1)] = 0
     columns[~inside] = 0
     return columns
+
+
+def _gains(weights: Weights, columns: Ints) -> Floats:
+    """Return what every word gains by hanging on the root (B, N), rather than on the given heads (B, N)."""
+    return np.where(weights.inside, weights.bounds[:, :, 0] - _pick(weights.bounds, columns), -np.inf)
 
 
 def beam(weights: Weights, width: int) -> Ints:

@@ -6,6 +6,7 @@ over 0..N: column 0 is the dummy root, column j + 1 is the word at position j.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -128,7 +129,7 @@ def bilinear_labeler(bilinear: Floats32) -> Labeler:
             projected = (heads[starts[part]] @ matrix).reshape(len(part), count, size)
             sizes = arcs[part]
             edges = [*np.flatnonzero(np.diff(sizes, prepend=0)).tolist(), len(part)]
-            for first, end in zip(edges, edges[1:], strict=False):
+            for first, end in pairwise(edges):
                 chosen = starts[part[first:end], None] + np.arange(sizes[first])  # (heads, arcs of each)
                 scores[chosen] = dependents[chosen] @ projected[first:end].transpose(0, 2, 1)
         return log_softmax(scores)
