@@ -17,6 +17,7 @@ from discotree.network.vocab import PADDING
 from discotree.network.weights import Floats, Rows, Weight, Weights, dense
 
 ALL = slice(None)
+END = 1 << 62
 LENGTHS = "lengths"
 CHARACTERS, VECTORS = "characters", "vectors"  # computed by graphs of their own
 Sizes = tuple[str | int, ...]
@@ -36,19 +37,22 @@ class Network:
 
     def characters(self, graph: Graph, chars: str) -> str:
         """Characters (U, C) → a vector for each distinct word (U, filters)."""
-        window = self.settings.char_window
-        name = "encoder.chars.convolution"
+        window, name = self.settings.char_window, "encoder.chars.convolution"
         letters = embedding(graph, "encoder.chars.table", self.weights["encoder.chars.table.weight"], chars)
-        filters = graph.array(f"{name}.weight", dense(self.weights[f"{name}.weight"]))
-        bias = graph.array(f"{name}.bias", self._vector(f"{name}.bias"))
-        x = graph.add("Transpose", letters, perm=(0, 2, 1))
-        x = graph.add("Conv", x, filters, bias, kernel_shape=(window,), pads=(window - 1, window - 1))
+        padded = graph.add("Pad", letters, graph.constant([0, window - 1, 0, 0, window - 1, 0]))
+        # One product over all windows takes a third of the time of a convolution for each word.
+        shifted = [graph.slice(padded, k, k - window + 1 or END, 1) for k in range(window)]
+        x = graph.add("Concat", *shifted, axis=-1)  # (U, C + window - 1, window · size)
+        filters = dense(self.weights[f"{name}.weight"]).swapaxes(1, 2)  # (filters, window, size)
+        filters = filters.reshape(len(filters), -1)
+        x = linear(graph, name, filters, self._vector(f"{name}.bias"), x, int8=False)
         real = graph.cast(graph.add("Not", graph.add("Equal", chars, graph.constant(PADDING))), np.int64)
         ends = graph.add("ReduceSum", real, graph.constant([1]), keepdims=1)  # (U, 1)
         ends = graph.add("Max", graph.add("Add", ends, graph.constant(window - 1)), graph.constant(1))
-        beyond = graph.add("GreaterOrEqual", graph.count(graph.shape(x, 2)), ends)  # (U, C + window - 1)
-        x = graph.add("Where", graph.unsqueeze(beyond, 1), graph.constant(-np.inf, np.float32), x)
-        return graph.add("Tanh", graph.add("ReduceMax", x, axes=(2,), keepdims=0))
+        beyond = graph.add("GreaterOrEqual", graph.count(graph.shape(x, 1)), ends)  # (U, C + window - 1)
+        infinite, zero = graph.constant(-np.inf, np.float32), graph.constant(0, np.float32)
+        x = graph.add("Add", x, graph.unsqueeze(graph.add("Where", beyond, infinite, zero), 2))
+        return graph.add("Tanh", graph.add("ReduceMax", x, axes=(1,), keepdims=0))
 
     def scores(self, graph: Graph, characters: str, vectors: str) -> dict[str, str]:
         """Return arcs (B, N, N+1), label features (B, N, K) and (B, N+1, K), and auxiliary classes (B, N).
@@ -133,9 +137,9 @@ class Network:
 
     def _decoder(self, graph: Graph, vectors: str, summary: str, lengths: str) -> str:
         """Return a state for every word (N, B, S): an LSTM over each vector and its neighbours."""
-        words = graph.slice(vectors, 1, 1 << 62, 0)
+        words = graph.slice(vectors, 1, END, 0)
         padded = graph.add("Pad", words, graph.constant([1, 0, 0, 1, 0, 0]))
-        around = graph.add("Add", graph.slice(padded, 0, -2, 0), graph.slice(padded, 2, 1 << 62, 0))
+        around = graph.add("Add", graph.slice(padded, 0, -2, 0), graph.slice(padded, 2, END, 0))
         weight, bias = self.weights["decoder.start.weight"], self._vector("decoder.start.bias")
         cell = graph.unsqueeze(linear(graph, "decoder.start", weight, bias, summary, self.int8), 0)
         start = graph.add("Tanh", cell), cell
@@ -175,7 +179,7 @@ class Network:
             "heads": _features(graph, label_heads),
         }
         for head, ours, theirs in zip(self.heads, own, of_heads, strict=True):
-            scores = graph.add("Add", ours, graph.slice(theirs, 1, 1 << 62, 0))  # (N, B, classes)
+            scores = graph.add("Add", ours, graph.slice(theirs, 1, END, 0))  # (N, B, classes)
             scores = graph.add("LogSoftmax", scores, axis=-1)
             best = graph.add("ReduceMax", scores, axes=(2,), keepdims=0)
             which = graph.add("ArgMax", scores, axis=2, keepdims=0)
