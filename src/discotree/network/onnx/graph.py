@@ -12,6 +12,7 @@ from discotree.network.onnx.protobuf import Array, Attribute
 OPSET = 17
 MICROSOFT, MICROSOFT_OPSET = "com.microsoft", 1  # operations of ONNX Runtime beyond the standard
 PRODUCER = "discotree"
+END = 1 << 62  # the end of every axis
 SMALL = 1024  # bytes of an array that is always part of the file
 
 

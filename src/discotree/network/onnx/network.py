@@ -11,29 +11,46 @@ from dataclasses import dataclass
 import numpy as np
 
 from discotree.config import NetworkSettings
-from discotree.network.onnx.graph import Graph
+from discotree.network.onnx.graph import END, Graph
 from discotree.network.onnx.layers import embedding, linear, lstm, part, stacked
-from discotree.network.vocab import PADDING
+from discotree.network.onnx.transformer import Encoder
+from discotree.network.shapes import outputs
+from discotree.network.subwords import Subwords
+from discotree.network.transformer import Pretrained
+from discotree.network.vocab import PADDING, Vocab
 from discotree.network.weights import Floats, Rows, Weight, Weights, dense
 
 ALL = slice(None)
-END = 1 << 62
 LENGTHS = "lengths"
-CHARACTERS, VECTORS = "characters", "vectors"  # computed by graphs of their own
 Sizes = tuple[str | int, ...]
 WORDS: Sizes = ("sentences", "words")
 
 
 @dataclass(frozen=True)
 class Network:
-    """What graphs are made of. ``table`` are the vectors of sub-words, ``heads`` the auxiliary heads in use."""
+    """What graphs are made of."""
 
     settings: NetworkSettings
     weights: Weights
     has_tags: bool
-    heads: Sequence[str]
-    table: Weight | None
+    heads: Sequence[str]  # the auxiliary heads
+    table: Weight | None  # vectors of sub-words
+    encoder: Encoder | None  # or a Transformer
     int8: bool
+
+    @classmethod
+    def of(
+        cls,
+        settings: NetworkSettings,
+        vocab: Vocab,
+        has_tags: bool,
+        pieces: Subwords | Pretrained | None,
+        weights: Weights,
+        int8: bool,
+    ) -> "Network":
+        table = pieces.vectors if isinstance(pieces, Subwords) else None
+        encoder = Encoder.of(pieces, weights) if isinstance(pieces, Pretrained) else None
+        return cls(settings, weights, has_tags, list(outputs(settings, vocab)), table, encoder, int8)
 
     def characters(self, graph: Graph, chars: str) -> str:
         """Characters (U, C) → a vector for each distinct word (U, filters)."""
@@ -66,24 +83,19 @@ class Network:
         return self._outputs(graph, x, states, lengths)
 
     def labels(self, graph: Graph, dependents: str, heads: str) -> str:
-        """Label features of dependents and of their heads (M, K) each → log-probabilities of labels (M, L)."""
+        """Label features of G heads (G, K) and of D dependents of each (G, D, K) → log-probabilities (G, D, L)."""
         bilinear = self.weights["label_bilinear"]  # (L, K, K): label, dependent, head
         count, size = bilinear.shape[:2]
-        flat: Weight = dense(bilinear).reshape(count * size, size)
+        flat: Weight
         if isinstance(bilinear, Rows):
-            flat = Rows(bilinear.numbers.reshape(count * size, size), np.repeat(bilinear.step, size))
-        bias = dense(part(flat, (ALL, slice(-1, None))))[:, 0]  # meets the constant
-        projected = linear(
-            graph,
-            "label_bilinear",
-            part(flat, (ALL, slice(-1))),
-            bias,
-            graph.slice(heads, 0, size - 1, 1),
-            self.int8,
-        )
-        projected = graph.reshape(projected, -1, count, size)
-        scores = graph.add("MatMul", projected, graph.unsqueeze(dependents, -1))  # (M, L, 1)
-        return graph.add("LogSoftmax", graph.add("Squeeze", scores, graph.constant([-1])), axis=-1)
+            flat = Rows(bilinear.numbers.swapaxes(0, 1).reshape(-1, size), np.tile(bilinear.step, size))
+        else:
+            flat = dense(bilinear).swapaxes(0, 1).reshape(-1, size)  # (K · L, K)
+        bias = dense(part(flat, (ALL, slice(-1, None))))[:, 0]  # meets the constant 1 of heads
+        own = graph.slice(heads, 0, size - 1, 1)
+        x = linear(graph, "label_bilinear", part(flat, (ALL, slice(-1))), bias, own, self.int8)
+        scores = graph.add("MatMul", dependents, graph.reshape(x, -1, size, count))  # (G, D, L)
+        return graph.add("LogSoftmax", scores, axis=-1)
 
     def _vector(self, name: str) -> Floats:
         return dense(self.weights[name])
