@@ -22,7 +22,7 @@ from discotree.network.weights import Weights
 Precision = Literal["int8", "float32"]
 BATCH_WORDS = 1000  # more no longer fit the caches of a processor
 CHUNK = 1 << 22  # most numbers in an intermediate result
-MAX_DEPENDENTS = 16  # of a head that are labelled at once
+MAX_DEPENDENTS = 16  # dependents of one head that are labelled at once
 
 
 class OnnxEngine:
@@ -98,9 +98,7 @@ class OnnxEngine:
         auxiliary = {
             head: Auxiliary(found[f"{head}.classes"], found[f"{head}.log_probability"]) for head in self.network.heads
         }
-        return Scores(
-            batch.lengths, found["arcs"], found["dependents"], found["heads"], self.labels, auxiliary
-        )
+        return Scores(batch.lengths, found["arcs"], found["dependents"], found["heads"], self.labels, auxiliary)
 
     def _vectors_of_forms(self, session: Session, chars: Ints) -> Floats32:
         """Return the vectors of distinct words (U, filters), some at a time."""

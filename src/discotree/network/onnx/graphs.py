@@ -6,8 +6,8 @@ Characters and pieces have graphs of their own, which take some words or windows
 import numpy as np
 
 from discotree.network.onnx.graph import Graph
-from discotree.network.onnx.network import Network
-from discotree.network.onnx.transformer import Encoder
+from discotree.network.onnx.network import WORDS, Dimensions, Network
+from discotree.network.onnx.transformer import EncoderGraph
 
 CLASSES = ".classes"
 
@@ -20,7 +20,7 @@ def characters(network: Network) -> Graph:
     return graph
 
 
-def transformer(encoder: Encoder, int8: bool) -> Graph:
+def transformer(encoder: EncoderGraph, int8: bool) -> Graph:
     """Pieces and their numbers → vectors of pieces."""
     graph = Graph("Transformer")
     pieces = graph.input("pieces", np.int64, ("sentences", "pieces"))
@@ -44,14 +44,14 @@ def network(network: Network) -> Graph:
 
 def outputs(graph: Graph, network: Network, scores: dict[str, str]) -> None:
     size = network.settings.label_size + 1
-    shapes = {
+    shapes: dict[str, Dimensions] = {
         "arcs": ("sentences", "words", "positions"),
         "dependents": ("sentences", "words", size),
         "heads": ("sentences", "positions", size),
     }
     for name, value in scores.items():
         dtype = np.int64 if name.endswith(CLASSES) else np.float32
-        graph.output(name, value, dtype, shapes.get(name, ("sentences", "words")))
+        graph.output(name, value, dtype, shapes.get(name, WORDS))
 
 
 def labeler(network: Network) -> Graph:

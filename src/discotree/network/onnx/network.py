@@ -13,7 +13,7 @@ import numpy as np
 from discotree.config import NetworkSettings
 from discotree.network.onnx.graph import END, Graph
 from discotree.network.onnx.layers import embedding, linear, lstm, part, stacked
-from discotree.network.onnx.transformer import Encoder
+from discotree.network.onnx.transformer import EncoderGraph
 from discotree.network.shapes import outputs
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
@@ -22,8 +22,8 @@ from discotree.network.weights import Floats, Rows, Weight, Weights, dense
 
 ALL = slice(None)
 LENGTHS = "lengths"
-Sizes = tuple[str | int, ...]
-WORDS: Sizes = ("sentences", "words")
+Dimensions = tuple[str | int, ...]
+WORDS: Dimensions = ("sentences", "words")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Network:
     has_tags: bool
     heads: Sequence[str]  # the auxiliary heads
     table: Weight | None  # vectors of sub-words
-    encoder: Encoder | None  # or a Transformer
+    encoder: EncoderGraph | None  # or a Transformer
     int8: bool
 
     @classmethod
@@ -49,7 +49,7 @@ class Network:
         int8: bool,
     ) -> "Network":
         table = pieces.vectors if isinstance(pieces, Subwords) else None
-        encoder = Encoder.of(pieces, weights) if isinstance(pieces, Pretrained) else None
+        encoder = EncoderGraph.of(pieces, weights) if isinstance(pieces, Pretrained) else None
         return cls(settings, weights, has_tags, list(outputs(settings, vocab)), table, encoder, int8)
 
     def characters(self, graph: Graph, chars: str) -> str:
@@ -239,8 +239,6 @@ def _mean(graph: Graph, vectors: str, first: str, last: str) -> str:
     """Return the mean over each word's pieces, from sums in double precision: (N, B, D)."""
     sums = graph.add("CumSum", graph.cast(vectors, np.float64), graph.constant(1))
     sums = graph.add("Pad", sums, graph.constant([0, 1, 0, 0, 0, 0]))
-    total = graph.add(
-        "Sub", _first(graph, sums, graph.add("Add", last, graph.constant(1))), _first(graph, sums, first)
-    )
+    total = graph.add("Sub", _first(graph, sums, graph.add("Add", last, graph.constant(1))), _first(graph, sums, first))
     count = graph.add("Add", graph.add("Sub", last, first), graph.constant(1))
     return graph.cast(graph.add("Div", total, graph.unsqueeze(graph.cast(count, np.float64), -1)), np.float32)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Attribute = int | float | str | Sequence[int]
 
-VERSION = 8  # of the file format
+FORMAT_VERSION = 8
 TYPES = {
     np.dtype(name): number
     for name, number in (
@@ -29,7 +29,7 @@ EXTERNAL = 1  # the numbers of a tensor are elsewhere
 def model(graph: bytes, opsets: Mapping[str, int], metadata: Mapping[str, str], producer: str) -> bytes:
     """Return a whole file."""
     return (
-        _number(1, VERSION)
+        _number(1, FORMAT_VERSION)
         + _text(2, producer)
         + _bytes(7, graph)
         + b"".join(_bytes(8, _text(1, domain) + _number(2, version)) for domain, version in opsets.items())

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import onnxruntime as ort
+import onnxruntime as ort  # type: ignore[import-untyped]
 
 from discotree.errors import ModelError, first_line
 from discotree.network.onnx.graph import Graph
@@ -27,7 +27,7 @@ class Session:
         try:
             options.add_external_initializers(list(self._arrays), values)
             self._session = ort.InferenceSession(graph.model(), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # of many classes, most of them below no other
+        except Exception as error:  # its errors have no common class of their own
             raise ModelError(f"ONNX Runtime cannot load the {self.name}: {first_line(error)}") from None
         self._inputs = [value.name for value in self._session.get_inputs()]
         self._outputs = [value.name for value in self._session.get_outputs()]

@@ -21,7 +21,7 @@ NORM = ("weight", "bias")
 
 
 @dataclass(frozen=True)
-class Encoder:
+class EncoderGraph:
     """A Transformer's sizes and weights, and the pieces that it expects around a sentence."""
 
     config: EncoderConfig
@@ -30,7 +30,7 @@ class Encoder:
     weights: Weights
 
     @classmethod
-    def of(cls, pieces: Pretrained, weights: Weights) -> "Encoder":
+    def of(cls, pieces: Pretrained, weights: Weights) -> "EncoderGraph":
         if pieces.config is None:
             kind = pieces.settings.get("model_type", "")
             raise ModelError(f"{pieces.where}: {kind!r:.50} needs the engine torch: pip install 'discotree[train]'")
@@ -74,9 +74,10 @@ class Encoder:
     def _embeddings(self, graph: Graph, ids: str, int8: bool) -> str:
         name = "embeddings."
         words = embedding(graph, MODEL + "words", self.weights[f"{MODEL}{name}word_embeddings.weight"], ids)
-        places = graph.add("Add", graph.count(graph.shape(ids, 1)), graph.constant(self.config.first_position))
-        table = self.weights[f"{MODEL}{name}position_embeddings.weight"]
-        x = graph.add("Add", words, embedding(graph, MODEL + "positions", table, places))
+        table = graph.array(MODEL + "positions", self._vector(f"{name}position_embeddings.weight"))
+        first = graph.constant([self.config.first_position])
+        end = graph.add("Add", graph.shape(ids, 1), first)
+        x = graph.add("Add", words, graph.add("Slice", table, first, end, graph.constant([0])))
         if self.config.types:
             kind = self._vector(f"{name}token_type_embeddings.weight")[0]  # all pieces are of the first type
             x = graph.add("Add", x, graph.array(MODEL + "type", kind))
@@ -97,9 +98,7 @@ class Encoder:
         seen = self._linear(graph, graph.reshape(seen, 0, 0, self.config.hidden), int8, names.output)
         x = self._norm(graph, names.attention_norm, graph.add("Add", x, seen))
         inner = self._activation(graph, self._linear(graph, x, int8, names.widen))
-        return self._norm(
-            graph, names.final_norm, graph.add("Add", x, self._linear(graph, inner, int8, names.narrow))
-        )
+        return self._norm(graph, names.final_norm, graph.add("Add", x, self._linear(graph, inner, int8, names.narrow)))
 
     def _linear(self, graph: Graph, x: str, int8: bool, *names: str) -> str:
         """Apply one linear layer, or several with their outputs side by side."""
@@ -128,4 +127,3 @@ class Encoder:
 
     def _vector(self, name: str) -> Floats:
         return dense(self.weights[MODEL + name])
-

@@ -12,7 +12,7 @@ from discotree.config import NetworkSettings
 from discotree.errors import ModelError
 from discotree.network.batch import Ints
 from discotree.network.onnx.session import Session
-from discotree.network.onnx.transformer import Encoder
+from discotree.network.onnx.transformer import EncoderGraph
 from discotree.network.scores import Floats32
 
 MAX_OVERLAP = 16  # windows that a piece may lie in
@@ -22,7 +22,7 @@ CHUNK = 1 << 22  # most pairs of pieces that attend to each other, and most feat
 class Reader:
     """A Transformer that reads sentences of any length."""
 
-    def __init__(self, encoder: Encoder, settings: NetworkSettings, session: Session, where: str) -> None:
+    def __init__(self, encoder: EncoderGraph, settings: NetworkSettings, session: Session, where: str) -> None:
         config = encoder.config
         most = config.room - len(encoder.before) - len(encoder.after)
         self.window = min(settings.encoder_window or most, most)
