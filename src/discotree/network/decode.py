@@ -25,7 +25,8 @@ from discotree.network.arborescence import Floats, Ints, arborescence
 from discotree.network.arc_weights import Weights, log_of
 from discotree.network.scores import Bools, Scores
 
-SEARCHES = 4  # searches of a sentence before the labels of all its arcs are scored
+SEARCHES = 6  # searches of a sentence before the labels of all its arcs are scored
+RIVAL = 0.25  # difference between the log-probabilities of heads that a label may well make up for
 
 Array = TypeVar("Array", Floats, Ints, Bools)
 
@@ -103,10 +104,15 @@ def exact(weights: Weights, _beam: int) -> Ints:
         row, word = np.nonzero(guessed)
         if not len(row):
             break
-        weights.score(searching[row], word, columns[searching[row], word])
+        sentence = searching[row]
         searching = searching[guessed.any(1)]
         if search == SEARCHES - 1:
             weights.score_all(searching)
+        else:  # the arcs that may take the place of a wrong guess, more and more of them
+            bounds = weights.bounds[sentence, word]  # (M, N+1)
+            least = bounds[np.arange(len(row)), columns[sentence, word]] - RIVAL * 4**search
+            guess, column = np.nonzero(bounds >= least[:, None])
+            weights.score(sentence[guess], word[guess], column)
     return columns
 
 
