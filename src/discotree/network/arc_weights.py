@@ -76,7 +76,7 @@ def legal_arcs(scores: Scores) -> Floats:
     words = np.arange(legal.shape[1])
     legal[:, words, words + 1] = -np.inf
     beyond = np.arange(legal.shape[2]) > scores.lengths[:, None]  # (B, N+1)
-    legal[np.broadcast_to(beyond[:, None], legal.shape)] = -np.inf
+    legal += np.where(beyond, -np.inf, 0.0)[:, None]
     return legal
 
 
