@@ -27,7 +27,7 @@ class Weights:
             self.bounds: Floats = self.arcs.copy()  # the weights, or upper bounds of them
         else:
             self.known = np.ones(shape, bool)
-            self.labels, self.names = finite(scores.best[0]), scores.best[1]
+            self.labels, self.names = finite(scores.best[0]), scores.best[1].astype(np.int64, copy=False)
             self.bounds = self.arcs + self.labels
         self._row: Ints = np.full(shape, -1)  # number of the row of scores, if it was kept
         self._rows: list[Floats32] = []
