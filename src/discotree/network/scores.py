@@ -113,15 +113,14 @@ class Scores:
 
 def bilinear_labeler(bilinear: Floats32) -> Labeler:
     """Return the labeler of a biaffine layer (L, K, K): a label's score for a dependent and its head is d · W · h."""
-    matrix = np.ascontiguousarray(bilinear.reshape(-1, bilinear.shape[2]).T)  # (K, L · K)
+    matrix = bilinear.transpose(2, 1, 0).reshape(bilinear.shape[2], -1)  # (K, K · L)
     return grouped_labeler(lambda heads: heads @ matrix, len(bilinear))
 
 
 def grouped_labeler(project: Callable[[Floats32], Floats32], labels: int) -> Labeler:
     """Return a labeler that computes W · h only once for every head.
 
-    ``project`` takes the features of heads (H, K) to the weights that each label gives a dependent's features
-    (H, L · K).
+    ``project`` takes the features of heads (H, K) to the weights that labels give a dependent's features (H, K · L).
     """
 
     def label(dependents: Floats32, heads: Floats32) -> Floats32:
@@ -135,7 +134,7 @@ def grouped_labeler(project: Callable[[Floats32], Floats32], labels: int) -> Lab
         step = max(1, PROJECTED // max(1, labels * size))
         for begin in range(0, len(order), step):
             part = order[begin : begin + step]
-            weights = project(heads[starts[part]]).reshape(len(part), labels, size).transpose(0, 2, 1)
+            weights = project(heads[starts[part]]).reshape(len(part), size, labels)
             count = arcs[part]
             edges = [*np.flatnonzero(np.diff(count, prepend=0)).tolist(), len(part)]
             for first, end in pairwise(edges):
