@@ -39,7 +39,7 @@ def test_the_mask_says_which_words_are_there(scores):
 @pytest.mark.parametrize("chunk", [1, 20, 10**6])
 @pytest.mark.parametrize("count", [0, 1, 2, 40])
 def test_a_labeler_knows_the_labels_of_any_arcs(count, chunk, monkeypatch):
-    monkeypatch.setattr(module, "CACHED", chunk)
+    monkeypatch.setattr(module, "PROJECTED", chunk)
     rng = np.random.default_rng(count)
     dependents, heads = rng.normal(size=(2, count, 3)).astype(np.float32)
     heads = heads[np.sort(rng.integers(0, count, count) // 3)] if count else heads  # some arcs share their head

@@ -25,7 +25,8 @@ from discotree.network.arborescence import Floats, Ints, arborescence
 from discotree.network.arc_weights import Weights, log_of
 from discotree.network.scores import Bools, Scores
 
-SEARCHES = 4  # searches of a sentence before the labels of all its arcs are scored
+SEARCHES = 6  # searches of a sentence before the labels of all its arcs are scored
+RIVAL = 0.25  # difference between the log-probabilities of heads that a label may well make up for
 
 Array = TypeVar("Array", Floats, Ints, Bools)
 
@@ -58,8 +59,9 @@ def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Ints |
     if levels is not None:
         before, labels = labels, agree(weights, columns - 1, labels, levels)
         sentence, word = np.nonzero(labels != before)
-        given = weights.rows(sentence, word, columns[sentence, word])  # (changed, L)
-        label[sentence, word] = _pick(given, labels[sentence, word])
+        if len(word):
+            given = weights.rows(sentence, word, columns[sentence, word])  # (changed, L)
+            label[sentence, word] = _pick(given, labels[sentence, word])
     arc, label = log_of(arc), log_of(label)
     total = np.where(weights.inside, arc + label, 0.0).sum(1)
     return Decoded(columns - 1, labels, np.exp(arc), np.exp(label), total)
@@ -73,12 +75,14 @@ def agree(weights: Weights, heads: Ints, labels: Ints, levels: Ints) -> Ints:
     """
     sentence, word = np.nonzero(weights.inside & (heads >= 0))  # the root's labels name no phrase
     head, label = heads[sentence, word], labels[sentence, word]
-    _, rank = np.unique(levels, return_inverse=True)
-    _, phrase = np.unique((sentence * heads.shape[1] + head) * len(levels) + rank[label], return_inverse=True)
-    names = np.bincount(np.unique(phrase * len(levels) + label) // len(levels))  # number of labels per phrase
-    differ = names[phrase] > 1
+    phrase = (sentence * heads.shape[1] + head) * (levels.max() + 1) + levels[label]
+    order = np.lexsort((label, phrase))
+    follows = phrase[order[1:]] == phrase[order[:-1]]
+    differ = np.isin(phrase, phrase[order[1:]][follows & (label[order[1:]] != label[order[:-1]])])
+    if not differ.any():
+        return labels
     sentence, word, head, label = sentence[differ], word[differ], head[differ], label[differ]
-    first, phrase = np.unique(phrase[differ], return_index=True, return_inverse=True)[1:]
+    _, first, phrase = np.unique(phrase[differ], return_index=True, return_inverse=True)
     votes = np.zeros((len(first), len(levels)))  # (phrases, L)
     np.add.at(votes, phrase, weights.rows(sentence, word, head + 1))
     votes[levels != levels[label[first], None]] = -np.inf
@@ -96,17 +100,22 @@ def exact(weights: Weights, _beam: int) -> Ints:
     columns = best_heads(weights)
     searching = np.flatnonzero(~acyclic(columns))
     for search in range(SEARCHES + 1):
+        if not len(searching):
+            break
         for b in searching:
             n = weights.lengths[b]
             columns[b, :n] = arborescence(weights.bounds[b, :n, : n + 1])
         guessed = weights.inside[searching] & ~_pick(weights.known[searching], columns[searching])
         row, word = np.nonzero(guessed)
-        if not len(row):
-            break
-        weights.score(searching[row], word, columns[searching[row], word])
+        sentence = searching[row]
         searching = searching[guessed.any(1)]
         if search == SEARCHES - 1:
             weights.score_all(searching)
+        else:  # the arcs that may take the place of a wrong guess, more and more of them
+            bounds = weights.bounds[sentence, word]  # (M, N+1)
+            least = bounds[np.arange(len(row)), columns[sentence, word]] - RIVAL * 4**search
+            guess, column = np.nonzero(bounds >= least[:, None])
+            weights.score(sentence[guess], word[guess], column)
     return columns
 
 
@@ -218,4 +227,5 @@ def acyclic(columns: Ints) -> Bools:
 
 def _pick(values: Array, columns: Ints) -> Array:
     """Pick from every row of the values (…, columns) the one in the given column (…)."""
-    return np.take_along_axis(values, columns[..., None], -1)[..., 0]
+    rows = values.reshape(-1, values.shape[-1])
+    return rows[np.arange(len(rows)), columns.ravel()].reshape(columns.shape)
