@@ -76,7 +76,8 @@ class EncoderConfig:
         kind = settings.get("model_type")
         if kind not in KINDS or any(settings.get(name, value) not in (value, None) for name, value in PLAIN.items()):
             return None
-        table = KINDS[kind] | {DISTILBERT_NAMES.get(name, name): value for name, value in settings.items()}
+        names = DISTILBERT_NAMES if kind == "distilbert" else {}
+        table = KINDS[kind] | {names.get(name, name): value for name, value in settings.items()}
         if table["hidden_act"] not in ACTIVATIONS:
             return None
         found = cls(
