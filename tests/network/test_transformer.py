@@ -23,7 +23,6 @@ from discotree.network.untrusted import TOKENIZER
 from discotree.network.weights import rounded
 from discotree.parsing.parser import Parser
 
-
 # Pieces
 
 

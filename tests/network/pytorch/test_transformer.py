@@ -156,8 +156,6 @@ def test_many_pieces_are_read_in_chunks_with_the_same_vectors(folders, monkeypat
     torch.testing.assert_close(vectors_of(part, pretrained, LONG), expected, atol=1e-5, rtol=1e-4)
 
 
-
-
 # In the network
 
 
@@ -227,6 +225,16 @@ def test_a_name_that_cannot_be_fetched_is_said_so(monkeypatch):
         load_transformer("nobody/nothing")
 
 
+def test_the_missing_extra_is_named(monkeypatch, folders):
+    network = with_transformer(folders["bert"])
+    pieces = loaded(folders["bert"])
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    missing = r"transformers is missing: pip install 'discotree\[transformers\]'"
+    for attempt in (lambda: load_transformer(str(folders["bert"])), lambda: Transformer(pieces, network)):
+        with pytest.raises(MissingExtraError, match=missing):
+            attempt()
+
+
 def test_half_precision_on_the_disk_is_no_half_precision_in_training(folders, tmp_path):
     AutoModel.from_pretrained(folders["bert"]).half().save_pretrained(tmp_path / "half")
     shutil.copy(folders["bert"] / TOKENIZER, tmp_path / "half")
@@ -237,7 +245,6 @@ def test_half_precision_on_the_disk_is_no_half_precision_in_training(folders, tm
     again = torch_parser(read_model(tmp_path / "model"))
     assert {weight.dtype for weight in network_in(again).parameters()} == {torch.float32}
     assert again.model.subwords.settings.get("dtype") in (None, "float32")
-
 
 
 def test_constants_that_a_transformer_computes_are_bounded():
