@@ -21,8 +21,9 @@ from support.networks import TREES
 from support.parse_command import LINES, Cli, Done
 
 import discotree as dt
-from discotree.cli.common import ProgressBar, show_warnings
+from discotree.cli.common import show_warnings
 from discotree.cli.parse_run import ParseRun
+from discotree.cli.progress import ProgressBar
 from discotree.drawing import draw_svg
 from discotree.parsing.inputs import INPUT_KINDS
 from discotree.parsing.outputs import OUTPUTS

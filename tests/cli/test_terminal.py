@@ -12,8 +12,8 @@ import pytest
 from rich.table import Table
 
 import discotree as dt
-from discotree.cli import app, common, main
-from discotree.cli.common import ProgressBar
+from discotree.cli import app, common, main, progress
+from discotree.cli.progress import ProgressBar
 from discotree.cli.terminal import DataConsole
 from discotree.errors import printable
 from discotree.trees.tree import Node, Token, Tree
@@ -136,7 +136,7 @@ def test_progress_bars_show_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("TERM", "xterm")
     stream = io.StringIO()
     console = DataConsole(file=stream, force_terminal=True, width=200)
-    monkeypatch.setattr(common, "err", console)
+    monkeypatch.setattr(progress, "err", console)
     with ProgressBar() as bar:
         bar.expect(f"[/x]{LABEL}{EVIL}", ["-"])
         bar.bar.refresh()

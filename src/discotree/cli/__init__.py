@@ -10,24 +10,26 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from discotree import __version__
-from discotree.cli.bulk import bulk
+from discotree.cli.commands import ENTRIES, LazyCommands
 from discotree.cli.common import err, show_warnings
-from discotree.cli.draw import draw
-from discotree.cli.evaluation import evaluate
-from discotree.cli.examples import EXAMPLES
-from discotree.cli.models import models, push
-from discotree.cli.parse import parse
-from discotree.cli.serve import serve
-from discotree.cli.training import tag, train
-from discotree.cli.treebanks import convert, stats
 from discotree.errors import DiscotreeError, printable
+from discotree.version import __version__
 
 UsageError: Any = typer.BadParameter.__base__
 
 
-class PrintableGroup(TyperGroup):
-    """Makes the messages about wrong commands printable: they quote arguments, which may be names of files."""
+class CommandGroup(TyperGroup):
+    """Imports a command when it is called, and makes the messages about wrong commands printable.
+
+    The messages quote arguments, which may be names of files.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands: Any = LazyCommands()
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(ENTRIES)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -36,19 +38,21 @@ class PrintableGroup(TyperGroup):
             error.message = printable(error.message)
             raise
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        from discotree.cli.help import print_help
+
+        options = [(", ".join(sorted(option.opts, key=len)), option.help or "") for option in self.get_params(ctx)]
+        commands = [(name, entry.summary) for name, entry in ENTRIES.items()]
+        print_help(self.get_usage(ctx), self.help or "", options, commands)
+
 
 app = typer.Typer(
-    cls=PrintableGroup,
+    cls=CommandGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Discontinuous constituent trees: parse text, train parsers; convert, count, draw and compare treebanks.",
 )
-for command in (parse, bulk, models, convert, stats, evaluate, draw, serve, train, tag, push):
-    # Paragraphs are single lines: the help would keep the line breaks of the source, and drop those of the examples.
-    paragraphs = [" ".join(paragraph.split()) for paragraph in (command.__doc__ or "").split("\n\n")]
-    examples = "\n\n".join(("Examples:", *EXAMPLES[command.__name__]))
-    app.command(help="\n\n".join(paragraphs), epilog=examples)(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -6,9 +6,10 @@ from typing import Annotated, cast
 
 import typer
 
-from discotree.cli.common import ProgressBar, read_trees, report_skipped
 from discotree.cli.options import Encoding, From, Skip, check_output, expand, format_for
 from discotree.cli.pictures import PICTURE_SUFFIXES, PictureFormat, TreePair, style_for, write_pictures
+from discotree.cli.progress import ProgressBar
+from discotree.cli.reading import read_trees, report_skipped
 from discotree.drawing.markup import Theme
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import DiscotreeError, TreebankError

@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal, cast
 import typer
 from rich.table import Table
 
-from discotree.cli.common import ProgressBar, number, read_trees, report_written, write_json, write_rich, write_text
+from discotree.cli.common import number, report_written, write_json, write_rich, write_text
 from discotree.cli.options import Encoding, From, check_output, expand, format_for, output_option
+from discotree.cli.progress import ProgressBar
+from discotree.cli.reading import read_trees
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import EvaluationError
 from discotree.evaluation.analysis import TABLES, Analysis

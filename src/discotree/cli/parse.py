@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
-from discotree.cli.common import INTERRUPTED, ProgressBar, err, report_choice, report_written
+from discotree.cli.common import INTERRUPTED, err, report_choice, report_written
 from discotree.cli.options import Device, Encoding, Engine, Model, check_output, expand, format_option, output_option
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
 from discotree.cli.pictures import PICTURE_SUFFIXES, PICTURES, PictureFormat, TreePair, style_for, write_pictures
+from discotree.cli.progress import ProgressBar
 from discotree.config import Method
 from discotree.errors import InputError, TreebankError, printable
 from discotree.files.names import STANDARD_STREAM, is_archive

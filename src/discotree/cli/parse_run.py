@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 
-from discotree.cli.common import ProgressBar, err, show_warnings
+from discotree.cli.common import err, show_warnings
+from discotree.cli.progress import ProgressBar
 from discotree.errors import DiscotreeError, TreebankError
 from discotree.parsing.resumable import SentenceCounts, Sink
 from discotree.parsing.standard_input import OutputFailedError

@@ -5,16 +5,7 @@ from typing import Annotated, Literal, cast
 import typer
 from rich.table import Table
 
-from discotree.cli.common import (
-    ProgressBar,
-    number,
-    read_trees,
-    report_skipped,
-    report_written,
-    write_json,
-    write_rich,
-    write_text,
-)
+from discotree.cli.common import number, report_written, write_json, write_rich, write_text
 from discotree.cli.options import (
     Encoding,
     From,
@@ -26,6 +17,8 @@ from discotree.cli.options import (
     known_encoding,
     output_option,
 )
+from discotree.cli.progress import ProgressBar
+from discotree.cli.reading import read_trees, report_skipped
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
 from discotree.evaluation.statistics import Statistics

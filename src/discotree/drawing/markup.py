@@ -7,10 +7,10 @@ the reader's system. Programs without CSS variables use the light colours, which
 import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
-from xml.sax.saxutils import quoteattr
 
 from discotree.drawing.glyphs import is_right_to_left
 from discotree.drawing.labelled_grid import Sizes
+from discotree.files import xml_text
 
 Theme = Literal["auto", "light", "dark"]
 FONT = "'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif"  # fonts of equal widths, see glyphs.py
@@ -77,8 +77,6 @@ MARKED = """\
 """
 RULES += "".join([MARKED.replace("NAME", name) for name in Colors._fields[4:]])
 _COLOR = re.compile(r"([\w-]+):@(\w+)")
-_MARKUP = re.compile(r"[&<>]")
-_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def stylesheet(theme: Theme = "auto") -> str:
@@ -119,14 +117,13 @@ class Picture(NamedTuple):
 
 def escape(text: str) -> str:
     """Return text for XML; characters that XML forbids, such as controls and lone surrogates, become �."""
-    if _MARKUP.search(text):
-        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text if text.isascii() and text.isprintable() else _NOT_IN_XML.sub("�", text)
+    text = xml_text.escape(text)
+    return text if text.isascii() and text.isprintable() else xml_text.NOT_XML.sub("�", text)
 
 
 def attribute(text: str) -> str:
     """Return text as the value of an attribute, with its quotes."""
-    return _NOT_IN_XML.sub("�", quoteattr(text, {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}))
+    return xml_text.NOT_XML.sub("�", xml_text.quoted(text))
 
 
 def text_at(kind: str, x: float, y: float, size: float, text: str) -> str:

@@ -5,7 +5,6 @@ asks for a name. A model for non-commercial use only is never chosen: it has to 
 """
 
 import logging
-import multiprocessing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,13 +87,17 @@ def _mismatch(found: Recognition, code: str) -> str:
 def announce_licence(folder: Path) -> None:
     """Say once, in the main process, that a model is for non-commercial use only."""
     path = folder / CARD
-    if multiprocessing.parent_process() is not None or not path.exists():
+    if not path.exists():
         return
     try:
         card = Card.read(path)
     except ModelError:  # a model can be used without its card
         return
+    if not card.licence or card.commercial:
+        return
+    from multiprocessing import parent_process
+
     notice = f"the model {card.name} is for non-commercial use only ({card.licence})"
-    if card.licence and not card.commercial and notice not in _announced:
+    if parent_process() is None and notice not in _announced:
         _announced.add(notice)
         logger.warning("%s", notice)

@@ -10,11 +10,12 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, BinaryIO, cast
-
-from filelock import BaseFileLock, FileLock, Timeout
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from discotree.errors import DiscotreeError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 MAX_VALUE_CHARACTERS = 60  # longer values are shortened in messages
 MAX_IDENTITY_BYTES = 2**28  # a job of a million files has fewer
@@ -83,11 +84,13 @@ def open_own(path: str | os.PathLike[str], mode: str) -> BinaryIO:
     return cast(BinaryIO, open(path, mode, 0, opener=lambda name, flags: os.open(name, flags | NOFOLLOW, 0o666)))
 
 
-def lock_output(path: str, output: str) -> BaseFileLock:
+def lock_output(path: str, output: str) -> "BaseFileLock":
     """Keep other processes away from an output; the lock ends with this process, however that ends.
 
     ``path`` is the lock's file, in a folder that exists. A lock is an empty file: any other is left alone.
     """
+    from filelock import FileLock, Timeout
+
     if is_there(path, "a lock") and os.path.getsize(path):
         raise foreign(path, "a lock")
     if not os.path.isdir(os.path.dirname(path) or os.curdir):
@@ -100,7 +103,7 @@ def lock_output(path: str, output: str) -> BaseFileLock:
     return lock
 
 
-def unlock_output(lock: BaseFileLock) -> None:
+def unlock_output(lock: "BaseFileLock") -> None:
     """Release a lock and remove its file."""
     with suppress(OSError):  # Windows removes it on release
         os.unlink(lock.lock_file)

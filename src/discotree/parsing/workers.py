@@ -9,11 +9,8 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, cast
 
 from discotree.config import Method
@@ -26,6 +23,7 @@ from discotree.parsing.text_input import InputItem, InputLine, InputSentence
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
     from multiprocessing.connection import Connection
 
     from discotree.parsing.parser import Parser
@@ -124,6 +122,9 @@ def side_by_side(
 
     Each process calls ``begin`` first.
     """
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     waiting: deque[tuple[Window, int, Future[Texts]]] = deque()
     threads = max(1, (os.cpu_count() or 1) // workers)
     context = get_context("spawn")
@@ -156,6 +157,8 @@ def _uninterrupted_children() -> Iterator[None]:
 
 
 def _result(window: Window, number: int, future: "Future[Texts]") -> tuple[Window, int, Texts]:
+    from concurrent.futures.process import BrokenProcessPool
+
     try:
         return window, number, future.result()
     except BrokenProcessPool:

@@ -9,13 +9,13 @@ position of a word. A node with only an ``index`` repeats the node of that index
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count, pairwise
-from xml.sax.saxutils import escape
 
 from discotree.errors import TreebankError, TreeError
-from discotree.treebanks.limits import NOT_XML, check
+from discotree.files.xml_text import NOT_XML, escape, quoted
+from discotree.treebanks.limits import check
 from discotree.treebanks.source import RunningNumber, Source
 from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
-from discotree.treebanks.xml import declaration, quoted, stream
+from discotree.treebanks.xml import declaration, stream
 from discotree.trees.tree import NONE, ROOT, Node, SecondaryEdge, Token, Tree
 
 DOCUMENT = "alpino_ds"

@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator
 
 from discotree.errors import TreebankError, TreeError
+from discotree.files.xml_text import NOT_XML, quoted
 from discotree.treebanks.export import FIRST_NODE
-from discotree.treebanks.limits import NOT_XML, check
+from discotree.treebanks.limits import check
 from discotree.treebanks.source import RunningNumber, Source
 from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
-from discotree.treebanks.xml import declaration, quoted, stream
+from discotree.treebanks.xml import declaration, stream
 from discotree.trees.transforms import add_root
 from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
 

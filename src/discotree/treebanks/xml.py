@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from typing import Protocol
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
 
 from discotree.errors import TreebankError
 from discotree.files.names import keeps_ascii
@@ -15,13 +14,6 @@ from discotree.trees.tree import Tree
 CHUNK = 1 << 16  # bytes
 MAX_ENTITY_NAME = 64  # bytes; a name may be split between two chunks
 _UNKNOWN_ENTITY = re.compile(rb"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[\da-fA-F]+);)[\w:][\w:.-]*;")
-_MARKUP = re.compile(r"""[&<>"'\n\r\t]""")
-_LINE_ENDS = {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}  # unescaped, a parser turns them into spaces
-
-
-def quoted(text: str) -> str:
-    """Return a text as the value of an attribute, in quotes."""
-    return quoteattr(text, _LINE_ENDS) if _MARKUP.search(text) else f'"{text}"'
 
 
 def declaration(encoding: str) -> str:

@@ -1,0 +1,65 @@
+"""The commands by name, with what `discotree --help` says of each, so that it need not import them."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+
+from discotree.cli.examples import EXAMPLES
+
+
+class CommandEntry(NamedTuple):
+    """The module of a command in this folder, and the first paragraph of its help."""
+
+    module: str
+    summary: str
+
+
+ENTRIES = {
+    "parse": CommandEntry("parse", "Parse text, or the sentences of treebanks."),
+    "bulk": CommandEntry("bulk", "Parse very many rows on many cores, GPUs or machines, with Ray."),
+    "models": CommandEntry("models", "List the bundled models, or show the card of one model."),
+    "convert": CommandEntry("treebanks", "Convert treebanks from one format to another."),
+    "stats": CommandEntry(
+        "treebanks", "Count what treebanks are made of: sizes, labels, unaries and discontinuity."
+    ),
+    "evaluate": CommandEntry("evaluation", "Score trees against gold trees, to disco-dop's digit."),
+    "draw": CommandEntry(
+        "draw", "Draw trees: in the terminal, as SVG, PNG, PDF, LaTeX (TikZ), or all on one HTML page."
+    ),
+    "serve": CommandEntry("serve", "Serve the web page and the HTTP API, by default for this machine only."),
+    "train": CommandEntry("training", "Train a model from a recipe."),
+    "tag": CommandEntry(
+        "training", "Predict the tags of a recipe's sentences, for training with --scenario predicted-pos."
+    ),
+    "push": CommandEntry("models", "Push a model and its card to the Hugging Face hub."),
+}
+
+
+class LazyCommands(Mapping[str, Any]):
+    """The commands, each imported when it is first looked up."""
+
+    def __init__(self) -> None:
+        self.loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.loaded:
+            self.loaded[name] = _command(name, ENTRIES[name].module)
+        return self.loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(ENTRIES)
+
+    def __len__(self) -> int:
+        return len(ENTRIES)
+
+
+def _command(name: str, module: str) -> Any:
+    function = getattr(import_module(f"discotree.cli.{module}"), name)
+    # Paragraphs are single lines: the help would keep the line breaks of the source, and drop those of the examples.
+    paragraphs = [" ".join(paragraph.split()) for paragraph in (function.__doc__ or "").split("\n\n")]
+    examples = "\n\n".join(("Examples:", *EXAMPLES[name]))
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name, help="\n\n".join(paragraphs), epilog=examples)(function)
+    return typer.main.get_command(app)
