@@ -14,7 +14,7 @@ from support.scores import KINDS, random_scores
 
 from discotree.errors import ConfigError
 from discotree.network import decode as module
-from discotree.network.arc_weights import Weights
+from discotree.network.arc_weights import ArcWeights
 from discotree.network.decode import METHODS, acyclic, agree, decode
 from discotree.network.k_best import k_best
 from discotree.network.scores import Scores, bilinear_labeler
@@ -403,7 +403,7 @@ def test_agree_is_a_vote_in_every_phrase(lengths, seed, count) -> None:
     levels = np.random.default_rng(seed).integers(1, 4, count)
     decoded = decode(scores)
     wanted = dumb_agree(scores, decoded.heads, decoded.labels, levels.tolist())
-    agreed = agree(Weights(scores), decoded.heads, decoded.labels, levels)
+    agreed = agree(ArcWeights(scores), decoded.heads, decoded.labels, levels)
     assert np.array_equal(agreed, wanted)
 
 
@@ -421,4 +421,4 @@ def test_agreed_labels_come_with_their_probabilities() -> None:
 def test_labels_on_the_dummy_root_are_left_alone() -> None:
     scores = random_scores([3], labels=2)
     heads, labels = np.full((1, 3), -1), np.array([[0, 1, 0]])
-    assert agree(Weights(scores), heads, labels, np.array([1, 1])).tolist() == [[0, 1, 0]]
+    assert agree(ArcWeights(scores), heads, labels, np.array([1, 1])).tolist() == [[0, 1, 0]]

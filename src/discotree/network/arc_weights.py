@@ -5,10 +5,10 @@ import numpy as np
 from discotree.network.arborescence import IMPOSSIBLE, Floats, Ints
 from discotree.network.scores import Bools, Floats32, Scores
 
-MAX_KEPT = 1 << 16  # arcs that the scores of all labels are kept of, at most, from one call
+MAX_KEPT = 1 << 14  # arcs that the scores of all labels are kept of, at most, from one call
 
 
-class Weights:
+class ArcWeights:
     """The weights of all arcs of a batch: log p(head) + log p(best label | head).
 
     No label has a log-probability above 0. So where labels were not scored, log p(head) alone is an upper bound.

@@ -7,7 +7,7 @@ beam     the same with several hypotheses, as in the paper's code: see ``beam_se
 exact    the most probable tree among those with exactly one word on the dummy root
 
 Mostly the best heads of all words already form a tree. This is checked for all sentences at once; only the others are
-searched, one by one. Labels are scored only where they can matter: see ``Weights``. Scores may be hostile: what is
+searched, one by one. Labels are scored only where they can matter: see ``ArcWeights``. Scores may be hostile: what is
 infinite or not a number counts as impossible, and is chosen only where nothing else is left. So there always is a tree.
 
 Shapes: B sentences, N words in the longest of them, n words in one, L labels, M arcs. In here heads are columns 0..N:
@@ -22,7 +22,7 @@ import numpy as np
 
 from discotree.errors import ConfigError
 from discotree.network.arborescence import Floats, Ints, arborescence
-from discotree.network.arc_weights import Weights, log_of
+from discotree.network.arc_weights import ArcWeights, log_of
 from discotree.network.scores import Bools, Scores
 
 SEARCHES = 6  # searches of a sentence before the labels of all its arcs are scored
@@ -51,7 +51,7 @@ def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Ints |
         raise ConfigError(f"unknown decoding method {method!r}, expected one of {', '.join(METHODS)}")
     if beam < 1:
         raise ConfigError(f"a beam of {beam} keeps no hypothesis, expected at least 1")
-    weights = Weights(scores)
+    weights = ArcWeights(scores)
     columns = METHODS[method](weights, beam)  # (B, N)
     sentence, word = np.nonzero(weights.inside)
     weights.score(sentence, word, columns[sentence, word])
@@ -67,7 +67,7 @@ def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Ints |
     return Decoded(columns - 1, labels, np.exp(arc), np.exp(label), total)
 
 
-def agree(weights: Weights, heads: Ints, labels: Ints, levels: Ints) -> Ints:
+def agree(weights: ArcWeights, heads: Ints, labels: Ints, levels: Ints) -> Ints:
     """Return the labels (B, N) after all dependents that join the same phrase have agreed on one.
 
     A phrase is a head (B, N) together with the level that a dependent's own label has. Where its dependents
@@ -91,7 +91,7 @@ def agree(weights: Weights, heads: Ints, labels: Ints, levels: Ints) -> Ints:
     return agreed
 
 
-def exact(weights: Weights, _beam: int) -> Ints:
+def exact(weights: ArcWeights, _beam: int) -> Ints:
     """Find the trees of the largest weight with one word on the root.
 
     A search over upper bounds that ends in a tree without any guess has found the best one: every other tree has at
@@ -119,7 +119,7 @@ def exact(weights: Weights, _beam: int) -> Ints:
     return columns
 
 
-def best_heads(weights: Weights) -> Ints:
+def best_heads(weights: ArcWeights) -> Ints:
     """Return the best heads (B, N) of all words but one of each sentence, the one that gains most from the root.
 
     If they form a tree, it is the best one: see ``arborescence``.
@@ -148,12 +148,12 @@ def best_heads(weights: Weights) -> Ints:
     return columns
 
 
-def _gains(weights: Weights, columns: Ints) -> Floats:
+def _gains(weights: ArcWeights, columns: Ints) -> Floats:
     """Return what every word gains by hanging on the root (B, N), rather than on the given heads (B, N)."""
     return np.where(weights.inside, weights.bounds[:, :, 0] - _pick(weights.bounds, columns), -np.inf)
 
 
-def beam(weights: Weights, width: int) -> Ints:
+def beam(weights: ArcWeights, width: int) -> Ints:
     """Find trees by beam search.
 
     If the best arcs stay the best when labels count, and form a tree, then their hypothesis leads at every step, and
@@ -173,7 +173,7 @@ def beam(weights: Weights, width: int) -> Ints:
     return columns
 
 
-METHODS: dict[str, Callable[[Weights, int], Ints]] = {
+METHODS: dict[str, Callable[[ArcWeights, int], Ints]] = {
     "greedy": lambda weights, _: beam(weights, 1),
     "beam": beam,
     "exact": exact,

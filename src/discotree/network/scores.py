@@ -104,7 +104,7 @@ class Scores:
     def _pieces(self, sentence: Ints, word: Ints, column: Ints) -> Iterator[tuple[Ints, Floats32]]:
         """Ask for the labels of M arcs in an order that suits the labeler, a piece at a time; at least one."""
         order = np.argsort(sentence * self.heads.shape[1] + column, kind="stable")
-        step = max(1, CHUNK // self.heads.shape[2])
+        step = max(1, CHUNK // (8 * self.heads.shape[2]))  # there may be more labels than features
         for start in range(0, max(1, len(order)), step):
             arcs = order[start : start + step]
             b = sentence[arcs]
