@@ -11,6 +11,7 @@ import numpy as np
 from discotree.config import NetworkSettings
 from discotree.network.batch import Batch, Ints
 from discotree.network.onnx import graphs
+from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import Network
 from discotree.network.onnx.session import Session
 from discotree.network.onnx.windows import Windows
@@ -60,6 +61,7 @@ class OnnxEngine:
         self.windows = None
         if isinstance(pieces, Pretrained) and self.network.encoder is not None:
             self.windows = Windows.of(self.network.encoder, settings, pieces.where)
+        self._graphs: dict[str, Graph] = {}
         self._begin(threads or usable_cores())
 
     def _begin(self, threads: int) -> None:
@@ -85,8 +87,10 @@ class OnnxEngine:
     def _session(self, name: str, threads: int) -> Session:
         """Return the session of a graph, which is loaded when it is first needed."""
         with self._lock:
+            if name not in self._graphs:
+                self._graphs[name] = GRAPHS[name](self.network)
             if (name, threads) not in self._sessions:
-                self._sessions[name, threads] = Session(GRAPHS[name](self.network), threads)
+                self._sessions[name, threads] = Session(self._graphs[name], threads)
             return self._sessions[name, threads]
 
     def labels(self, dependents: Floats32, heads: Floats32) -> Floats32:
