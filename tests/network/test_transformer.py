@@ -667,3 +667,12 @@ def test_a_normalizer_that_doubles_is_refused_with_its_address(saved):
     rules = json.loads(path.read_text("utf-8")) | {"normalizer": {"type": "Sequence", "normalizers": [step] * 40}}
     path.write_text(json.dumps(rules), "utf-8")
     assert "its normalizer may make a word 1,099,511,627,776 times as long" in refused(saved)
+
+
+def test_a_template_with_an_unknown_token_is_refused_without_a_panic(saved, capfd):
+    path = saved / ENCODER / TOKENIZER
+    rules = json.loads(path.read_text("utf-8"))
+    rules["post_processor"]["special_tokens"].popitem()
+    path.write_text(json.dumps(rules), "utf-8")
+    assert "its template has the token" in refused(saved)
+    assert "panicked" not in capfd.readouterr().err
