@@ -198,8 +198,10 @@ def compare_treebanks(setup: Setup, body: bytes) -> bytes:
 
 def check_total_size(setup: Setup, trees: Sequence[Tree]) -> None:
     """Refuse trees whose records would fill the memory."""
-    if sum(map(count_positions, trees)) > setup.limits.response_positions:
-        raise RequestRefused(413, "these trees are too large for one response: ask for fewer")
+    positions, maximum = sum(map(count_positions, trees)), setup.limits.response_positions
+    if positions > maximum:
+        message = f"the constituents of these trees have {positions:,} words, at most {maximum:,}: ask for fewer trees"
+        raise RequestRefused(413, message)
 
 
 def _with_list(summary: Mapping[str, Any], name: str, records: Sequence[str]) -> str:
