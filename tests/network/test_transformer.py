@@ -118,6 +118,13 @@ def test_every_token_has_pieces_that_the_transformer_has_vectors_for(folder):
     assert len({pretrained.pieces(word) for word in ODD[:4]}) >= (4 if pretrained.space else 1)
 
 
+def test_the_tokenizer_keeps_no_words(folders):
+    pretrained = Pretrained.load(str(folders["roberta"]))
+    before = pretrained.pieces("Wort")
+    pretrained.tokenizer.model.continuing_subword_prefix = "##"  # would not change what is remembered
+    assert pretrained.pieces("Wort") != before
+
+
 def test_what_becomes_no_piece_is_unknown(folders):
     for kind in ("bert", "xlm-r"):
         pretrained = loaded(folders[kind])
