@@ -35,7 +35,7 @@ class Limits:
     # Worker processes: drawing, uploads, long texts
     worker_jobs: int = 2
     worker_large_jobs: int = 1  # jobs with a body above small_body_bytes
-    worker_seconds: float = 20.0  # of processor time: a busy machine does not make a job too large
+    worker_seconds: float = 20.0  # processor time: a busy machine makes no job too large
     worker_bytes: int = 320 * MIB  # memory of one job
     queued_jobs: int = 64
     client_queued_jobs: int = 32
