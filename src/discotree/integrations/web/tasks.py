@@ -115,6 +115,10 @@ def render(setup: Setup, response: bytes, output: str, model: str) -> bytes:
 
 def draw(setup: Setup, body: bytes) -> tuple[bytes, str]:
     """Draw or convert the tree of a request, or the differences between two; return the name of the output, too."""
+    limits = setup.limits
+    max_objects = 4 * (limits.sentence_words + limits.tree_constituents + limits.tree_edges)  # two trees, and odd words
+    if body.count(b"{") > max_objects:  # cheaper than reading them: a kilobyte of memory each
+        raise RequestRefused(422, f"the request has too many values: at most {max_objects:,} objects")
     request = validate(DrawRequest, body)
     rules = MARKED_HEADS
     if request.model:
