@@ -122,10 +122,11 @@ class Crasher:
     def state(self) -> set[tuple[str, int, int]]:
         """Return the files of the output with their sizes and times."""
         found = set()
-        for path in (self.folder / "out").rglob("*"):
-            with suppress(FileNotFoundError):
-                about = path.stat()
-                found.add((str(path), about.st_size, about.st_mtime_ns))
+        for folder, _, names in os.walk(self.folder / "out"):  # other than rglob, it bears folders that vanish
+            for name in names:
+                with suppress(FileNotFoundError):
+                    about = os.stat(path := os.path.join(folder, name))
+                    found.add((path, about.st_size, about.st_mtime_ns))
         return found
 
     def wait_for_writing(self, process: "subprocess.Popen[bytes]") -> None:
