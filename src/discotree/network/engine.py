@@ -24,6 +24,7 @@ class Engine(Protocol):
         """One of ENGINES."""
 
     batch_words: int  # words of a batch that it is fastest with
+    ahead: int  # batches to begin before the scores of the first are used
 
     @property
     def device(self) -> str:

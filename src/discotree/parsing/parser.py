@@ -32,7 +32,6 @@ from discotree.parsing.long_sentences import MAX_WORDS, in_parts, joined
 from discotree.trees.tree import NONE, Token, Tree
 
 READ_AHEAD_BATCHES = 5
-STARTED = 2  # batches: one is scored while the scores of the last one become trees
 MEAN_WORDS = 20  # rough estimate of the length of a sentence
 MAX_WORDS_K = 200  # longest sentence for k_best: memory per candidate grows with words²
 MAX_CANDIDATES = 4  # labelled dependencies that k_best looks at for every tree
@@ -210,12 +209,12 @@ class Parser:
     def scores(self, corpus: Corpus, batch_words: int = 0) -> Iterator[tuple[Ints, Scores]]:
         """Yield the scores of all sentences, batch by batch, with the numbers of the sentences.
 
-        The next batch is begun before the scores of the last one are used.
+        The next ones are begun before the scores of the last one are used.
         """
         started: list[tuple[Ints, Callable[[], Scores]]] = []
         for sentences in by_length(corpus.lengths, batch_words or self.batch_words):
             started.append((sentences, self.engine.start(corpus.batch(sentences))))
-            if len(started) == STARTED:
+            if len(started) >= self.engine.ahead:
                 numbers, wait = started.pop(0)
                 yield numbers, wait()
         for numbers, wait in started:

@@ -16,6 +16,7 @@ from discotree.network.weights import Floats, Rows, Weight, dense
 # 2 · 255 · 127 does not.
 LARGEST = 63
 COLUMNS = 32  # that many bytes of every row are transposed at a time
+Direction = tuple[Weight, Weight, Floats, Floats]  # weights of the inputs and of the hidden state, a bias for each
 GATES = (0, 3, 1, 2)  # ONNX has input, output, forget, cell; PyTorch has input, forget, cell, output
 
 
@@ -76,7 +77,7 @@ def _transposed(numbers: npt.NDArray[np.int8], order: npt.NDArray[np.int64]) -> 
 def lstm(
     graph: Graph,
     name: str,
-    directions: Sequence[tuple[Weight, Weight, Floats, Floats]],
+    directions: Sequence[Direction],
     x: str,
     lengths: str,
     start: tuple[str, str] | None,
@@ -84,8 +85,7 @@ def lstm(
 ) -> tuple[str, str]:
     """Run an LSTM over x (N, B, D) → outputs (N, directions, B, H) and final cells (directions, B, H).
 
-    A direction has the weights of the inputs and of the hidden state, and a bias for each. Outputs beyond the
-    ``lengths`` are 0.
+    Outputs beyond the ``lengths`` are 0.
     """
     size = directions[0][1].shape[1]
     order = np.concatenate([np.arange(gate * size, (gate + 1) * size) for gate in GATES])

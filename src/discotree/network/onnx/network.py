@@ -12,7 +12,7 @@ import numpy as np
 
 from discotree.config import NetworkSettings
 from discotree.network.onnx.graph import END, Graph
-from discotree.network.onnx.layers import embedding, linear, lstm, part, stacked
+from discotree.network.onnx.layers import Direction, embedding, linear, lstm, part, stacked
 from discotree.network.onnx.transformer import EncoderGraph
 from discotree.network.shapes import outputs
 from discotree.network.subwords import Subwords
@@ -137,12 +137,39 @@ class Network:
         for layer in range(self.settings.lstm_layers):
             name = f"encoder.lstm.layers.{layer}"
             directions = [self._lstm(name, suffix) for suffix in ("", "_reverse")]
+            if layer == 0 and self.int8:
+                x, directions = self._equalised(graph, x, directions)
             y, cells = lstm(graph, name, directions, x, ends, None, self.int8)
             x = graph.reshape(graph.add("Transpose", y, perm=(0, 2, 1, 3)), 0, 0, 2 * self.settings.lstm_size)
         cells = graph.add("Transpose", cells, perm=(1, 0, 2))
         return x, graph.reshape(cells, 0, 2 * self.settings.lstm_size)
 
-    def _lstm(self, name: str, suffix: str) -> tuple[Weight, Weight, Floats, Floats]:
+    def _equalised(self, graph: Graph, x: str, directions: list[Direction]) -> tuple[str, list[Direction]]:
+        """Divide inputs by how large they can get, and multiply the weights that meet them.
+
+        All inputs share one step. Those of sub-words are ten times as large as the others, which would be lost in it.
+        """
+        ranges = self._ranges()
+        x = graph.add("Div", x, graph.array("encoder.ranges", ranges))
+        return x, [(dense(of_x) * ranges, *rest) for of_x, *rest in directions]  # type: ignore[misc]
+
+    def _ranges(self) -> Floats:
+        """Return how large each input of the encoder can get, or usually gets if a Transformer gives it."""
+        parts = []
+        if self.settings.word_size:
+            parts.append(np.abs(self._vector("encoder.words.weight")).max(0))
+        if self.settings.char_filters:
+            parts.append(np.ones(self.settings.char_filters, np.float32))  # of tanh
+        if self.has_tags:
+            parts.append(np.abs(self._vector("encoder.tags.weight")).max(0))
+        if self.table is not None:
+            parts += [np.abs(dense(self.table)).max(0)] * 2
+        elif self.encoder is not None:
+            parts.append(self.encoder.ranges())
+        ranges: Floats = np.maximum(np.concatenate(parts), np.abs(self._vector("encoder.root")))
+        return np.maximum(ranges, np.finfo(np.float32).tiny)
+
+    def _lstm(self, name: str, suffix: str) -> Direction:
         weights = (self.weights[f"{name}.weight_{kind}_l0{suffix}"] for kind in ("ih", "hh"))
         biases = (self._vector(f"{name}.bias_{kind}_l0{suffix}") for kind in ("ih", "hh"))
         return (*weights, *biases)  # type: ignore[return-value]
@@ -161,37 +188,30 @@ class Network:
         return graph.add("Squeeze", y, graph.constant([1]))
 
     def _outputs(self, graph: Graph, vectors: str, states: str, lengths: str) -> dict[str, str]:
-        """Everything that reads the vectors (N+1, B, H) or the states (N, B, S) is one product each."""
-        arc, label = self.settings.arc_size, self.settings.label_size
+        """Arcs are scored in float32, because int8 changes trees; labels and auxiliary heads are one product each."""
         features = self.weights["arc_head.weight"].shape[1]
-        heads = [self.weights[f"auxiliary.{head}.weight"] for head in self.heads]
-        of_vectors = [
-            self.weights["arc_head.weight"],
-            self.weights["label_head.weight"],
-            *(part(weight, (ALL, slice(features))) for weight in heads),
-        ]
-        of_states = [
-            self.weights["arc_dependent.weight"],
+        auxiliary = [self.weights[f"auxiliary.{head}.weight"] for head in self.heads]
+        sizes = [self.settings.label_size, *(weight.shape[0] for weight in auxiliary)]
+        own = [self.weights["label_head.weight"], *(part(weight, (ALL, slice(features))) for weight in auxiliary)]
+        zeros = [np.zeros(size, np.float32) for size in sizes[1:]]
+        bias = np.concatenate([self._vector("label_head.bias"), *zeros])
+        x = linear(graph, "vectors", stacked(own), bias, vectors, self.int8)
+        label_heads, *of_vectors = graph.several(len(sizes), "Split", x, graph.constant(sizes), axis=-1)
+        own = [
             self.weights["label_dependent.weight"],
-            *(part(weight, (ALL, slice(features, None))) for weight in heads),
+            *(part(weight, (ALL, slice(features, None))) for weight in auxiliary),
         ]
-        sizes = [arc, label, *(weight.shape[0] for weight in heads)]
-        zeros = [np.zeros(size, np.float32) for size in sizes[2:]]
-        bias = np.concatenate([self._vector("arc_head.bias"), self._vector("label_head.bias"), *zeros])
-        x = linear(graph, "vectors", stacked(of_vectors), bias, vectors, self.int8)
-        arc_heads, label_heads, *of_heads = graph.several(len(sizes), "Split", x, graph.constant(sizes), axis=-1)
-        biases = [f"auxiliary.{head}.bias" for head in self.heads]
-        names = ["arc_dependent.bias", "label_dependent.bias", *biases]
+        names = ["label_dependent.bias", *(f"auxiliary.{head}.bias" for head in self.heads)]
         bias = np.concatenate([self._vector(name) for name in names])
-        x = linear(graph, "states", stacked(of_states), bias, states, self.int8)
-        arc_dependents, label_dependents, *own = graph.several(len(sizes), "Split", x, graph.constant(sizes), axis=-1)
+        x = linear(graph, "states", stacked(own), bias, states, self.int8)
+        label_dependents, *of_states = graph.several(len(sizes), "Split", x, graph.constant(sizes), axis=-1)
         result = {
-            "arcs": self._arcs(graph, arc_dependents, arc_heads, lengths),
+            "arcs": self._arcs(graph, states, vectors, lengths),
             "dependents": _features(graph, label_dependents),
             "heads": _features(graph, label_heads),
         }
-        for head, ours, theirs in zip(self.heads, own, of_heads, strict=True):
-            scores = graph.add("Add", ours, graph.slice(theirs, 1, END, 0))  # (N, B, classes)
+        for head, of_state, of_vector in zip(self.heads, of_states, of_vectors, strict=True):
+            scores = graph.add("Add", of_state, graph.slice(of_vector, 1, END, 0))  # (N, B, classes)
             scores = graph.add("LogSoftmax", scores, axis=-1)
             best = graph.add("ReduceMax", scores, axes=(2,), keepdims=0)
             which = graph.add("ArgMax", scores, axis=2, keepdims=0)
@@ -199,13 +219,17 @@ class Network:
             result[f"{head}.log_probability"] = graph.add("Transpose", best, perm=(1, 0))
         return result
 
-    def _arcs(self, graph: Graph, dependents: str, heads: str, lengths: str) -> str:
+    def _arcs(self, graph: Graph, states: str, vectors: str, lengths: str) -> str:
         """Return log-probabilities of heads (B, N, N+1)."""
+        dependents, heads = (
+            linear(graph, name, self.weights[f"{name}.weight"], self._vector(f"{name}.bias"), x, int8=False)
+            for name, x in (("arc_dependent", states), ("arc_head", vectors))
+        )
         bilinear = self.weights["arc_bilinear"]  # (A+1, A+1): dependent, head
         size = self.settings.arc_size
         bias = dense(part(bilinear, (ALL, slice(-1, None))))[:, 0]  # meets the constant 1 of heads
         x = graph.add("Elu", heads)
-        x = linear(graph, "arc_bilinear", part(bilinear, (ALL, slice(-1))), bias, x, self.int8)  # (N+1, B, A+1)
+        x = linear(graph, "arc_bilinear", part(bilinear, (ALL, slice(-1))), bias, x, int8=False)  # (N+1, B, A+1)
         factors, constants = graph.several(2, "Split", x, graph.constant([size, 1]), axis=-1)
         dependents = graph.add("Transpose", graph.add("Elu", dependents), perm=(1, 0, 2))
         scores = graph.add("MatMul", dependents, graph.add("Transpose", factors, perm=(1, 2, 0)))

@@ -53,6 +53,13 @@ class EncoderGraph:
         ]
         return graph.slice(graph.add("Sum", *mixed), len(self.before), -len(self.after) or END, 1)
 
+    def ranges(self) -> Floats:
+        """Return how large each feature of its vectors usually gets: those of the last layer, four deviations wide."""
+        norm = LayerNames.of(self.config.kind, self.config.layers - 1).final_norm
+        weight, bias = (np.abs(self._vector(f"{norm}.{part}")) for part in NORM)
+        ranges: Floats = (4 * weight + bias) * np.abs(dense(self.weights[PREFIX + "scale"]))
+        return ranges
+
     def _ids(self, graph: Graph, pieces: str, counts: str) -> tuple[str, str]:
         """Return the pieces with those around them (R, W), and 0 or -inf for each (R, 1, 1, W)."""
         begin, end = len(self.before), len(self.after)

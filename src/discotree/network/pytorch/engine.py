@@ -65,6 +65,7 @@ class TorchEngine:
         self.network = network.to(self.place)
         on_gpu = self.place.type == "cuda"
         self.batch_words = BATCH_WORDS_GPU if on_gpu else BATCH_WORDS
+        self.ahead = 2 if on_gpu else 1
         self.stream = torch.cuda.Stream(self.place, priority=-1) if on_gpu else None  # type: ignore[no-untyped-call]
 
     @property
