@@ -15,8 +15,11 @@ from discotree.network.weights import Floats, Rows, Weight, dense
 # Kernels for x86 without VNNI add two products of an input (≤ 255) and a weight in 16 bits: 2 · 255 · 63 fits,
 # 2 · 255 · 127 does not.
 LARGEST = 63
-COLUMNS = 32  # that many bytes of every row are transposed at a time
+COLUMNS = 32  # bytes of every row that are transposed at a time
+SAMPLE = 16  # one row of so many tells the range of a table
 GATES = (0, 3, 1, 2)  # ONNX has input, output, forget, cell; PyTorch has input, forget, cell, output
+
+Direction = tuple[Weight, Weight, Floats, Floats]  # weights of inputs and of the hidden state, a bias for each
 
 
 def rows(weight: Weight) -> Rows:
@@ -28,6 +31,25 @@ def rows(weight: Weight) -> Rows:
     step = np.maximum(flat.max(1, initial=0) / np.float32(LARGEST), np.finfo(np.float32).tiny)
     numbers = np.rint(values / step.reshape(-1, *[1] * (values.ndim - 1)))
     return Rows(numbers.astype(np.int8), step)
+
+
+def shifts(weights: Sequence[Rows], ranges: Floats) -> npt.NDArray[np.int8]:
+    """Return for every input how many times its values may be halved and its weights doubled.
+
+    All inputs are rounded to steps of the same size, so the largest values decide how coarse the others get. Halving
+    and doubling change no product.
+    """
+    largest = np.max([np.abs(weight.numbers).max(0, initial=1) for weight in weights], 0)  # (inputs,)
+    most = np.floor(np.log2(LARGEST / largest))
+    goal = (ranges / 2**most).max()
+    found: npt.NDArray[np.int8] = np.clip(np.ceil(np.log2(np.maximum(ranges, goal) / goal)), 0, most).astype(np.int8)
+    return found
+
+
+def ranges_of(table: Weight) -> Floats:
+    """Return the largest absolute value in every column of a table, by a sample of its rows."""
+    sample: Floats = np.abs(dense(part(table, (slice(None, None, SAMPLE),)))).max(0, initial=0)
+    return sample
 
 
 def stacked(weights: Sequence[Weight]) -> Weight:
@@ -76,7 +98,7 @@ def _transposed(numbers: npt.NDArray[np.int8], order: npt.NDArray[np.int64]) -> 
 def lstm(
     graph: Graph,
     name: str,
-    directions: Sequence[tuple[Weight, Weight, Floats, Floats]],
+    directions: Sequence[Direction],
     x: str,
     lengths: str,
     start: tuple[str, str] | None,
@@ -84,8 +106,7 @@ def lstm(
 ) -> tuple[str, str]:
     """Run an LSTM over x (N, B, D) → outputs (N, directions, B, H) and final cells (directions, B, H).
 
-    A direction has the weights of the inputs and of the hidden state, and a bias for each. Outputs beyond the
-    ``lengths`` are 0.
+    Outputs beyond the ``lengths`` are 0.
     """
     size = directions[0][1].shape[1]
     order = np.concatenate([np.arange(gate * size, (gate + 1) * size) for gate in GATES])
