@@ -2,14 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
-EXTRAS := train,web,hub,spacy,nltk,transformers,tables,ray
+EXTRAS := train,web,hub,hf,spacy,nltk,transformers,tables,ray
 
 .PHONY: demo test test-lowest fuzz crash coverage check docs clean
 
 GOLD := src/discotree/treebanks/samples/dutch.discbracket
 
-demo: $(READY)
+demo: $(LIGHT)
 	$(BIN)/discotree parse "Ik heb het hem niet kunnen zeggen." --model nl --to draw
 	$(BIN)/discotree parse "Darüber hat er nie ein Wort verloren." --model de --to draw
 	$(BIN)/discotree parse "The mice that we analyzed were fed a normal diet." --model en --to draw
@@ -59,9 +60,14 @@ docs: $(READY)
 	$(BIN)/python tools/make_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-$(READY): pyproject.toml constraints.txt
+# What parsing needs, and no more.
+$(LIGHT): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(READY): $(LIGHT)
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]" --group dev
 	touch $@
 

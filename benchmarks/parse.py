@@ -1,10 +1,16 @@
-"""Sentences per second from a file of text or tokens to a file of trees, beside the network alone and a matrix product.
+"""Sentences per second from tokens to trees, with every engine side by side.
 
-    python benchmarks/parse.py TREEBANK [--model nl de] [--device cuda] [--workers 1 4 16] [--sentences 1000]
+    python benchmarks/parse.py TREEBANK [--model nl] [--engine torch onnx] [--device cuda] [--workers 1 2 0]
 
-The sentences of the treebank are repeated until there are enough. Every figure of `discotree parse` comes from two real
-runs, one of all sentences and one of a quarter of them: the difference leaves out what it takes to start, which is
-said by itself, as the time until the tree of one sentence is there.
+Three ways of parsing the same sentences of a treebank:
+
+    one by one   parser(tokens) for one sentence after the other, in one process
+    together     parser.parse(sentences), in one process
+    a file       `discotree parse`, tokens in, trees out; two runs, one of all sentences and one of a quarter of them:
+                 the difference leaves out what it takes to start
+
+The first two are repeated --rounds times, all engines in each round, and the best round of each counts. Then, from real
+runs of the command: seconds until the first tree is there, and the peak memory of the process.
 """
 
 import argparse
@@ -14,113 +20,112 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-import torch
-from network import flops_per_word, matrix_rate, seconds
-
 import discotree as dt
-from discotree.network.batch import Corpus, by_length
 from discotree.parsing.parser import Parser
 from discotree.treebanks.discbracket import DiscbracketWriter
 
+Sentences = Sequence[Sequence[dt.Token]]
 
-def command(model: str, source: Path, kind: str, device: str, workers: int, target: Path) -> float:
-    """Return the seconds of one run of `discotree parse`."""
-    options = ["--model", model, "--from", kind, "--to", "discbracket", "--workers", str(workers)]
+
+def seconds(work: Callable[[], object]) -> float:
     start = time.perf_counter()
-    run = subprocess.run(
-        [sys.executable, "-m", "discotree", "parse", str(source), *options, "--device", device, "-o", str(target)],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    if run.returncode:
-        sys.exit(f"discotree parse failed: {run.stderr}")
+    work()
     return time.perf_counter() - start
 
 
-def network_alone(parser: Parser, sentences: Sequence[Sequence[dt.Token]], rate: float) -> None:
-    """Print the rate of the network by batch size, and as a share of the matrix product's."""
-    corpus = Corpus(sentences, parser.forms())
-    mean = int(corpus.lengths.mean())
-    parser.network.eval()
-    for words in (1000, 4000, 16_000):
-        every = list(by_length(corpus.lengths, words))
-        batches = every[:: max(1, len(every) * words // 20_000)]  # of all lengths
-        count, length = sum(map(len, batches)), int(sum(corpus.lengths[batch].sum() for batch in batches))
-
-        def run(batches: list[object] = batches) -> None:
-            with torch.inference_mode():
-                for batch in batches:
-                    parser.network(corpus.batch(batch).to(parser.device))  # type: ignore[arg-type]
-
-        took = seconds(run, parser.device)
-        share = flops_per_word(parser, mean, labels=False) * length / took / rate
-        print(f"{f'  network, {words:,} words a batch':44}{count / took:>12,.0f}/s{share:>10.0%} of the product")
+def one_by_one(parser: Parser, sentences: Sentences) -> float:
+    """Return sentences per second."""
+    return len(sentences) / seconds(lambda: [parser(tokens) for tokens in sentences])
 
 
-def in_one_process(parser: Parser, sentences: Sequence[Sequence[dt.Token]]) -> None:
-    """Print the rate from tokens to brackets in memory, by batch size."""
-    usual = parser.batch_words
-    for words in (1000, 4000, 16_000):
-        parser.batch_words = words
-        start = time.perf_counter()
-        sum(len(line) for line in DiscbracketWriter().file(parser.parse(sentences)))
-        took = time.perf_counter() - start
-        print(f"{f'  tokens to trees, {words:,} words a batch':44}{len(sentences) / took:>12,.0f}/s")
-    parser.batch_words = usual
+def together(parser: Parser, sentences: Sentences) -> float:
+    return len(sentences) / seconds(lambda: sum(map(len, DiscbracketWriter().file(parser.parse(sentences)))))
 
 
-def end_to_end(
-    model: str, lines: Sequence[str], device: str, workers: Sequence[int], kinds: Sequence[str], folder: Path
-) -> None:
-    one, part, whole = folder / "one.txt", folder / "part.txt", folder / "whole.txt"
-    one.write_text(lines[0] + "\n", "utf-8")
-    print(f"{'  until the first tree is there':44}{command(model, one, 'tokens', device, 1, folder / 'out'):>12.1f} s")
-    for count in workers:
-        total, quarter = count * len(lines), count * len(lines) // 4
-        part.write_text("\n".join((list(lines) * count)[:quarter]) + "\n", "utf-8")
-        whole.write_text("\n".join(list(lines) * count) + "\n", "utf-8")
-        for kind in kinds:
-            short = command(model, part, kind, device, count, folder / "out")
-            long = command(model, whole, kind, device, count, folder / "out")
-            assert (folder / "out").read_bytes().count(b"\n") == total
-            rate = (total - quarter) / (long - short)
-            processes = "1 process" if count == 1 else f"{count} processes"
-            print(
-                f"{f'  {kind} to a file of trees, {processes}':44}{rate:>12,.0f}/s   {long:.1f} s for all", flush=True
-            )
+def command(arguments: Sequence[str], source: Path, target: Path) -> float:
+    """Return the seconds of one run of `discotree parse`."""
+    run = [sys.executable, "-m", "discotree", "parse", str(source), *arguments, "-o", str(target)]
+    return seconds(lambda: subprocess.run(run, check=True, stderr=subprocess.DEVNULL))
+
+
+def of_a_file(arguments: Sequence[str], lines: Sequence[str], folder: Path) -> float:
+    part, whole, target = folder / "part.txt", folder / "whole.txt", folder / "out.discbracket"
+    part.write_text("\n".join(lines[: len(lines) // 4]) + "\n", "utf-8")
+    whole.write_text("\n".join(lines) + "\n", "utf-8")
+    short, long = command(arguments, part, target), command(arguments, whole, target)
+    assert target.read_bytes().count(b"\n") == len(lines)
+    return (len(lines) - len(lines) // 4) / (long - short)
+
+
+def first_tree(arguments: Sequence[str], line: str, folder: Path) -> tuple[float, float]:
+    """Return the seconds until the tree of one sentence is there, and the peak memory of the process in MiB."""
+    one, target = folder / "one.txt", folder / "out.discbracket"
+    one.write_text(line + "\n", "utf-8")
+    measure = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    run = [sys.executable, "-m", "discotree", "parse", str(one), *arguments, "-o", str(target)]
+    done = subprocess.run([sys.executable, "-c", measure, *run], check=True, capture_output=True, text=True)
+    return min(command(arguments, one, target) for _ in range(3)), int(done.stdout.split()[-1]) / 1024
+
+
+def show(what: str, values: dict[str, float], unit: str) -> None:
+    reference = next(iter(values.values()))
+    cells = [f"{value:>10,.1f} {unit} {value / reference:>5.2f} ×" for value in values.values()]
+    print(f"  {what:26}" + "".join(f"{cell:>24}" for cell in cells), flush=True)
+
+
+def compare(name: str, options: argparse.Namespace, sentences: Sentences) -> None:
+    """Print the figures of one model with every engine; ratios are to the first engine."""
+    parsers = {engine: dt.load(name, options.device, engine=engine) for engine in options.engine}
+    print(f"\n{name}: {next(iter(parsers.values())).model.size / 1e6:.1f} M weights")
+    print(f"  {'':26}" + "".join(f"{engine:>24}" for engine in parsers))
+    few = sentences[: options.single]
+    for what, measure, chosen in (("one by one", one_by_one, few), ("together", together, sentences)):
+        for parser in parsers.values():
+            measure(parser, chosen[:20])  # warm up
+        rounds = [{engine: measure(p, chosen) for engine, p in parsers.items()} for _ in range(options.rounds)]
+        show(what, {engine: max(found[engine] for found in rounds) for engine in parsers}, "/s")
+    parsers.clear()
+    lines = [" ".join(token.form for token in tokens) for tokens in sentences]
+    usual = ["--model", name, "--from", "tokens", "--to", "discbracket", "--device", options.device]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        starts = {engine: first_tree([*usual, "--engine", engine], lines[0], folder) for engine in options.engine}
+        show("until the first tree", {engine: found for engine, (found, _) in starts.items()}, "s ")
+        show("memory", {engine: found for engine, (_, found) in starts.items()}, "MiB")
+        for workers in options.workers:
+            own = ["--workers", str(workers)] if workers else []
+            rates = {e: of_a_file([*usual, *own, "--engine", e], lines, folder) for e in options.engine}
+            show(f"a file, {workers or 'default'} workers", rates, "/s")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("treebank")
-    parser.add_argument("--model", nargs="+", default=["nl"])
+    parser.add_argument("--model", nargs="+", default=["nl"], help="names or folders")
+    parser.add_argument("--engine", nargs="+", default=["torch", "onnx-float32", "onnx"])
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--sentences", type=int, default=1000, help="sentences for each process")
-    parser.add_argument("--input", nargs="+", default=["tokens", "lines"], help="tokens, or lines of text")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2], help="0: as the command chooses")
+    parser.add_argument("--sentences", type=int, default=2000)
+    parser.add_argument("--single", type=int, default=100, help="sentences that are parsed one by one")
     parser.add_argument("--skip", type=int, default=0, help="sentences to skip at the beginning of the treebank")
-    arguments = parser.parse_args()
-    trees = list(islice(dt.read(arguments.treebank), arguments.skip, arguments.skip + arguments.sentences))
-    sentences = [[dt.Token(word) for word in tree.words] for tree in trees]
-    lines = [" ".join(tree.words) for tree in trees]
-    lines = (lines * (arguments.sentences // len(lines) + 1))[: arguments.sentences]
-    rate = matrix_rate(torch.device(arguments.device), torch.float32)
-    print(f"{arguments.device}, {os.cpu_count()} cores; matrix product {rate / 1e9:,.0f} GFLOP/s (float32)", flush=True)
-    for name in arguments.model:
-        model = dt.load(name, arguments.device)
-        weights = sum(weight.numel() for weight in model.network.parameters())
-        mean = sum(map(len, sentences)) / len(sentences)
-        print(f"\n{name}: {weights / 1e6:.1f} M weights, sentences of {mean:.1f} words")
-        network_alone(model, sentences, rate)
-        in_one_process(model, sentences)
-        with tempfile.TemporaryDirectory() as folder:
-            end_to_end(name, lines, arguments.device, arguments.workers, arguments.input, Path(folder))
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-    print(f"\npeak resident memory of a process that parses: {peak:.2f} GiB")
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args()
+    trees = list(islice(dt.read(options.treebank), options.skip, options.skip + options.sentences))
+    found = [[dt.Token(word) for word in tree.words] for tree in trees]
+    sentences = (found * (options.sentences // len(found) + 1))[: options.sentences]
+    mean = sum(map(len, sentences)) / len(sentences)
+    print(f"{options.device}, {os.cpu_count()} cores, {len(sentences):,} sentences of {mean:.1f} words")
+    for name in options.model:
+        compare(name, options, sentences)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"\npeak memory of all processes that parsed: {peak:,.0f} MiB")
 
 
 if __name__ == "__main__":

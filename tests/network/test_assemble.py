@@ -1,10 +1,18 @@
 """The assembler makes the trees of the slow and obvious way, whatever was decided."""
 
+from dataclasses import replace
+
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.assembly import assembled
+from support.scores import random_scores
 
-from discotree.network.assemble import Assembler, Decisions
+from discotree.network.assemble import Assembler, Decisions, of_candidates
+from discotree.network.decode import decode
+from discotree.network.k_best import k_best
+from discotree.network.scores import Auxiliary
 from discotree.network.vocab import Alphabet, Vocab
 from discotree.trees.tree import NONE, Token
 
@@ -54,3 +62,49 @@ def test_one_walk_makes_the_same_tree_as_all_the_steps(decided):
     assert found == expected
     assert found.confidence == expected.confidence
     assert all(abs(a - b) < 1e-9 for a, b in zip(found.confidences, expected.confidences, strict=True))
+
+
+def with_auxiliary(scores):
+    """The same scores with an auxiliary head for tags and one for unaries."""
+    classes = np.arange(scores.mask.size).reshape(scores.mask.shape) % 2
+    tag, unary = Auxiliary(classes, np.log(0.5 + classes / 4)), Auxiliary(1 - classes, np.log(0.9 - classes / 4))
+    return replace(scores, auxiliary={"tag": tag, "unary": unary})
+
+
+def test_every_sentence_gets_its_own_decisions():
+    scores = with_auxiliary(random_scores([3, 1, 2]))
+    decoded = decode(scores)
+    found = list(Decisions.of(decoded, scores))
+    assert [len(decided.heads) for decided in found] == [3, 1, 2]
+    third = found[2]
+    assert third.heads == decoded.heads[2, :2].tolist()
+    assert third.labels == decoded.labels[2, :2].tolist()
+    assert third.auxiliary == {"tag": [0, 1], "unary": [1, 0]}
+    assert third.unary_probabilities == pytest.approx([0.9, 0.65])
+    assert third.arc_probabilities == pytest.approx(
+        (decoded.arc_probability * decoded.label_probability)[2, :2].tolist()
+    )
+    assert third.confidence == pytest.approx(np.exp(decoded.log_probability[2]) * 0.9 * 0.65)
+    bare = next(Decisions.of(decoded, replace(scores, auxiliary={})))
+    assert bare.auxiliary == {}
+    assert bare.unary_probabilities == [1.0] * 3
+
+
+def test_candidates_are_decisions_with_probabilities_of_their_own():
+    calls = []
+
+    def labeler(dependents, heads):
+        calls.append(len(dependents))
+        return plain.labeler(dependents, heads)
+
+    plain = with_auxiliary(random_scores([7], seed=2))
+    (candidates,) = k_best(plain, 6)
+    found = list(of_candidates(candidates, replace(plain, labeler=labeler)))
+    assert len(calls) == 1
+    best = next(Decisions.of(decode(plain), plain))
+    assert (found[0].heads, found[0].labels, found[0].auxiliary) == (best.heads, best.labels, best.auxiliary)
+    assert found[0].confidence == pytest.approx(best.confidence)
+    assert [decided.heads for decided in found] == [candidate.heads.tolist() for candidate in candidates]
+    assert [decided.labels for decided in found] == [candidate.labels.tolist() for candidate in candidates]
+    for candidate, decided in zip(candidates, found, strict=True):
+        assert np.log(decided.arc_probabilities).sum() == pytest.approx(candidate.log_probability, abs=1e-5)

@@ -1,4 +1,4 @@
-"""Sentences to tensors, against a dumb version made of lists, and how batches are made."""
+"""Sentences to arrays, against a dumb version made of lists, and how batches are made."""
 
 import dataclasses
 from collections import Counter
@@ -9,12 +9,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from support.networks import CALM, CPU, RULES, TREES, corpus_for, parser_of
+from support.networks import CALM, RULES, TREES, corpus_for, parser_of, tensors
 
 from discotree import Node, Token, Tree, to_dependencies
 from discotree.errors import ModelError
-from discotree.network.batch import HEAD, IGNORED, LABEL, Batch, Corpus, Forms, KnownPieces, by_length
+from discotree.network.batch import HEAD, IGNORED, LABEL, Corpus, Forms, KnownPieces, by_length
 from discotree.network.vocab import Vocab, normalized, targets
+from discotree.training.run import network_in
 
 ENCODED = [to_dependencies(tree, RULES) for tree in TREES]
 TAGS = [[token.tag for token in tree.tokens] for tree in TREES]
@@ -145,15 +146,6 @@ def test_batches_are_as_wide_as_their_own_words_need():
     assert corpus.batch(np.array([1])).chars.shape == (2, 3)
 
 
-def test_moving_a_batch_moves_everything_but_the_lengths():
-    batch = corpus_for(parser_of()).batch(np.array([0, 1]))
-    moved = batch.to(torch.device("meta"))
-    assert moved.lengths is batch.lengths
-    tensors = [getattr(moved, entry.name) for entry in dataclasses.fields(Batch)[1:-1]] + list(moved.gold.values())
-    assert {tensor.device.type for tensor in tensors} == {"meta"}
-    assert set(moved.gold) == set(batch.gold)
-
-
 # By length
 
 lengths_and_words = st.tuples(st.lists(st.integers(1, 30), max_size=40), st.integers(0, 100))
@@ -208,9 +200,9 @@ def test_a_sentence_of_2000_words_trains_and_parses():
     corpus = corpus_for(parser, [TREES[0], tree])
     (short, long) = by_length(corpus.lengths, 640)
     assert (short.tolist(), long.tolist()) == ([0], [1])
-    losses = parser.network.loss(corpus.batch(long).to(CPU))
+    losses = network_in(parser).loss(tensors(corpus, long))
     sum(losses.values()).backward()
-    assert all(torch.isfinite(weight.grad).all() for weight in parser.network.parameters())
+    assert all(torch.isfinite(weight.grad).all() for weight in network_in(parser).parameters())
     (parsed,) = parser.parse_tokens([tree.tokens])
     assert parsed.words == tree.words
 

@@ -1,14 +1,37 @@
 """Tiny Transformers in folders, as the hub has them: never trained, with tokenizers that learned from our few trees."""
 
+import dataclasses
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
-from support.networks import TREES
+from support.networks import CALM, TREES
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
+from discotree.config import NetworkSettings
+from discotree.network.pytorch.pretrained import load_transformer
+from discotree.network.transformer import Pretrained
+
 WORDS = [token.form for tree in TREES for token in tree.tokens]
+ODD = [
+    "😀",
+    "👩‍👩‍👧",
+    "\u200b",
+    "\u200d\u200d",
+    "\ufeff",
+    "",
+    " ",
+    "\n",
+    "\0",
+    "\ud800",
+    "e\u0301",
+    "New York",
+    "x" * 5000,
+]
+SPECIAL = ["[CLS]", "[SEP]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<mask>", "<unk>"]
 SIZES = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 24}
 
 
@@ -75,3 +98,13 @@ def saved_xlmr(folder: Path) -> Path:
 
 
 KINDS: dict[str, Callable[[Path], Path]] = {"bert": saved_bert, "roberta": saved_roberta, "xlm-r": saved_xlmr}
+
+
+@cache
+def loaded(folder: Path) -> Pretrained:
+    """A Transformer from its folder; nobody changes what was read."""
+    return load_transformer(str(folder))
+
+
+def with_transformer(folder: Path, network: NetworkSettings = CALM, **settings: Any) -> NetworkSettings:
+    return dataclasses.replace(network, encoder=f"hf:{folder}", **settings)

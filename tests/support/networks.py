@@ -7,12 +7,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from support.helpers import tree_of
 
 from discotree import HeadRules, Token, Tree, to_dependencies, write
 from discotree.config import Config, Data, DataSource, Decoding, NetworkSettings, Training
+from discotree.models.model import Model
 from discotree.network.batch import Corpus
+from discotree.network.pytorch.tensors import TensorBatch
+from discotree.parsing.engines import new_engine
 from discotree.parsing.parser import Parser
 from discotree.training.data import Split, corpus_of
 from discotree.training.run import build, train
@@ -72,7 +76,6 @@ TINY = NetworkSettings(
     label_size=4, **HEADS,
 )  # fmt: skip
 CALM = dataclasses.replace(TINY, unknown=0.0, **NO_DROPOUT)  # what it says depends on its input alone
-CPU = torch.device("cpu")
 
 
 def split_of(trees: Sequence[Tree], tags: str = "none") -> Split:
@@ -93,6 +96,16 @@ def parser_of(
 def corpus_for(parser: Parser, trees: Sequence[Tree] = TREES) -> Corpus:
     """What the parser can learn from some trees."""
     return corpus_of(split_of(trees, parser.config.data.tags), parser.forms(), parser.has_tags)
+
+
+def torch_parser(model: Model) -> Parser:
+    """A parser that runs a model with PyTorch."""
+    return Parser(model, new_engine(model, "torch", "cpu"))
+
+
+def tensors(corpus: Corpus, sentences: Sequence[int]) -> TensorBatch:
+    """A batch as the network of PyTorch reads it."""
+    return TensorBatch.of(corpus.batch(np.array(sentences)))
 
 
 def saved_trees(folder: Path, trees: Sequence[Tree] = TREES, **data: Any) -> Data:

@@ -1,9 +1,8 @@
 """Random scores, as a network might give them."""
 
 import numpy as np
-import torch
 
-from discotree.network.scores import Scores
+from discotree.network.scores import Scores, bilinear_labeler
 
 KINDS = ("plain", "peaked", "ties", "holes")
 
@@ -28,5 +27,5 @@ def random_scores(lengths, seed=0, kind="plain", labels=3, features=2) -> Scores
     arcs[np.broadcast_to(np.arange(n + 1) > np.array(lengths)[:, None, None], arcs.shape)] = -np.inf
     if kind in ("plain", "peaked"):
         arcs -= np.log(np.exp(arcs).sum(-1, keepdims=True))
-    tensors = (torch.from_numpy(x).float() for x in (arcs, dependents, heads, bilinear))
-    return Scores(torch.tensor(lengths), *tensors, {})
+    arcs, dependents, heads, bilinear = (x.astype(np.float32) for x in (arcs, dependents, heads, bilinear))
+    return Scores(np.array(lengths), arcs, dependents, heads, bilinear_labeler(bilinear), {})

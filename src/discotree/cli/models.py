@@ -9,7 +9,7 @@ from rich.table import Table
 
 from discotree.cli.common import err, number, out, write_json, write_rich, write_text
 from discotree.cli.options import check_output, completing, format_for, output_option
-from discotree.errors import ModelError, printable, requires_extra
+from discotree.errors import ModelError, printable
 from discotree.files.names import STANDARD_STREAM
 from discotree.models.card import CARD, README, Card
 from discotree.models.card_page import without_metadata
@@ -76,8 +76,8 @@ def _card(name: str) -> Card:
     folder = find(name)
     if (folder / CARD).exists():
         return Card.read(folder / CARD)
-    with requires_extra("parser"):
-        from discotree.models.folder import read_config
+    from discotree.models.folder import read_config
+
     return describe(folder, read_config(folder))
 
 

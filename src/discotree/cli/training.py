@@ -73,7 +73,7 @@ def train(
     """
     chosen = load_recipe(recipe, settings or (), scenario, preset)
     target = Path(output or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
-    with requires_extra("parser"):
+    with requires_extra("train"):
         from discotree.models import RESULTS
         from discotree.training.distributed import World
         from discotree.training.run import MODEL, train_seeds
@@ -117,7 +117,7 @@ def tag(
     a model trained on all training sentences.
     """
     chosen = load_recipe(recipe, settings or (), "", preset)
-    with requires_extra("parser"):
+    with requires_extra("train"):
         from discotree.training.data import recipe_files, resolve
         from discotree.training.distributed import World
         from discotree.training.tagger import tag as tag_all

@@ -1,14 +1,14 @@
-"""The weights of arcs, whose labels are scored only where they can matter. Shapes and columns are those of ``decode``."""
+"""The weights of arcs; labels are scored only where they can matter. Shapes and columns are those of `decode`."""
 
 import numpy as np
 
 from discotree.network.arborescence import IMPOSSIBLE, Floats, Ints
 from discotree.network.scores import Bools, Floats32, Scores
 
-MAX_KEPT = 1 << 16  # arcs that the scores of all labels are kept of, at most, from one call
+MAX_KEPT = 1 << 14  # arcs that the scores of all labels are kept of, at most, from one call
 
 
-class Weights:
+class ArcWeights:
     """The weights of all arcs of a batch: log p(head) + log p(best label | head).
 
     No label has a log-probability above 0. So where labels were not scored, log p(head) alone is an upper bound.
@@ -27,7 +27,7 @@ class Weights:
             self.bounds: Floats = self.arcs.copy()  # the weights, or upper bounds of them
         else:
             self.known = np.ones(shape, bool)
-            self.labels, self.names = finite(scores.best[0]), scores.best[1]
+            self.labels, self.names = finite(scores.best[0]), scores.best[1].astype(np.int64, copy=False)
             self.bounds = self.arcs + self.labels
         self._row: Ints = np.full(shape, -1)  # number of the row of scores, if it was kept
         self._rows: list[Floats32] = []
@@ -76,7 +76,7 @@ def legal_arcs(scores: Scores) -> Floats:
     words = np.arange(legal.shape[1])
     legal[:, words, words + 1] = -np.inf
     beyond = np.arange(legal.shape[2]) > scores.lengths[:, None]  # (B, N+1)
-    legal[np.broadcast_to(beyond[:, None], legal.shape)] = -np.inf
+    legal += np.where(beyond, -np.inf, 0.0)[:, None]
     return legal
 
 

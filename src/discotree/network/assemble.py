@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discotree.encoding.spines import DUMMY_ROOT, heads_first, spine_phrases
-from discotree.network.arc_weights import Weights, log_of
+from discotree.network.arc_weights import ArcWeights, log_of
 from discotree.network.decode import Decoded
 from discotree.network.k_best import Candidate
 from discotree.network.scores import Scores
@@ -56,7 +56,7 @@ class Decisions:
 
 def of_candidates(candidates: Sequence[Candidate], scores: Scores) -> Iterator[Decisions]:
     """Yield the decisions of each of the best trees of one sentence; ``scores`` are those of this sentence alone."""
-    weights = Weights(scores)
+    weights = ArcWeights(scores)
     word = np.arange(scores.lengths[0])
     wanted = np.zeros(scores.arcs.shape, bool)
     for candidate in candidates:

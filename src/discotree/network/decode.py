@@ -7,7 +7,7 @@ beam     the same with several hypotheses, as in the paper's code: see ``beam_se
 exact    the most probable tree among those with exactly one word on the dummy root
 
 Mostly the best heads of all words already form a tree. This is checked for all sentences at once; only the others are
-searched, one by one. Labels are scored only where they can matter: see ``Weights``. Scores may be hostile: what is
+searched, one by one. Labels are scored only where they can matter: see ``ArcWeights``. Scores may be hostile: what is
 infinite or not a number counts as impossible, and is chosen only where nothing else is left. So there always is a tree.
 
 Shapes: B sentences, N words in the longest of them, n words in one, L labels, M arcs. In here heads are columns 0..N:
@@ -22,10 +22,11 @@ import numpy as np
 
 from discotree.errors import ConfigError
 from discotree.network.arborescence import Floats, Ints, arborescence
-from discotree.network.arc_weights import Weights, log_of
+from discotree.network.arc_weights import ArcWeights, log_of
 from discotree.network.scores import Bools, Scores
 
-SEARCHES = 4  # searches of a sentence before the labels of all its arcs are scored
+SEARCHES = 6  # searches of a sentence before the labels of all its arcs are scored
+RIVAL = 0.25  # difference between the log-probabilities of heads that a label may well make up for
 
 Array = TypeVar("Array", Floats, Ints, Bools)
 
@@ -50,7 +51,7 @@ def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Ints |
         raise ConfigError(f"unknown decoding method {method!r}, expected one of {', '.join(METHODS)}")
     if beam < 1:
         raise ConfigError(f"a beam of {beam} keeps no hypothesis, expected at least 1")
-    weights = Weights(scores)
+    weights = ArcWeights(scores)
     columns = METHODS[method](weights, beam)  # (B, N)
     sentence, word = np.nonzero(weights.inside)
     weights.score(sentence, word, columns[sentence, word])
@@ -58,14 +59,15 @@ def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Ints |
     if levels is not None:
         before, labels = labels, agree(weights, columns - 1, labels, levels)
         sentence, word = np.nonzero(labels != before)
-        given = weights.rows(sentence, word, columns[sentence, word])  # (changed, L)
-        label[sentence, word] = _pick(given, labels[sentence, word])
+        if len(word):
+            given = weights.rows(sentence, word, columns[sentence, word])  # (changed, L)
+            label[sentence, word] = _pick(given, labels[sentence, word])
     arc, label = log_of(arc), log_of(label)
     total = np.where(weights.inside, arc + label, 0.0).sum(1)
     return Decoded(columns - 1, labels, np.exp(arc), np.exp(label), total)
 
 
-def agree(weights: Weights, heads: Ints, labels: Ints, levels: Ints) -> Ints:
+def agree(weights: ArcWeights, heads: Ints, labels: Ints, levels: Ints) -> Ints:
     """Return the labels (B, N) after all dependents that join the same phrase have agreed on one.
 
     A phrase is a head (B, N) together with the level that a dependent's own label has. Where its dependents
@@ -73,12 +75,14 @@ def agree(weights: Weights, heads: Ints, labels: Ints, levels: Ints) -> Ints:
     """
     sentence, word = np.nonzero(weights.inside & (heads >= 0))  # the root's labels name no phrase
     head, label = heads[sentence, word], labels[sentence, word]
-    _, rank = np.unique(levels, return_inverse=True)
-    _, phrase = np.unique((sentence * heads.shape[1] + head) * len(levels) + rank[label], return_inverse=True)
-    names = np.bincount(np.unique(phrase * len(levels) + label) // len(levels))  # number of labels per phrase
-    differ = names[phrase] > 1
+    phrase = (sentence * heads.shape[1] + head) * (levels.max() + 1) + levels[label]
+    order = np.lexsort((label, phrase))
+    follows = phrase[order[1:]] == phrase[order[:-1]]
+    differ = np.isin(phrase, phrase[order[1:]][follows & (label[order[1:]] != label[order[:-1]])])
+    if not differ.any():
+        return labels
     sentence, word, head, label = sentence[differ], word[differ], head[differ], label[differ]
-    first, phrase = np.unique(phrase[differ], return_index=True, return_inverse=True)[1:]
+    _, first, phrase = np.unique(phrase[differ], return_index=True, return_inverse=True)
     votes = np.zeros((len(first), len(levels)))  # (phrases, L)
     np.add.at(votes, phrase, weights.rows(sentence, word, head + 1))
     votes[levels != levels[label[first], None]] = -np.inf
@@ -87,7 +91,7 @@ def agree(weights: Weights, heads: Ints, labels: Ints, levels: Ints) -> Ints:
     return agreed
 
 
-def exact(weights: Weights, _beam: int) -> Ints:
+def exact(weights: ArcWeights, _beam: int) -> Ints:
     """Find the trees of the largest weight with one word on the root.
 
     A search over upper bounds that ends in a tree without any guess has found the best one: every other tree has at
@@ -96,51 +100,60 @@ def exact(weights: Weights, _beam: int) -> Ints:
     columns = best_heads(weights)
     searching = np.flatnonzero(~acyclic(columns))
     for search in range(SEARCHES + 1):
+        if not len(searching):
+            break
         for b in searching:
             n = weights.lengths[b]
             columns[b, :n] = arborescence(weights.bounds[b, :n, : n + 1])
         guessed = weights.inside[searching] & ~_pick(weights.known[searching], columns[searching])
         row, word = np.nonzero(guessed)
-        if not len(row):
-            break
-        weights.score(searching[row], word, columns[searching[row], word])
+        sentence = searching[row]
         searching = searching[guessed.any(1)]
         if search == SEARCHES - 1:
             weights.score_all(searching)
+        else:  # the arcs that may take the place of a wrong guess, more and more of them
+            bounds = weights.bounds[sentence, word]  # (M, N+1)
+            least = bounds[np.arange(len(row)), columns[sentence, word]] - RIVAL * 4**search
+            guess, column = np.nonzero(bounds >= least[:, None])
+            weights.score(sentence[guess], word[guess], column)
     return columns
 
 
-def best_heads(weights: Weights) -> Ints:
+def best_heads(weights: ArcWeights) -> Ints:
     """Return the best heads (B, N) of all words but one of each sentence, the one that gains most from the root.
 
     If they form a tree, it is the best one: see ``arborescence``.
     """
     arcs, bounds, inside = weights.arcs, weights.bounds, weights.inside
     sentences = np.arange(len(arcs))
-    # First the labels of the arcs that are the best without labels.
+    # First the labels of the arcs that are the best without labels. The word on the root needs no other arc.
     columns: Ints = bounds[:, :, 1:].argmax(2) + 1
-    gain = np.where(inside, bounds[:, :, 0] - _pick(bounds, columns), -np.inf)
-    on_root = gain.argmax(1)
-    sentence, word = np.nonzero(inside & (_pick(arcs, columns) > -np.inf))  # a single word has no head but the root
-    weights.score(
-        np.concatenate([sentence, sentences]),
-        np.concatenate([word, on_root]),
-        np.concatenate([columns[sentence, word], np.zeros_like(sentences)]),
-    )
+    on_root = _gains(weights, columns).argmax(1)
+    columns[sentences, on_root] = 0
+    sentence, word = np.nonzero(inside)
+    weights.score(sentence, word, columns[sentence, word])
     # Then those of all arcs that may still be better, or as good.
     least = _pick(bounds, columns)  # (B, N): a word's best head weighs at least this
-    wanted = (bounds >= least[:, :, None]) & inside[:, :, None] & (arcs > -np.inf)
-    least_gain = bounds[sentences, on_root, 0] - bounds[sentences, on_root, 1:].max(1)
-    wanted[:, :, 0] = inside & (bounds[:, :, 0] - least >= least_gain[:, None])
-    weights.score(*np.nonzero(wanted))
+    least_gain = least[sentences, on_root] - bounds[sentences, on_root, 1:].max(1)
+    wanted = bounds >= least[:, :, None]
+    wanted[:, :, 0] = bounds[:, :, 0] - least >= least_gain[:, None]
+    wanted[sentences, on_root] = False
+    wanted &= inside[:, :, None]
+    disputed = wanted[:, :, 0].any(1)
+    wanted[sentences[disputed], on_root[disputed]] = True
+    weights.score(*np.nonzero(wanted & (arcs > -np.inf)))
     columns = bounds[:, :, 1:].argmax(2) + 1
-    gain = np.where(inside, bounds[:, :, 0] - _pick(bounds, columns), -np.inf)
-    columns[sentences, gain.argmax(1)] = 0
+    columns[sentences, _gains(weights, columns).argmax(1)] = 0
     columns[~inside] = 0
     return columns
 
 
-def beam(weights: Weights, width: int) -> Ints:
+def _gains(weights: ArcWeights, columns: Ints) -> Floats:
+    """Return what every word gains by hanging on the root (B, N), rather than on the given heads (B, N)."""
+    return np.where(weights.inside, weights.bounds[:, :, 0] - _pick(weights.bounds, columns), -np.inf)
+
+
+def beam(weights: ArcWeights, width: int) -> Ints:
     """Find trees by beam search.
 
     If the best arcs stay the best when labels count, and form a tree, then their hypothesis leads at every step, and
@@ -160,7 +173,7 @@ def beam(weights: Weights, width: int) -> Ints:
     return columns
 
 
-METHODS: dict[str, Callable[[Weights, int], Ints]] = {
+METHODS: dict[str, Callable[[ArcWeights, int], Ints]] = {
     "greedy": lambda weights, _: beam(weights, 1),
     "beam": beam,
     "exact": exact,
@@ -214,4 +227,5 @@ def acyclic(columns: Ints) -> Bools:
 
 def _pick(values: Array, columns: Ints) -> Array:
     """Pick from every row of the values (…, columns) the one in the given column (…)."""
-    return np.take_along_axis(values, columns[..., None], -1)[..., 0]
+    rows = values.reshape(-1, values.shape[-1])
+    return rows[np.arange(len(rows)), columns.ravel()].reshape(columns.shape)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discotree.config.schema import MAX_LAYERS, MAX_SIZE
-from discotree.validation import MAX_NUMBER
+from discotree.network.untrusted import MAX_NUMBER
 
 BASE: dict[str, Any] = {
     "vocab_size": 30522,
@@ -38,6 +38,7 @@ DISTILBERT_NAMES = {
     "hidden_dim": "intermediate_size",
     "activation": "hidden_act",
 }
+NOT_DISTILBERT = ("intermediate_size", "hidden_act")  # which the library does not read
 FROM_PADDING = ("roberta", "xlm-roberta", "camembert")  # positions count from the id of the padding on
 ACTIVATIONS = ("gelu", "relu", "gelu_new", "gelu_pytorch_tanh", "silu")
 # Settings that change what is computed, and the only values that are computed here.
@@ -76,7 +77,7 @@ class EncoderConfig:
         kind = settings.get("model_type")
         if kind not in KINDS or any(settings.get(name, value) not in (value, None) for name, value in PLAIN.items()):
             return None
-        table = KINDS[kind] | {DISTILBERT_NAMES.get(name, name): value for name, value in settings.items()}
+        table = KINDS[kind] | (_distilbert(settings) if kind == "distilbert" else dict(settings))
         if table["hidden_act"] not in ACTIVATIONS:
             return None
         found = cls(
@@ -166,6 +167,11 @@ def _linear(name: str, outputs: int, inputs: int) -> Iterator[tuple[str, tuple[i
 def _layer_norm(name: str, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     yield f"{name}.weight", (size,)
     yield f"{name}.bias", (size,)
+
+
+def _distilbert(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a DistilBERT under the names that the others have."""
+    return {DISTILBERT_NAMES.get(name, name): settings[name] for name in settings if name not in NOT_DISTILBERT}
 
 
 def _number(table: Mapping[str, Any], name: str, most: int) -> int:

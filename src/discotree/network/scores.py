@@ -6,6 +6,7 @@ over 0..N: column 0 is the dummy root, column j + 1 is the word at position j.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ Arcs with the same head come one after the other, so what depends on the head al
 """
 
 CHUNK = 1 << 23  # most numbers in an intermediate result
-CACHED = 1 << 19  # numbers of an intermediate result that is read again at once: they stay in the processor's cache
+PROJECTED = 1 << 21  # numbers of an intermediate result that is read again at once: they should stay in the cache
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Scores:
     def _pieces(self, sentence: Ints, word: Ints, column: Ints) -> Iterator[tuple[Ints, Floats32]]:
         """Ask for the labels of M arcs in an order that suits the labeler, a piece at a time; at least one."""
         order = np.argsort(sentence * self.heads.shape[1] + column, kind="stable")
-        step = max(1, CHUNK // self.heads.shape[2])
+        step = max(1, CHUNK // (8 * self.heads.shape[2]))  # there may be more labels than features
         for start in range(0, max(1, len(order)), step):
             arcs = order[start : start + step]
             b = sentence[arcs]
@@ -112,32 +113,40 @@ class Scores:
 
 def bilinear_labeler(bilinear: Floats32) -> Labeler:
     """Return the labeler of a biaffine layer (L, K, K): a label's score for a dependent and its head is d · W · h."""
-    count, size = bilinear.shape[:2]
-    matrix = np.ascontiguousarray(bilinear.reshape(count * size, -1).T)  # (K, L · K)
+    matrix = bilinear.transpose(2, 1, 0).reshape(bilinear.shape[2], -1)  # (K, K · L)
+    return grouped_labeler(lambda heads: heads @ matrix, len(bilinear))
+
+
+def grouped_labeler(project: Callable[[Floats32], Floats32], labels: int) -> Labeler:
+    """Return a labeler that computes W · h only once for every head.
+
+    ``project`` takes the features of heads (H, K) to the weights that labels give a dependent's features (H, K · L).
+    """
 
     def label(dependents: Floats32, heads: Floats32) -> Floats32:
-        scores = np.empty((len(dependents), count), np.float32)
+        scores = np.empty((len(dependents), labels), np.float32)
         differs = np.ones(len(heads), bool)
         np.any(heads[1:] != heads[:-1], axis=1, out=differs[1:])
-        starts = np.flatnonzero(differs)  # (heads,) the first arc of each
-        arcs = np.diff(starts, append=len(heads))  # (heads,) how many arcs each has
+        starts = np.flatnonzero(differs)  # (H,) the first arc of every head
+        arcs = np.diff(starts, append=len(heads))  # (H,) how many arcs it has
         order = np.argsort(arcs, kind="stable")  # heads with as many arcs are multiplied at once
-        step = max(1, CACHED // max(1, len(matrix[0])))
+        size = dependents.shape[1]
+        step = max(1, PROJECTED // max(1, labels * size))
         for begin in range(0, len(order), step):
             part = order[begin : begin + step]
-            projected = (heads[starts[part]] @ matrix).reshape(len(part), count, size)
-            sizes = arcs[part]
-            edges = [*np.flatnonzero(np.diff(sizes, prepend=0)).tolist(), len(part)]
-            for first, end in zip(edges, edges[1:], strict=False):
-                chosen = starts[part[first:end], None] + np.arange(sizes[first])  # (heads, arcs of each)
-                scores[chosen] = dependents[chosen] @ projected[first:end].transpose(0, 2, 1)
+            weights = project(heads[starts[part]]).reshape(len(part), size, labels)
+            count = arcs[part]
+            edges = [*np.flatnonzero(np.diff(count, prepend=0)).tolist(), len(part)]
+            for first, end in pairwise(edges):
+                chosen = starts[part[first:end], None] + np.arange(count[first])  # (heads, arcs of each)
+                scores[chosen] = dependents[chosen] @ weights[first:end]
         return log_softmax(scores)
 
-    def quietly(dependents: Floats32, heads: Floats32) -> Floats32:
+    def quiet(dependents: Floats32, heads: Floats32) -> Floats32:
         with np.errstate(all="ignore"):  # features may be infinite or not a number
             return label(dependents, heads)
 
-    return quietly
+    return quiet
 
 
 def log_softmax(scores: Floats32) -> Floats32:

@@ -66,6 +66,8 @@ class Pretrained:
         vectors = range(sizes.vocab)
         if not all(piece in vectors for piece in (*self.before, *self.after, self.padding, self.unknown)):
             raise ModelError(f"{where}: its tokenizer has pieces beyond its {len(vectors):,} vectors")
+        if self.config is not None and self.config.room <= len(self.before) + len(self.after):
+            raise ModelError(f"{where}: it has no room for a sentence")
         self.vectors = vectors
         self.special = {*self.before, *self.after, sizes.padding}  # never pieces of words
 

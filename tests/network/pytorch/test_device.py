@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from discotree.errors import ConfigError, ModelError
-from discotree.network.device import usable
+from discotree.network.pytorch.device import usable
 
 NAMES = [
     "cuda:7",

@@ -6,25 +6,25 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.networks import CALM, TINY, TREES, corpus_for, parser_of, split_of
+from support.networks import CALM, TINY, TREES, corpus_for, parser_of, split_of, tensors
 from torch import nn
 
 from discotree import Node, Token, Tree
 from discotree.config import Config, Data, Training
 from discotree.errors import ConfigError
-from discotree.network import encoder
 from discotree.network.batch import Corpus
-from discotree.network.encoder import BiLSTM, CharacterCNN, drop_features, drop_vectors, embedding
+from discotree.network.pytorch import encoder
+from discotree.network.pytorch.encoder import BiLSTM, CharacterCNN, drop_features, drop_vectors, embedding
 from discotree.network.vocab import UNKNOWN
 from discotree.training.data import resolve, words_of
-from discotree.training.run import build, with_vectors
+from discotree.training.run import build, network_in, with_vectors
 
 ALL = np.arange(len(TREES))
 
 
 def encoder_of(network=CALM, tags="none"):
     parser = parser_of(network=network, tags=tags)
-    return parser.network.encoder, corpus_for(parser)
+    return network_in(parser).encoder, corpus_for(parser)
 
 
 def sentence_by_sentence(lstm, x, lengths):
@@ -170,7 +170,7 @@ def test_embeddings_begin_within_their_bounds_and_padding_stays_zero():
 @pytest.mark.parametrize("tags", ["none", "gold"])
 def test_shapes(tags):
     encoder, corpus = encoder_of(tags=tags)
-    batch = corpus.batch(ALL)
+    batch = tensors(corpus, ALL)
     n = max(map(len, TREES))
     assert [part.shape[-1] for part in encoder.inputs(batch)] == [6, 4] + [3] * (tags == "gold")
     vectors, summary = encoder.eval()(batch)
@@ -179,7 +179,7 @@ def test_shapes(tags):
 
 def test_the_first_position_is_the_dummy_root():
     encoder, corpus = encoder_of()
-    batch = corpus.batch(np.array([3]))
+    batch = tensors(corpus, [3])
     inputs = torch.cat([encoder.root[None], torch.cat(encoder.inputs(batch), -1)[0]])
     vectors, summary = encoder.eval()(batch)
     (expected,), cells = sentence_by_sentence(encoder.lstm, inputs[None], torch.tensor([len(inputs)]))
@@ -193,8 +193,8 @@ def test_the_first_position_is_the_dummy_root():
 def test_words_seen_nowhere_have_the_vector_of_unknown_words():
     parser = parser_of()
     corpus = Corpus([[Token("Hund"), Token("Yeti")]], parser.forms())
-    known, unknown = parser.network.encoder.inputs(corpus.batch(np.array([0])))[0][0]
-    table = parser.network.encoder.words.weight
+    known, unknown = network_in(parser).encoder.inputs(tensors(corpus, [0]))[0][0]
+    table = network_in(parser).encoder.words.weight
     assert torch.equal(known, table[parser.vocab.words.ids["Hund"]])
     assert torch.equal(unknown, table[UNKNOWN])
 
@@ -202,7 +202,7 @@ def test_words_seen_nowhere_have_the_vector_of_unknown_words():
 def test_singletons_become_unknown_in_training_only_and_about_half_of_the_time():
     encoder, corpus = encoder_of(dataclasses.replace(CALM, unknown=0.5))
     torch.manual_seed(0)
-    batch = corpus.batch(ALL)
+    batch = tensors(corpus, ALL)
     inside = torch.arange(batch.words.shape[1]) < batch.lengths[:, None]
     words = [token.form for tree in TREES for token in tree.tokens]
     once = torch.tensor([words.count(word) == 1 for word in words])
@@ -226,7 +226,7 @@ def test_singletons_become_unknown_in_training_only_and_about_half_of_the_time()
 def test_input_dropout_is_drawn_for_words_characters_and_tags_on_their_own():
     encoder, corpus = encoder_of(dataclasses.replace(TINY, unknown=0.0, embedding_dropout=0.5), "gold")
     torch.manual_seed(0)
-    batch = corpus.batch(ALL)
+    batch = tensors(corpus, ALL)
     parts = [(part != 0).any(-1) for part in encoder.train().inputs(batch)]
     patterns = torch.stack(parts).flatten(1).T.tolist()
     assert len({tuple(pattern) for pattern in patterns}) == 8
@@ -236,7 +236,7 @@ def test_input_dropout_is_drawn_for_words_characters_and_tags_on_their_own():
 def test_outputs_are_dropped_in_training():
     encoder, corpus = encoder_of(dataclasses.replace(CALM, lstm_dropout=0.5))
     torch.manual_seed(0)
-    vectors, _ = encoder.train()(corpus.batch(np.array([3])))
+    vectors, _ = encoder.train()(tensors(corpus, [3]))
     assert 0 < (vectors[0] == 0).all(0).sum() < 10
 
 
@@ -261,7 +261,7 @@ def built(data, train, dev):
     splits = {"train": split_of(train), "dev": split_of(dev)}
     settings, found = with_vectors(settings, resolve(data).vectors, words_of(splits))
     parser = build(settings, splits, found)
-    table = parser.network.encoder.words.weight
+    table = network_in(parser).encoder.words.weight
     return settings, parser, {word: table[number].tolist() for word, number in parser.vocab.words.ids.items()}
 
 
@@ -274,8 +274,8 @@ def test_pretrained_vectors_are_found_as_they_are_then_in_lower_case(vectors):
     assert settings.network.word_size == parser.config.network.word_size == 3
     assert [table[word] for word in ("Hund", "HUND", "Zug")] == [vector(1), vector(2), vector(3)]
     assert all(abs(number) <= 1 for number in table["Katze"])
-    assert all(abs(number) <= 1 for number in parser.network.encoder.words.weight[UNKNOWN].tolist())
-    assert parser.network.encoder.words.weight.requires_grad
+    assert all(abs(number) <= 1 for number in network_in(parser).encoder.words.weight[UNKNOWN].tolist())
+    assert network_in(parser).encoder.words.weight.requires_grad
 
 
 def test_words_of_dev_enter_with_their_vectors_only(vectors):

@@ -6,16 +6,18 @@ import math
 import numpy as np
 import pytest
 import torch
-from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, parser_of, split_of
+from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, parser_of, split_of, tensors
 
 from discotree.config import DEFAULT, Config
+from discotree.config.schema import AUXILIARY_HEADS
 from discotree.errors import ModelError
 from discotree.evaluation.parseval import evaluate
 from discotree.network.batch import HEAD, IGNORED, LABEL, by_length
-from discotree.network.model import AUXILIARY_HEADS, Decoder, PointerNetwork, auxiliary_heads
+from discotree.network.pytorch.model import Decoder, PointerNetwork
+from discotree.network.pytorch.scores import label_scores
 from discotree.parsing.parser import Parser
 from discotree.training.data import load_splits, resolve
-from discotree.training.run import build
+from discotree.training.run import build, network_in
 
 ALL = np.arange(len(TREES))
 SUBWORDS = DEFAULT.network.subwords
@@ -26,13 +28,23 @@ def parser(request):
     """A network without dropout: with words only, with tags to look at, with sub-words."""
     network = dataclasses.replace(CALM, subwords=SUBWORDS) if request.param == "subwords" else CALM
     parser = parser_of(network=network, tags="gold" if request.param == "tags" else "none")
-    parser.network.eval()
+    network_in(parser).eval()
     return parser
 
 
 def run(parser, sentences):
     with torch.no_grad():
-        return parser.network(corpus_for(parser).batch(np.array(sentences)))
+        return network_in(parser)(tensors(corpus_for(parser), sentences))
+
+
+def labels_of(scores, columns):
+    """Log-probabilities of all labels, given the columns of the heads: (B, N) → (B, N, L)."""
+    heads = torch.take_along_dim(scores.heads, columns[..., None], 1)
+    return label_scores(scores.bilinear, scores.dependents, heads).log_softmax(-1)
+
+
+def lengths_of(sentences):
+    return torch.tensor([len(TREES[k]) for k in sentences])
 
 
 # Shapes and masks
@@ -42,7 +54,6 @@ def test_shapes(parser):
     scores = run(parser, [0, 3, 6])
     vocab, n = parser.vocab, 9
     assert [len(TREES[k]) for k in (0, 3, 6)] == [5, n, 1]
-    assert scores.lengths.tolist() == [5, n, 1]
     assert scores.arcs.shape == (3, n, n + 1)
     assert scores.dependents.shape == (3, n, CALM.label_size + 1)
     assert scores.heads.shape == (3, n + 1, CALM.label_size + 1)
@@ -50,17 +61,19 @@ def test_shapes(parser):
     assert {head: values.shape for head, values in scores.auxiliary.items()} == {
         head: (3, n, len(vocab.outputs[head])) for head in AUXILIARY_HEADS
     }
-    labels = scores.labels(torch.zeros(3, n, dtype=torch.long))
+    labels = labels_of(scores, torch.zeros(3, n, dtype=torch.long))
     assert labels.shape == (3, n, len(vocab.labels))
 
 
 def test_everything_said_is_a_log_probability(parser):
     scores = run(parser, [0, 3, 6])
-    labels = scores.labels(torch.ones(3, 9, dtype=torch.long))
+    lengths = lengths_of([0, 3, 6])[:, None]
+    mask = torch.arange(9) < lengths
+    labels = labels_of(scores, torch.ones(3, 9, dtype=torch.long))
     for values in (scores.arcs, labels, *scores.auxiliary.values()):
-        inside = values[scores.mask]
+        inside = values[mask]
         torch.testing.assert_close(inside.exp().sum(-1), torch.ones(len(inside)))
-    beyond = torch.arange(10) > scores.lengths[:, None]
+    beyond = torch.arange(10) > lengths
     assert torch.equal(scores.arcs == -torch.inf, beyond[:, None].expand_as(scores.arcs))
 
 
@@ -68,7 +81,7 @@ def test_padding_changes_no_score(parser):
     together = run(parser, ALL)
     columns = torch.zeros(len(TREES), together.arcs.shape[1], dtype=torch.long)
     with torch.no_grad():
-        labels = together.labels(columns)
+        labels = labels_of(together, columns)
         best, which = together.best_labels()
     for k, tree in enumerate(TREES):
         n = len(tree)
@@ -78,7 +91,7 @@ def test_padding_changes_no_score(parser):
                 (together.arcs[k, :n, : n + 1], alone.arcs[0]),
                 (together.dependents[k, :n], alone.dependents[0]),
                 (together.heads[k, : n + 1], alone.heads[0]),
-                (labels[k, :n], alone.labels(columns[:1, :n])[0]),
+                (labels[k, :n], labels_of(alone, columns[:1, :n])[0]),
                 (best[k, :n, : n + 1], alone.best_labels()[0][0]),
                 *((together.auxiliary[head][k, :n], alone.auxiliary[head][0]) for head in AUXILIARY_HEADS),
             ]
@@ -90,8 +103,8 @@ def test_padding_changes_no_score(parser):
 def test_the_loss_of_a_batch_is_the_sum_over_its_sentences(parser):
     corpus = corpus_for(parser)
     with torch.no_grad():
-        together = parser.network.loss(corpus.batch(ALL))
-        alone = [parser.network.loss(corpus.batch(np.array([k]))) for k in ALL]
+        together = network_in(parser).loss(tensors(corpus, ALL))
+        alone = [network_in(parser).loss(tensors(corpus, [k])) for k in ALL]
     assert list(together) == [HEAD, LABEL, *AUXILIARY_HEADS]
     for name, value in together.items():
         torch.testing.assert_close(value, sum(losses[name] for losses in alone), atol=1e-3, rtol=1e-5)
@@ -103,12 +116,12 @@ def test_the_loss_is_the_cross_entropy_of_the_scores(smoothing):
     parser = parser_of(network=network)
     corpus = corpus_for(parser)
     sentences = [0, 3, 6, 12]
-    batch = corpus.batch(np.array(sentences))
+    batch = tensors(corpus, sentences)
     batch.gold[LABEL][0, 2] = batch.gold["tag"][1, 1] = IGNORED  # as if training had never seen them
     scores = run(parser, sentences)
-    labels = scores.labels(batch.gold[HEAD].clamp_min(0)).detach()
+    labels = labels_of(scores, batch.gold[HEAD].clamp_min(0)).detach()
     expected = dict.fromkeys([HEAD, LABEL, *AUXILIARY_HEADS], 0.0)
-    for b, length in enumerate(scores.lengths.tolist()):
+    for b, length in enumerate(batch.lengths.tolist()):
         for k in range(length):
             rows = {HEAD: scores.arcs[b, k, : length + 1], LABEL: labels[b, k]}
             rows |= {head: values[b, k] for head, values in scores.auxiliary.items()}
@@ -117,7 +130,7 @@ def test_the_loss_is_the_cross_entropy_of_the_scores(smoothing):
                 if gold != IGNORED:
                     expected[name] -= (1 - smoothing) * float(row[gold]) + smoothing * float(row.mean())
     expected["tag"] *= 0.25
-    found = {name: value.item() for name, value in parser.network.loss(batch).items()}
+    found = {name: value.item() for name, value in network_in(parser).loss(batch).items()}
     assert found == pytest.approx(expected, rel=1e-4)
 
 
@@ -130,13 +143,13 @@ def test_the_loss_is_the_cross_entropy_of_the_scores(smoothing):
 def test_gradients_reach_every_weight(network, tags, subwords):
     parser = parser_of(network=dataclasses.replace(network, subwords=subwords, label_smoothing=0.1), tags=tags)
     torch.manual_seed(0)
-    parser.network.train()
-    losses = parser.network.loss(corpus_for(parser).batch(ALL))
+    network_in(parser).train()
+    losses = network_in(parser).loss(tensors(corpus_for(parser), ALL))
     sum(losses.values()).backward()
-    grads = {name: weight.grad for name, weight in parser.network.named_parameters()}
+    grads = {name: weight.grad for name, weight in network_in(parser).named_parameters()}
     assert [name for name, grad in grads.items() if grad is None or not grad.any()] == []
     assert all(torch.isfinite(grad).all() for grad in grads.values())
-    rows = parser.network.label_bilinear.grad.flatten(1).any(1)
+    rows = network_in(parser).label_bilinear.grad.flatten(1).any(1)
     assert rows.all()  # every label is there
 
 
@@ -144,17 +157,17 @@ def test_each_loss_alone_reaches_the_encoder():
     parser = parser_of()
     corpus = corpus_for(parser)
     for name in (HEAD, LABEL, *AUXILIARY_HEADS):
-        parser.network.zero_grad()
-        parser.network.loss(corpus.batch(ALL))[name].backward()
-        assert parser.network.encoder.words.weight.grad.any(), name
+        network_in(parser).zero_grad()
+        network_in(parser).loss(tensors(corpus, ALL))[name].backward()
+        assert network_in(parser).encoder.words.weight.grad.any(), name
 
 
 def test_a_batch_without_a_single_known_class_has_no_loss():
     parser = parser_of()
-    batch = corpus_for(parser).batch(np.array([0, 1]))
+    batch = tensors(corpus_for(parser), [0, 1])
     for values in batch.gold.values():
         values.fill_(IGNORED)
-    losses = parser.network.loss(batch)
+    losses = network_in(parser).loss(batch)
     assert {value.item() for value in losses.values()} == {0.0}
     sum(losses.values()).backward()
 
@@ -178,12 +191,12 @@ def test_the_decoder_reads_each_word_with_its_neighbours():
 
 
 def test_auxiliary_heads_are_there_where_they_have_a_weight():
-    assert auxiliary_heads(dataclasses.replace(CALM, **dict.fromkeys(HEADS, 0.0))) == {}
+    assert dataclasses.replace(CALM, **dict.fromkeys(HEADS, 0.0)).auxiliary_heads == {}
     network = dataclasses.replace(CALM, **dict.fromkeys(HEADS, 0.0) | {"tag_weight": 0.5})
-    assert auxiliary_heads(network) == {"tag": 0.5}
+    assert network.auxiliary_heads == {"tag": 0.5}
     parser = parser_of(network=network)
-    assert list(run(parser, [0]).auxiliary) == list(parser.network.auxiliary) == ["tag"]
-    assert list(parser.network.loss(corpus_for(parser).batch(ALL))) == [HEAD, LABEL, "tag"]
+    assert list(run(parser, [0]).auxiliary) == list(network_in(parser).auxiliary) == ["tag"]
+    assert list(network_in(parser).loss(tensors(corpus_for(parser), ALL))) == [HEAD, LABEL, "tag"]
 
 
 def test_a_network_that_needs_sub_words_says_so():
@@ -194,7 +207,7 @@ def test_a_network_that_needs_sub_words_says_so():
 
 def test_the_network_begins_without_a_preference():
     parser = parser_of()
-    network = parser.network
+    network = network_in(parser)
     for bilinear in (network.arc_bilinear, network.label_bilinear):
         assert not bilinear[..., -1, :].any()
         assert not bilinear[..., :, -1].any()
@@ -206,19 +219,19 @@ def test_the_network_begins_without_a_preference():
 def test_dropout_is_for_training_only():
     parser = parser_of(network=TINY)
     corpus = corpus_for(parser)
-    batch = corpus.batch(ALL)
+    batch = tensors(corpus, ALL)
     torch.manual_seed(0)
-    parser.network.train()
-    assert parser.network.loss(batch)[HEAD].item() != parser.network.loss(batch)[HEAD].item()
-    parser.network.eval()
-    assert parser.network.loss(batch)[HEAD].item() == parser.network.loss(batch)[HEAD].item()
+    network_in(parser).train()
+    assert network_in(parser).loss(batch)[HEAD].item() != network_in(parser).loss(batch)[HEAD].item()
+    network_in(parser).eval()
+    assert network_in(parser).loss(batch)[HEAD].item() == network_in(parser).loss(batch)[HEAD].item()
 
 
 # Seeds
 
 
 def weights(seed):
-    return {name: value.clone() for name, value in parser_of(network=TINY, seed=seed).network.state_dict().items()}
+    return {name: value.clone() for name, value in network_in(parser_of(network=TINY, seed=seed)).state_dict().items()}
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_one_others():

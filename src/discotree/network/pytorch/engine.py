@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from discotree.config import NetworkSettings
+from discotree.errors import ModelError, first_line
 from discotree.network.batch import Batch
 from discotree.network.pytorch.model import PointerNetwork
 from discotree.network.pytorch.scores import CHUNK, TensorScores, label_scores
@@ -35,7 +36,11 @@ def network_of(
     """Return a network with these weights."""
     with torch.device("meta"):  # no numbers are drawn that would be replaced at once
         network = new_network(settings, vocab, has_tags, pieces)
-    load_weights(network, weights)
+    try:
+        load_weights(network, weights)
+    except RuntimeError as error:  # the library may read a Transformer's configuration otherwise than we do
+        where = f"{pieces.where}: " if isinstance(pieces, Pretrained) else ""
+        raise ModelError(f"{where}the weights do not fit the network: {first_line(error)}") from None
     return network
 
 

@@ -1,0 +1,1 @@
+"""Scoring with ONNX Runtime: the network as a graph, built from settings and weights."""

@@ -1,0 +1,64 @@
+"""The graphs that an engine runs: characters, the Transformer, the network and the labeler, with inputs and outputs.
+
+Characters and pieces have graphs of their own, which take some words or windows at a time.
+"""
+
+import numpy as np
+
+from discotree.network.onnx.graph import Graph
+from discotree.network.onnx.network import WORDS, Dimensions, Network
+from discotree.network.onnx.transformer import EncoderGraph
+
+CLASSES = ".classes"
+
+
+def characters(network: Network) -> Graph:
+    """Characters of distinct words → their vectors."""
+    graph = Graph("characters")
+    chars = graph.input("chars", np.int64, ("forms", "characters"))
+    graph.output("characters", network.characters(graph, chars), np.float32, ("forms", network.settings.char_filters))
+    return graph
+
+
+def transformer(encoder: EncoderGraph, int8: bool) -> Graph:
+    """Pieces and their numbers → vectors of pieces."""
+    graph = Graph("Transformer")
+    pieces = graph.input("pieces", np.int64, ("sentences", "pieces"))
+    counts = graph.input("counts", np.int64, ("sentences",))
+    vectors = encoder.vectors(graph, pieces, counts, int8)
+    graph.output("vectors", vectors, np.float32, ("sentences", "pieces", encoder.config.hidden))
+    return graph
+
+
+def network(network: Network) -> Graph:
+    """Sentences, with the vectors of characters and pieces → scores."""
+    graph = Graph("network")
+    settings, vectors, characters = network.settings, "", ""
+    if settings.char_filters:
+        characters = graph.input("characters", np.float32, ("forms", settings.char_filters))
+    if network.encoder is not None:
+        vectors = graph.input("vectors", np.float32, ("sentences", "pieces", network.encoder.config.hidden))
+    outputs(graph, network, network.scores(graph, characters, vectors))
+    return graph
+
+
+def outputs(graph: Graph, network: Network, scores: dict[str, str]) -> None:
+    size = network.settings.label_size + 1
+    shapes: dict[str, Dimensions] = {
+        "arcs": ("sentences", "words", "positions"),
+        "dependents": ("sentences", "words", size),
+        "heads": ("sentences", "positions", size),
+    }
+    for name, value in scores.items():
+        dtype = np.int64 if name.endswith(CLASSES) else np.float32
+        graph.output(name, value, dtype, shapes.get(name, WORDS))
+
+
+def labeler(network: Network) -> Graph:
+    """Label features of heads and of some dependents of each → log-probabilities of labels."""
+    graph = Graph("labeler")
+    count, size = network.weights["label_bilinear"].shape[:2]
+    heads = graph.input("heads", np.float32, ("heads", size))
+    dependents = graph.input("dependents", np.float32, ("heads", "dependents", size))
+    graph.output("labels", network.labels(graph, dependents, heads), np.float32, ("heads", "dependents", count))
+    return graph

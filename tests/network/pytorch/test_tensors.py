@@ -1,0 +1,50 @@
+"""Batches as tensors: the same numbers, on the device that they were asked for."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from support.networks import TREES, corpus_for, parser_of
+
+from discotree.network.batch import Batch
+from discotree.network.pytorch.tensors import TensorBatch
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
+ARRAYS = [entry.name for entry in dataclasses.fields(Batch) if entry.name != "gold"]
+
+
+@pytest.fixture(scope="module")
+def batch():
+    return corpus_for(parser_of()).batch(np.arange(len(TREES)))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_tensors_hold_the_numbers_of_the_arrays(batch, device):
+    found = TensorBatch.of(batch, device)
+    assert len(found) == len(batch)
+    for name in ARRAYS:
+        assert getattr(found, name).tolist() == getattr(batch, name).tolist(), name
+    assert {name: values.tolist() for name, values in found.gold.items()} == {
+        name: values.tolist() for name, values in batch.gold.items()
+    }
+
+
+def test_everything_but_the_lengths_is_on_the_device(batch):
+    found = TensorBatch.of(batch, torch.device("meta"))
+    tensors = [getattr(found, name) for name in ARRAYS if name != "lengths"] + list(found.gold.values())
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
+    assert found.lengths.device.type == "cpu"
+    assert list(found.gold) == list(batch.gold)
+
+
+def test_every_sentence_twice(batch):
+    once = TensorBatch.of(batch)
+    twice = once.twice()
+    assert len(twice) == 2 * len(once)
+    assert twice.chars is once.chars  # the distinct words are the same
+    for name in set(ARRAYS) - {"chars"}:
+        assert getattr(twice, name).tolist() == 2 * getattr(once, name).tolist(), name
+    assert {name: values.tolist() for name, values in twice.gold.items()} == {
+        name: 2 * values.tolist() for name, values in once.gold.items()
+    }
