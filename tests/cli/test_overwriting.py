@@ -112,6 +112,28 @@ def test_tag_does_not_write_over_its_treebank_or_recipe(tmp_path: Path, monkeypa
     assert (tmp_path / "small.export").read_bytes() == before
 
 
+def test_train_does_not_write_into_or_around_what_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data/treebank").mkdir(parents=True)
+    small_recipe(tmp_path)
+    Path("small.export").rename("data/treebank/small.export")
+    whole = ["train", "small.toml", *set_all(TINY), "--set", "data.folder=data/treebank"]
+    parts = [*whole, "--set", "data.train=[{file='../treebank'}]"]
+    Path("alias").symlink_to("data")
+    refused(*whole, "-o", "data/treebank/small.export")
+    for output in ("data/treebank", "data", "alias", "."):
+        refused(*whole, "-o", output, match=r"contains the input .*small\.\w+: choose another folder")
+    Path("data/recipe.toml").write_text(Path("small.toml").read_text())
+    refused("train", "data/recipe.toml", *whole[2:], "-o", "data", match=r"contains the input data/recipe.toml")
+    for output in ("data/treebank", "data/treebank/new/run", "alias/treebank/run"):
+        refused(*parts, "-o", output, match="lies in the input .*treebank: choose another folder")
+    Path("runs").symlink_to("data/treebank")  # where a run goes without -o
+    refused(*parts, match=r"runs/small: lies in the input")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
+        ["alias", "data", "recipe.toml", "runs", "small.export", "small.toml", "treebank"]
+    )
+
+
 def test_models_does_not_write_over_a_card(tmp_path: Path, model: Path) -> None:
     for name in ("card.json", "README.md"):
         path = tmp_path / name

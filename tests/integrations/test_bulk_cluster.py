@@ -1,6 +1,7 @@
 """discotree bulk on real Ray clusters: whatever dies, every row comes out exactly once, and the same as without Ray."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -161,6 +162,40 @@ def test_a_cluster_on_this_machine_is_out_of_reach_of_others(start: Start, tmp_p
     variables = Path(f"/proc/{min(job.workers)}/environ").read_bytes().split(b"\0")
     assert b"RAY_AUTH_MODE=token" in variables
     job.end(0)
+
+
+def environment(pid: int) -> dict[str, str]:
+    """Return the variables that a process was started with."""
+    lines = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def test_nobody_joins_a_cluster_without_its_token(start: Start, tmp_path: Path) -> None:
+    job = start("--workers", "1")
+    job.wait(lambda: shards(tmp_path / "out"))
+    (worker,) = job.workers
+    os.kill(worker, signal.SIGSTOP)  # the job lasts as long as we need it
+    commands = [command_of(pid) for pid in descendants(job.process.pid)]
+    address = next(found[1] for command in commands if (found := re.search(r"--gcs-address=([\d.]+:\d+)", command)))
+    theirs = {name: value for name, value in environment(worker).items() if name.startswith("RAY_AUTH")}
+    assert theirs["RAY_AUTH_MODE"] == "token"
+
+    def ask(**variables: str) -> "subprocess.CompletedProcess[str]":
+        """Ask the cluster for its machines, as every Ray client does first."""
+        code = (
+            f"from ray._raylet import GcsClient; print('nodes', GcsClient({address!r}).get_all_node_info(timeout=20))"
+        )
+        env = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
+        env |= {"HOME": str(tmp_path), **variables}  # Ray keeps a token of the user there
+        return subprocess.run(
+            [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    assert "nodes" in ask(**theirs).stdout
+    for variables in ({}, theirs | {"RAY_AUTH_TOKEN": "0" * 64}):
+        refused = ask(**variables)
+        assert refused.returncode, refused.stdout
+        assert "AuthenticationError" in refused.stderr
 
 
 def test_a_killed_worker_costs_no_row(start: Start, home: Path, tmp_path: Path) -> None:

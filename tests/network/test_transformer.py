@@ -48,6 +48,13 @@ def test_every_token_has_pieces_that_the_transformer_has_vectors_for(folder):
     assert len({pretrained.pieces(word) for word in ODD[:4]}) >= (4 if pretrained.space else 1)
 
 
+def test_the_tokenizer_keeps_no_words(folders):
+    pretrained = Pretrained.load(str(folders["roberta"]))
+    before = pretrained.pieces("Wort")
+    pretrained.tokenizer.model.continuing_subword_prefix = "##"  # would not change what is remembered
+    assert pretrained.pieces("Wort") != before
+
+
 def test_what_becomes_no_piece_is_unknown(folders):
     for kind in ("bert", "xlm-r"):
         pretrained = loaded(folders[kind])
@@ -262,3 +269,12 @@ def test_a_normalizer_that_doubles_is_refused_with_its_address(saved):
     rules = json.loads(path.read_text("utf-8")) | {"normalizer": {"type": "Sequence", "normalizers": [step] * 40}}
     path.write_text(json.dumps(rules), "utf-8")
     assert "its normalizer may make a word 1,099,511,627,776 times as long" in refused(saved)
+
+
+def test_a_template_with_an_unknown_token_is_refused_without_a_panic(saved, capfd):
+    path = saved / ENCODER / TOKENIZER
+    rules = json.loads(path.read_text("utf-8"))
+    rules["post_processor"]["special_tokens"].popitem()
+    path.write_text(json.dumps(rules), "utf-8")
+    assert "its template has the token" in refused(saved)
+    assert "panicked" not in capfd.readouterr().err

@@ -22,6 +22,14 @@ def sequence(*steps):
     return {"type": "Sequence", "normalizers": list(steps)}
 
 
+def template(*names):
+    """A template of a sentence with these tokens in front, which defines [CLS] alone."""
+    single = [{"SpecialToken": {"id": name, "type_id": 0}} for name in names]
+    single.append({"Sequence": {"id": "A", "type_id": 0}})
+    defined = {"[CLS]": {"id": "[CLS]", "ids": [1], "tokens": ["[CLS]"]}}
+    return {"type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": defined}
+
+
 USED = [
     {"normalizer": None, "pre_tokenizer": None},
     {"normalizer": {"type": "BertNormalizer", "lowercase": True}, "pre_tokenizer": {"type": "BertPreTokenizer"}},
@@ -46,6 +54,7 @@ USED = [
             "pretokenizers": [{"type": "Split", "pattern": {"Regex": LLAMA}, "behavior": "Isolated"}],
         }
     },
+    {"post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel"}, template("[CLS]")]}},
 ]
 
 
@@ -69,6 +78,8 @@ def test_tokenizers_that_people_use_pass(rules):
         ({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a*a*a*a*b"}}}, "may take too long"),
         ({"pre_tokenizer": {"type": "Metaspace", "replacement": "x" * 100}}, "a rule puts in 100 characters"),
         ({"normalizer": sequence(*[{"type": "Lowercase"}] * 1000)}, "1,001 steps"),
+        ({"post_processor": template("[CLS]", "[X]")}, r"its template has the token '\[X\]', which it does not define"),
+        ({"post_processor": {"type": "Sequence", "processors": [template("[X]")]}}, "its template has the token"),
     ],
 )
 def test_rules_that_blow_up_are_refused(rules, complaint):

@@ -97,6 +97,15 @@ def check_output(output: str | None, sources: Iterable[str | None]) -> None:
             raise DiscotreeError(f"{shown}: is also the input: choose another name")
 
 
+def check_output_folder(output: str, sources: Sequence[str]) -> None:
+    """Refuse a folder for outputs that is among the sources, lies in one of them, or contains one."""
+    check_output(output, sources)
+    folder = path.realpath(output)
+    for source in filter(path.exists, sources):
+        if path.commonpath([folder, path.realpath(source)]) == folder:
+            raise DiscotreeError(f"{output}: contains the input {source}: choose another folder")
+
+
 def format_for(output: str | None, suffixes: dict[str, str], default: str) -> str:
     """Return the format that an output's suffix asks for; refuse a suffix that asks for none of them."""
     if output is None or output == STANDARD_STREAM or (path.exists(output) and not path.isfile(output)):

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from discotree.cli.common import INTERRUPTED, err, number, out
-from discotree.cli.options import check_output, completing, expand, one_of
+from discotree.cli.options import check_output, check_output_folder, completing, expand, one_of
 from discotree.config import PRESETS, SCENARIOS, Training, load_recipe, recipe_names, recipe_path
 from discotree.errors import requires_extra
 
@@ -75,9 +75,12 @@ def train(
     target = Path(output or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
     with requires_extra("train"):
         from discotree.models import RESULTS
+        from discotree.training.data import recipe_files, resolve
         from discotree.training.distributed import World
         from discotree.training.run import MODEL, train_seeds
         from discotree.training.run import train as train_one
+    sources = [str(recipe_path(recipe)), *recipe_files(resolve(chosen.data)), chosen.network.transformer]
+    check_output_folder(str(target), expand([*filter(None, sources)], or_text=True))  # what is missing is told later
 
     world = World.join(chosen.training.device)
     with TrainingProgress(chosen.training, "dev/las", "LAS", world.is_first, target if tensorboard else None) as watch:

@@ -53,6 +53,8 @@ class Pretrained:
             self.tokenizer.no_truncation()
             self.tokenizer.no_padding()
             self.tokenizer.encode_special_tokens = True  # a word "[SEP]" is a word
+            if hasattr(self.tokenizer.model, "_resize_cache"):  # it would keep words of users; ``KnownPieces`` does not
+                self.tokenizer.model._resize_cache(0)
             self.space = self._space()
             self.before, self.after = self._around()
             self.unknown = self._unknown(rules["model"])

@@ -54,12 +54,13 @@ def plain(value: Any) -> Any:
 
 
 def check_tokenizer(rules: dict[str, Any]) -> None:
-    """Refuse a tokenizer whose rules blow up a word, or match it in more than about quadratic time."""
+    """Refuse a tokenizer whose rules blow up a word, match it in more than about quadratic time, or make it panic."""
     if (grown := growth(rules.get("normalizer"))) > MAX_GROWTH:
         raise ValueError(f"{TOKENIZER}: its normalizer may make a word {grown:,.0f} times as long")
     steps = sum(_check_patterns(rules.get(part)) for part in ("normalizer", "pre_tokenizer"))
     if steps > MAX_STEPS:
         raise ValueError(f"{TOKENIZER}: {steps:,} steps of normalizing and splitting, expected at most {MAX_STEPS}")
+    _check_template(rules.get("post_processor"))
 
 
 def growth(normalizer: Any) -> float:
@@ -104,6 +105,17 @@ def _check_patterns(part: Any) -> int:
         elif name in ("content", "prepend", "replacement") and len(str(value)) > MAX_CONSTANT:
             raise ValueError(f"{TOKENIZER}: a rule puts in {len(str(value)):,} characters")
     return ("type" in part) + sum(map(_check_patterns, part.values()))
+
+
+def _check_template(part: Any) -> None:
+    """Refuse a sentence's template with a token that it does not define; the library would print a panic."""
+    steps = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    for step in steps:
+        _check_template(step)
+    if isinstance(part, dict) and "single" in part and "special_tokens" in part:  # whatever "type" says
+        for name in (piece["SpecialToken"]["id"] for piece in part["single"] if "SpecialToken" in piece):
+            if name not in part["special_tokens"]:
+                raise ValueError(f"{TOKENIZER}: its template has the token {name!r:.50}, which it does not define")
 
 
 def _check_regex(pattern: str) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -86,6 +87,16 @@ def test_requests_of_one_moment_are_one_batch(together: Submit, watched: Watched
     found = [future.result(20) for future in answers]
     assert [[trees[0].words for trees in one] for one in found] == [[("a",)], [("b",), ("c",)], [("d",)]]
     assert watched.batches == [["a", "b", "d", "c"]]
+
+
+def test_a_batch_is_forgotten_before_the_next_one_comes(parsers: dict[str, dt.Parser]) -> None:
+    batcher = Batcher(parsers["xx"], Limits())
+    finished = weakref.ref(batcher.submit(tokens("a", "b"), DEFAULT))
+    deadline = time.monotonic() + 20
+    while finished() is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert finished() is None
+    batcher.close()
 
 
 def test_without_batching_every_request_is_parsed_by_itself(together: Submit, watched: Watched) -> None:

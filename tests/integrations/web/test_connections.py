@@ -4,13 +4,16 @@ import contextlib
 import json
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from support.helpers import right_branching
 from support.networks import TREES
 from support.servers import serving
-from support.web import post
+from support.web import post, upload
 
 import discotree as dt
 from discotree.integrations.web import Limits, create_app
@@ -129,7 +132,7 @@ def test_many_idle_connections_lock_nobody_out(impatient: httpx.Client) -> None:
 
 
 def test_large_bodies_share_a_budget_and_small_ones_need_none(parsers: dict[str, dt.Parser]) -> None:
-    limits = Limits(small_body_bytes=1000, bodies_bytes=10_000, client_bodies_bytes=6000)
+    limits = Limits(small_body_bytes=1000, bodies_bytes=10_000, client_bodies_bytes=6000, client_responses_bytes=15_000)
     with serving(create_app({"xx": parsers["xx"]}, limits=limits)) as client, connect(client) as holding:
         holding.sendall(f"{HEAD}Content-Length: 5000\r\n\r\n{{".encode())
         time.sleep(0.2)
@@ -140,7 +143,9 @@ def test_large_bodies_share_a_budget_and_small_ones_need_none(parsers: dict[str,
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
         assert "large requests" in refused.json()["detail"]
         assert post(client, "parse", text="Ja.").status_code == 200
-        assert post(client, "draw", tree=TREES[0].to_dict(), output="svg").status_code == 503  # its response is large
+        # Responses have a budget of their own
+        assert post(client, "draw", tree=TREES[0].to_dict(), output="svg").status_code == 200
+        assert post(client, "draw", tree=right_branching(60).to_dict(), output="svg").status_code == 503
         holding.close()
         time.sleep(0.2)
         for _ in range(3):
@@ -148,3 +153,20 @@ def test_large_bodies_share_a_budget_and_small_ones_need_none(parsers: dict[str,
                 "/api/parse", content='{"text": "Ja."}' + padding, headers={"Content-Type": "application/json"}
             )
             assert response.status_code == 200
+
+
+def test_eight_large_uploads_at_once_are_answered_or_told_when_to_try_again(parsers: dict[str, dt.Parser]) -> None:
+    file = upload(TREES, "discbracket")
+    size = len(json.dumps(file))
+    limits = Limits(small_body_bytes=1000, body_bytes=2 * size, client_bodies_bytes=5 * size // 2)
+
+    def send(_: int) -> httpx.Response:
+        return httpx.post(f"{client.base_url}/api/treebank", json=file, timeout=30)
+
+    with serving(create_app({"xx": parsers["xx"]}, limits=limits)) as client, ThreadPoolExecutor(8) as clients:
+        answers = list(clients.map(send, range(8)))
+        statuses = Counter(answer.status_code for answer in answers)
+        assert statuses[200] >= 2  # memory for two of one client at a time
+        assert statuses[200] + statuses[503] == 8
+        assert all(answer.headers["retry-after"] == "2" for answer in answers if answer.status_code == 503)
+        assert send(0).json()["trees"] == len(TREES)

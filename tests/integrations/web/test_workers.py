@@ -62,7 +62,7 @@ def test_results_and_refusals_come_back() -> None:
 
 def test_a_job_ends_at_its_deadline_and_the_next_one_runs() -> None:
     async def use(pool: WorkerPool) -> None:
-        with pytest.raises(RequestRefused, match=r"more than 0.03 seconds") as refused:
+        with pytest.raises(RequestRefused, match=r"0.03 seconds of processor time or 320 MiB of memory") as refused:
             await pool.run("a", draw, SLOW)
         assert refused.value.status == 413
         assert (await pool.run("a", draw, SMALL))[1] == "discbracket"
@@ -71,12 +71,28 @@ def test_a_job_ends_at_its_deadline_and_the_next_one_runs() -> None:
     with_pool(Limits(worker_seconds=0.03), use)
 
 
+def test_a_busy_machine_does_not_make_a_job_too_large() -> None:
+    """The deadline counts the processor time of the job, not that of others."""
+
+    async def use(pool: WorkerPool) -> None:
+        await pool.start()
+        job = asyncio.create_task(pool.run("a", draw, SLOW))
+        await until(lambda: children(pool))
+        (child,) = children(pool)
+        os.kill(child, signal.SIGSTOP)
+        await asyncio.sleep(0.7)
+        os.kill(child, signal.SIGCONT)
+        assert (await job)[1] == "svg"
+
+    with_pool(Limits(worker_seconds=0.6), use)
+
+
 def test_a_job_cannot_take_more_memory_than_it_may() -> None:
     content = "(S " + " ".join(f"(A {k}=a)" for k in range(30)) + ")\n"
     body = json_line({"content": content * 600, "format": "discbracket"}).encode()
 
     async def use(pool: WorkerPool) -> None:
-        with pytest.raises(RequestRefused, match="too much memory"):
+        with pytest.raises(RequestRefused, match="4 MiB of memory"):
             await pool.run("a", filter_treebank, body)
         assert (await pool.run("a", draw, SMALL))[1] == "discbracket"
 

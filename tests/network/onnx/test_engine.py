@@ -80,8 +80,17 @@ def test_batches_are_scored_in_order_and_beside_each_other():
     parser = untrained("plain")
     engine = engines(parser, random_weights(parser))[1]
     corpus = corpus_for(parser)
+    assert engine.ahead > engine.threads
     waiting = [engine.start(corpus.batch(np.array([k]))) for k in range(5)]
     assert [wait().lengths.tolist() for wait in waiting] == [[len(TREES[k])] for k in range(5)]
+
+
+def test_threads_make_no_difference():
+    parser = untrained("plain")
+    parts = (parser.config.network, parser.vocab, False, None, random_weights(parser), "float32")
+    batch = corpus_for(parser).batch(np.arange(5))
+    one, two = (OnnxEngine(*parts, threads=threads).start(batch)() for threads in (1, 2))
+    assert largest_difference(one, two) < 1e-5
 
 
 def test_an_engine_has_a_name_and_a_place():
@@ -115,5 +124,6 @@ def test_weights_of_the_wrong_shape_are_refused():
     parser = untrained("plain")
     weights = random_weights(parser)
     weights["decoder.start.weight"] = weights["decoder.start.weight"][:, :-1]
+    engine = OnnxEngine(parser.config.network, parser.vocab, False, None, weights, "float32", 1)
     with pytest.raises(ModelError, match="ONNX Runtime cannot load the network"):
-        OnnxEngine(parser.config.network, parser.vocab, False, None, weights, "float32", 1)
+        engine.start(corpus_for(parser).batch(np.array([0])))()

@@ -15,6 +15,7 @@ from discotree.errors import ModelError
 from discotree.network.encoder_config import EncoderConfig
 from discotree.network.onnx import graphs, windows
 from discotree.network.onnx.engine import OnnxEngine
+from discotree.network.onnx.network import Network
 from discotree.network.onnx.session import Session
 from discotree.network.onnx.transformer import MODEL, PREFIX, EncoderGraph
 from discotree.network.weights import rounded
@@ -47,7 +48,8 @@ def test_every_kind_says_what_the_library_says(kind):
         layers = model(ids, attention_mask=(ids != own.padding).long(), output_hidden_states=True).hidden_states
     expected = 1.7 * torch.einsum("l,lrwh->rwh", mixture.softmax(0), torch.stack(layers[-3:])).numpy()
     pieces = np.array([[7, 8, 9, 11], [12, 29, 29, 29]])
-    found = Session(graphs.transformer(encoder, int8=False), 1).run({"pieces": pieces, "counts": np.array([4, 1])})
+    network = Network(CALM, weights, False, [], None, encoder, int8=False)
+    found = Session(graphs.transformer(network), 1).run({"pieces": pieces, "counts": np.array([4, 1])})
     assert np.abs(found["vectors"][0] - expected[0, 2:6]).max() < 1e-4
     assert np.abs(found["vectors"][1, 0] - expected[1, 2]).max() < 1e-4
 

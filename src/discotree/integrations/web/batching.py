@@ -115,10 +115,17 @@ class Batcher:
             self.changed.notify_all()
 
     def _work(self, queue: FairQueue[QueuedRequest]) -> None:
-        while batch := self._next_batch(queue):
-            self._parse(batch)
+        while self._parse_next(queue):
+            pass
         for request in queue:
             _fail(request, RequestRefused(503, "the server is shutting down", self.limits.retry_seconds))
+
+    def _parse_next(self, queue: FairQueue[QueuedRequest]) -> bool:
+        """Parse a batch and keep nothing of it; False when the batcher is closed."""
+        batch = self._next_batch(queue)
+        if batch:
+            self._parse(batch)
+        return bool(batch)
 
     def _next_batch(self, queue: FairQueue[QueuedRequest]) -> Batch:
         """Wait for requests and return a batch of them; an empty one when the batcher is closed."""

@@ -125,7 +125,7 @@ class Endpoints:
         """Do the work of a request; stop it when it takes too long or when the client has gone."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RequestRefused(415, "set the header Content-Type to application/json")
-        body = await request.body()
+        body = b"".join([piece async for piece in request.stream()])  # request.body() would keep it until all is sent
         working = asyncio.ensure_future(work(body, request.scope.get(CLIENT, "")))
         del body
         leaving = asyncio.ensure_future(_disconnected(request))

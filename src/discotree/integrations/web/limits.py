@@ -35,14 +35,16 @@ class Limits:
     # Worker processes: drawing, uploads, long texts
     worker_jobs: int = 2
     worker_large_jobs: int = 1  # jobs with a body above small_body_bytes
-    worker_seconds: float = 20.0
+    worker_seconds: float = 20.0  # processor time: a busy machine makes no job too large
     worker_bytes: int = 320 * MIB  # memory of one job
     queued_jobs: int = 64
     client_queued_jobs: int = 32
-    # Bodies in memory; small ones are not counted
+    # Bodies in memory, of requests and of responses; small ones are not counted
     small_body_bytes: int = 2**16
     bodies_bytes: int = 48 * MIB
     client_bodies_bytes: int = 32 * MIB
+    responses_bytes: int = 48 * MIB
+    client_responses_bytes: int = 32 * MIB
     # Connections
     connections: int = 2000  # the longest idle one makes room for a new one
     header_seconds: float = 10.0  # until the headers of the next request are complete

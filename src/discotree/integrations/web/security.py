@@ -5,7 +5,6 @@ import hashlib
 import hmac
 import ipaddress
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from discotree.integrations.web.budget import ByteBudget
 from discotree.integrations.web.connections import spread
 from discotree.integrations.web.endpoints import CLIENT
 from discotree.integrations.web.limits import Limits
@@ -57,32 +57,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class ByteBudget:
-    """Memory for large bodies, of which no client gets all."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.used: Counter[str] = Counter()  # by client
-
-    def reserve(self, client: str, size: int) -> bool:
-        """Take memory for a body; False if there is none left. Small bodies are not counted."""
-        if size <= self.limits.small_body_bytes:
-            return True
-        if (
-            self.used.total() + size > self.limits.bodies_bytes
-            or self.used[client] + size > self.limits.client_bodies_bytes
-        ):
-            return False
-        self.used[client] += size
-        return True
-
-    def release(self, client: str, size: int) -> None:
-        if size > self.limits.small_body_bytes:
-            self.used[client] -= size
-            if not self.used[client]:
-                del self.used[client]
-
-
 class SecurityMiddleware:
     """ASGI middleware.
 
@@ -94,7 +68,9 @@ class SecurityMiddleware:
         self.app = app
         self.access = access
         self.limits = limits
-        self.budget = ByteBudget(limits)
+        # Apart, or requests that wait for their turn would keep finished ones from being answered
+        self.requests = ByteBudget(limits.bodies_bytes, limits.client_bodies_bytes, limits.small_body_bytes)
+        self.responses = ByteBudget(limits.responses_bytes, limits.client_responses_bytes, limits.small_body_bytes)
         self.key_hashes = [_hash(key) for key in access.api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,25 +106,24 @@ class SecurityMiddleware:
 
     @asynccontextmanager
     async def _reserved(self, client: str, size: int, exchange: "_Exchange") -> AsyncIterator[None]:
-        """Keep memory for the request, and for a large response as soon as its size is known."""
-        exchange.is_refused = not self.budget.reserve(client, size)
-        held = 0 if exchange.is_refused else size
+        """Keep memory for the request, and then for its response as soon as the size is known."""
+        exchange.is_refused = not self.requests.reserve(client, size)
+        request_bytes, response_bytes = 0 if exchange.is_refused else size, 0
 
-        def grow(response_size: int) -> bool:
-            nonlocal held
-            self.budget.release(client, held)  # the body of the request is not needed any more
-            held = 0
-            if self.budget.reserve(client, response_size):
-                held = response_size
-                return True
-            return False
+        def respond(size: int) -> bool:
+            nonlocal request_bytes, response_bytes
+            self.requests.release(client, request_bytes)  # the endpoint does not keep the body
+            request_bytes = 0
+            response_bytes = size if self.responses.reserve(client, size) else 0
+            return response_bytes == size
 
-        exchange.reserve = grow
+        exchange.reserve = respond
         exchange.busy = self._busy()
         try:
             yield
         finally:
-            self.budget.release(client, held)
+            self.requests.release(client, request_bytes)
+            self.responses.release(client, response_bytes)
 
     def _busy(self) -> JSONResponse:
         headers = CLOSE | {"Retry-After": str(self.limits.retry_seconds)}

@@ -115,6 +115,10 @@ def render(setup: Setup, response: bytes, output: str, model: str) -> bytes:
 
 def draw(setup: Setup, body: bytes) -> tuple[bytes, str]:
     """Draw or convert the tree of a request, or the differences between two; return the name of the output, too."""
+    limits = setup.limits
+    max_objects = 4 * (limits.sentence_words + limits.tree_constituents + limits.tree_edges)  # two trees, and odd words
+    if body.count(b"{") > max_objects:  # cheaper than reading them: a kilobyte of memory each
+        raise RequestRefused(422, f"the request has too many values: at most {max_objects:,} objects")
     request = validate(DrawRequest, body)
     rules = MARKED_HEADS
     if request.model:
@@ -198,8 +202,10 @@ def compare_treebanks(setup: Setup, body: bytes) -> bytes:
 
 def check_total_size(setup: Setup, trees: Sequence[Tree]) -> None:
     """Refuse trees whose records would fill the memory."""
-    if sum(map(count_positions, trees)) > setup.limits.response_positions:
-        raise RequestRefused(413, "these trees are too large for one response: ask for fewer")
+    positions, maximum = sum(map(count_positions, trees)), setup.limits.response_positions
+    if positions > maximum:
+        message = f"the constituents of these trees have {positions:,} words, at most {maximum:,}: ask for fewer trees"
+        raise RequestRefused(413, message)
 
 
 def _with_list(summary: Mapping[str, Any], name: str, records: Sequence[str]) -> str:

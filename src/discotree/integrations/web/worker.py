@@ -22,7 +22,7 @@ from typing import Any
 
 from discotree.errors import DiscotreeError
 from discotree.integrations.web import tasks
-from discotree.integrations.web.limits import RequestRefused
+from discotree.integrations.web.limits import MIB, RequestRefused
 
 TASKS: dict[str, Callable[..., Any]] = {
     task.__name__: task
@@ -35,7 +35,6 @@ TASKS: dict[str, Callable[..., Any]] = {
     )
 }
 NUMBER = struct.Struct("!Q")  # precedes a message: its length
-NEEDS_MEMORY = "this needs too much memory: ask for less"
 
 
 def main() -> None:
@@ -60,7 +59,9 @@ def _run_child(setup: tasks.Setup, job: socket.socket) -> None:
     """Run one job and end the process, whatever happens."""
     code = 1
     try:
-        signal.setitimer(signal.ITIMER_REAL, setup.limits.worker_seconds)  # its signal ends the process
+        # The signal of either timer ends the process. The server ends jobs that nobody waits for, if it lives itself.
+        signal.setitimer(signal.ITIMER_PROF, setup.limits.worker_seconds)
+        signal.setitimer(signal.ITIMER_REAL, setup.limits.timeout_seconds)
         limit_memory(setup.limits.worker_bytes)
         job.sendall(NUMBER.pack(os.getpid()))
         with job.makefile("rb") as file:
@@ -85,7 +86,7 @@ def _outcome(setup: tasks.Setup, name: str, arguments: tuple[Any, ...]) -> tuple
     except DiscotreeError as error:
         return "refused", (422, str(error))
     except MemoryError:
-        return "refused", (413, NEEDS_MEMORY)
+        return "refused", (413, f"this needs more than {setup.limits.worker_bytes / MIB:g} MiB of memory: ask for less")
     except Exception:
         return "failed", traceback.format_exc()
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discotree.integrations.web.fair_queue import FairQueue
-from discotree.integrations.web.limits import RequestRefused
+from discotree.integrations.web.limits import MIB, RequestRefused
 from discotree.integrations.web.tasks import Setup
 from discotree.integrations.web.worker import NUMBER
 
@@ -92,7 +92,7 @@ class WorkerPool:
         finally:
             theirs.close()
         reader, writer = await asyncio.open_connection(sock=ours)
-        child = 0
+        child, is_over = 0, False
         try:
             (child,) = NUMBER.unpack(await reader.readexactly(NUMBER.size))
             job = pickle.dumps((name, arguments))
@@ -102,15 +102,16 @@ class WorkerPool:
             await writer.drain()
             (length,) = NUMBER.unpack(await reader.readexactly(NUMBER.size))
             kind, outcome = pickle.loads(await reader.readexactly(length))
-            child = 0
+            is_over = True
         except (asyncio.IncompleteReadError, ConnectionError):
             kind, outcome = "killed", None
-            child = 0
+            is_over = True
         finally:
-            if child:  # cancelled: nobody waits for the result
+            if not is_over:  # cancelled: nobody waits for the result
                 self.ended["cancelled"] += 1
-                with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
+                if child:  # without its socket, one that has not begun ends by itself
+                    with suppress(ProcessLookupError):
+                        os.kill(child, signal.SIGKILL)
             writer.transport.abort()
         self.ended[kind] += 1
         return self._result(kind, outcome)
@@ -121,8 +122,11 @@ class WorkerPool:
         if kind == "refused":
             raise RequestRefused(*outcome)
         if kind == "killed":
-            message = f"this takes more than {self.limits.worker_seconds:g} seconds or too much memory: ask for less"
-            raise RequestRefused(413, message)
+            time, memory = (
+                f"{self.limits.worker_seconds:g} seconds",
+                f"{self.limits.worker_bytes / MIB:g} MiB of memory",
+            )
+            raise RequestRefused(413, f"this takes more than {time} of processor time or {memory}: ask for less")
         logger.error("a job failed: %s", outcome)
         raise RequestRefused(500, "internal server error")
 

@@ -1,6 +1,7 @@
 """ONNX Runtime as an engine: graphs are built from settings and weights, so a model brings no graph of its own."""
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
@@ -10,9 +11,10 @@ import numpy as np
 from discotree.config import NetworkSettings
 from discotree.network.batch import Batch, Ints
 from discotree.network.onnx import graphs
+from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import Network
 from discotree.network.onnx.session import Session
-from discotree.network.onnx.windows import Reader
+from discotree.network.onnx.windows import Windows
 from discotree.network.scores import Auxiliary, Floats32, Scores
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
@@ -20,13 +22,24 @@ from discotree.network.vocab import Vocab
 from discotree.network.weights import Weights
 
 Precision = Literal["int8", "float32"]
-BATCH_WORDS = 1000  # more no longer fit the caches of a processor
-CHUNK = 1 << 22  # most numbers in an intermediate result
+BATCH_WORDS = 500  # more no longer fit the caches of a processor
+SMALL = BATCH_WORDS // 2  # words of a batch that all cores run together
+CHUNK = 1 << 20  # most numbers in an intermediate result
+GRAPHS = {
+    "characters": graphs.characters,
+    "transformer": graphs.transformer,
+    "network": graphs.network,
+    "labeler": graphs.labeler,
+}
 MAX_DEPENDENTS = 16  # dependents of one head that are labelled at once
 
 
 class OnnxEngine:
-    """A network on the CPU. One thread runs it, so that its next batch is scored while the last one is decoded."""
+    """A network on the CPU.
+
+    Every core scores a batch of its own, which is faster than all of them on one: there is nothing to wait for in each
+    of the many small steps of an LSTM. Only a small batch that comes alone is for all cores together.
+    """
 
     device = "cpu"
     batch_words = BATCH_WORDS
@@ -45,27 +58,40 @@ class OnnxEngine:
         self.name = "onnx" if precision == "int8" else "onnx-float32"
         self.settings = settings
         self.network = Network.of(settings, vocab, has_tags, pieces, weights, precision == "int8")
-        self.pieces = pieces
-        self._start(threads or usable_cores())
+        self.windows = None
+        if isinstance(pieces, Pretrained) and self.network.encoder is not None:
+            self.windows = Windows.of(self.network.encoder, settings, pieces.where)
+        self._graphs: dict[str, Graph] = {}
+        self._begin(threads or usable_cores())
 
-    def _start(self, threads: int) -> None:
-        self._worker = ThreadPoolExecutor(1, "discotree-onnx")
-        self._characters = Session(graphs.characters(self.network), threads) if self.settings.char_filters else None
-        self._reader = None
-        if isinstance(self.pieces, Pretrained) and self.network.encoder is not None:
-            session = Session(graphs.transformer(self.network.encoder, self.network.int8), threads)
-            self._reader = Reader(self.network.encoder, self.settings, session, self.pieces.where)
-        self._network = Session(graphs.network(self.network), threads)
-        self._labeler = Session(graphs.labeler(self.network), threads)
+    def _begin(self, threads: int) -> None:
+        self.threads = threads
+        self.ahead = threads + 1  # batches to begin before the scores of the first are needed
+        self._workers = ThreadPoolExecutor(threads, "discotree-onnx")
+        self._under_way = 0
+        self._sessions: dict[tuple[str, int], Session] = {}
+        self._lock = threading.RLock()
 
     def forked(self) -> None:
         """Begin anew with one thread: those of the first process do not exist, and ending them would take for ever."""
-        _ENDLESS.append((self._worker, self._characters, self._reader, self._network, self._labeler))
-        self._start(1)
+        _ENDLESS.append((self._workers, self._sessions))
+        self._begin(1)
 
     def start(self, batch: Batch) -> Callable[[], Scores]:
         """Begin to score a batch."""
-        return self._worker.submit(self._scores, batch).result
+        with self._lock:
+            together = not self._under_way and batch.words.size <= SMALL
+            self._under_way += 1
+        return self._workers.submit(self._scores, batch, self.threads if together else 1).result
+
+    def _session(self, name: str, threads: int) -> Session:
+        """Return the session of a graph, which is loaded when it is first needed."""
+        with self._lock:
+            if name not in self._graphs:
+                self._graphs[name] = GRAPHS[name](self.network)
+            if (name, threads) not in self._sessions:
+                self._sessions[name, threads] = Session(self._graphs[name], threads)
+            return self._sessions[name, threads]
 
     def labels(self, dependents: Floats32, heads: Floats32) -> Floats32:
         """Return the log-probabilities (M, L) of labels, given the features of dependents and of heads (M, K).
@@ -81,31 +107,36 @@ class OnnxEngine:
         padded = np.zeros((len(first), int(slot.max()) + 1, size), np.float32)
         padded[group, slot] = dependents
         step = max(1, CHUNK // (count * (size + padded.shape[1])))
-        parts = []
+        run, parts = self._session("labeler", 1).run, []
         for begin in range(0, len(first), step):
             part = slice(begin, begin + step)
-            parts.append(self._labeler.run({"heads": heads[first[part]], "dependents": padded[part]})["labels"])
+            parts.append(run({"heads": heads[first[part]], "dependents": padded[part]})["labels"])
         found: Floats32 = np.concatenate(parts)[group, slot]
         return found
 
-    def _scores(self, batch: Batch) -> Scores:
-        arrays: dict[str, Any] = dict(vars(batch))
-        if self._characters is not None:
-            arrays["characters"] = self._vectors_of_forms(self._characters, batch.chars)
-        if self._reader is not None:
-            arrays["vectors"] = self._reader.read(batch.pieces, batch.last.max(1) + 1)
-        found = self._network.run(arrays)
+    def _scores(self, batch: Batch, threads: int) -> Scores:
+        try:
+            arrays: dict[str, Any] = dict(vars(batch))
+            if self.settings.char_filters:
+                arrays["characters"] = self._vectors_of_forms(batch.chars, threads)
+            if self.windows is not None:
+                run = self._session("transformer", threads).run
+                arrays["vectors"] = self.windows.read(run, batch.pieces, batch.last.max(1) + 1)
+            found = self._session("network", threads).run(arrays)
+        finally:
+            with self._lock:
+                self._under_way -= 1
         auxiliary = {
             head: Auxiliary(found[f"{head}.classes"], found[f"{head}.log_probability"]) for head in self.network.heads
         }
         return Scores(batch.lengths, found["arcs"], found["dependents"], found["heads"], self.labels, auxiliary)
 
-    def _vectors_of_forms(self, session: Session, chars: Ints) -> Floats32:
+    def _vectors_of_forms(self, chars: Ints, threads: int) -> Floats32:
         """Return the vectors of distinct words (U, filters), some at a time."""
-        settings = self.settings
+        settings, run = self.settings, self._session("characters", threads).run
         columns = chars.shape[1] + settings.char_window
-        step = max(1, 4 * CHUNK // (columns * max(settings.char_filters, settings.char_window * settings.char_size)))
-        parts = [session.run({"chars": chars[k : k + step]})["characters"] for k in range(0, len(chars), step)]
+        step = max(1, CHUNK // (columns * max(settings.char_filters, settings.char_window * settings.char_size)))
+        parts = [run({"chars": chars[k : k + step]})["characters"] for k in range(0, len(chars), step)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

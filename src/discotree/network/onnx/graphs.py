@@ -7,7 +7,6 @@ import numpy as np
 
 from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import WORDS, Dimensions, Network
-from discotree.network.onnx.transformer import EncoderGraph
 
 CLASSES = ".classes"
 
@@ -20,13 +19,14 @@ def characters(network: Network) -> Graph:
     return graph
 
 
-def transformer(encoder: EncoderGraph, int8: bool) -> Graph:
+def transformer(network: Network) -> Graph:
     """Pieces and their numbers → vectors of pieces."""
+    assert network.encoder is not None
     graph = Graph("Transformer")
     pieces = graph.input("pieces", np.int64, ("sentences", "pieces"))
     counts = graph.input("counts", np.int64, ("sentences",))
-    vectors = encoder.vectors(graph, pieces, counts, int8)
-    graph.output("vectors", vectors, np.float32, ("sentences", "pieces", encoder.config.hidden))
+    vectors = network.encoder.vectors(graph, pieces, counts, network.int8)
+    graph.output("vectors", vectors, np.float32, ("sentences", "pieces", network.encoder.config.hidden))
     return graph
 
 

@@ -7,6 +7,7 @@ between the smallest and the largest of the batch. Weights that are stored as su
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from discotree.network.onnx.graph import MICROSOFT, Graph
 from discotree.network.weights import Floats, Rows, Weight, dense
@@ -14,6 +15,7 @@ from discotree.network.weights import Floats, Rows, Weight, dense
 # Kernels for x86 without VNNI add two products of an input (≤ 255) and a weight in 16 bits: 2 · 255 · 63 fits,
 # 2 · 255 · 127 does not.
 LARGEST = 63
+COLUMNS = 32  # that many bytes of every row are transposed at a time
 GATES = (0, 3, 1, 2)  # ONNX has input, output, forget, cell; PyTorch has input, forget, cell, output
 
 
@@ -62,6 +64,15 @@ def linear(graph: Graph, name: str, weight: Weight, bias: Floats | None, x: str,
     return graph.add("Add", product, added) if added else product
 
 
+def _transposed(numbers: npt.NDArray[np.int8], order: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
+    """Return rows in a certain order as columns, some at a time: twice as fast as all at once."""
+    result = np.empty(numbers.shape[::-1], np.int8)
+    for begin in range(0, len(result), COLUMNS):
+        part = slice(begin, begin + COLUMNS)
+        result[part] = numbers[:, part].T[:, order]
+    return result
+
+
 def lstm(
     graph: Graph,
     name: str,
@@ -86,8 +97,7 @@ def lstm(
         names, steps = [], []
         for k, kind in enumerate(("input", "hidden")):
             parts = [rows(weights[k]) for weights in directions]
-            numbers = np.stack([part.numbers[order].T for part in parts])  # (directions, in, 4·H)
-            names.append(graph.array(f"{name}.{kind}", numbers))
+            names.append(graph.array(f"{name}.{kind}", np.stack([_transposed(part.numbers, order) for part in parts])))
             steps.append(graph.array(f"{name}.{kind}.step", np.stack([part.step[order] for part in parts])))
             steps.append(graph.array(f"{name}.{kind}.zero", np.zeros((len(parts), 4 * size), np.int8)))
         inputs = (x, *names, added, lengths, hidden, cells, "", *steps)

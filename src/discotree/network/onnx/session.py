@@ -20,6 +20,7 @@ class Session:
         options.log_severity_level = FATAL
         options.intra_op_num_threads = threads
         options.enable_mem_pattern = False  # sizes differ from batch to batch
+        options.enable_cpu_mem_arena = False  # it keeps 80 MB, and saves no time
         # Threads that wait for work in a loop take the time of decoding, and save little.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._arrays = graph.elsewhere()  # used in place: they must live as long as the session

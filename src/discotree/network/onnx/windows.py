@@ -5,13 +5,15 @@ K windows in each; R windows of W pieces; H features.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from discotree.config import NetworkSettings
 from discotree.errors import ModelError
 from discotree.network.batch import Ints
-from discotree.network.onnx.session import Session
 from discotree.network.onnx.transformer import EncoderGraph
 from discotree.network.scores import Floats32
 
@@ -19,34 +21,43 @@ MAX_OVERLAP = 16  # windows that a piece may lie in
 CHUNK = 1 << 22  # most pairs of pieces that attend to each other, and most features of a layer, at a time
 
 
-class Reader:
-    """A Transformer that reads sentences of any length."""
+Run = Callable[[dict[str, Any]], dict[str, Any]]
 
-    def __init__(self, encoder: EncoderGraph, settings: NetworkSettings, session: Session, where: str) -> None:
-        config = encoder.config
-        most = config.room - len(encoder.before) - len(encoder.after)
-        self.window = min(settings.encoder_window or most, most)
-        if self.window < 1:
+
+@dataclass(frozen=True)
+class Windows:
+    """How a Transformer reads sentences of any length."""
+
+    width: int
+    stride: int
+    heads: int
+    features: int  # of the widest layer
+
+    @classmethod
+    def of(cls, encoder: EncoderGraph, settings: NetworkSettings, where: str) -> "Windows":
+        sizes = encoder.config
+        most = sizes.room - len(encoder.before) - len(encoder.after)
+        width = min(settings.encoder_window or most, most)
+        if width < 1:
             raise ModelError(f"{where}: it has no room for a sentence")
-        self.stride = min(settings.encoder_stride, self.window) or (self.window + 1) // 2
-        if self.window > MAX_OVERLAP * self.stride:
-            least = math.ceil(self.window / MAX_OVERLAP)
-            raise ModelError(f"{where}: encoder_stride: expected at least {least}, got {self.stride}")
-        self.session = session
-        self._heads, self._features = config.heads, max(config.inner, 3 * config.hidden)
+        stride = min(settings.encoder_stride, width) or (width + 1) // 2
+        if width > MAX_OVERLAP * stride:
+            least = math.ceil(width / MAX_OVERLAP)
+            raise ModelError(f"{where}: encoder_stride: expected at least {least}, got {stride}")
+        return cls(width, stride, sizes.heads, max(sizes.inner, 3 * sizes.hidden))
 
-    def read(self, pieces: Ints, counts: Ints) -> Floats32:
-        """Pieces (B, P) and how many each sentence has (B,) → vectors (B, P, H)."""
-        width, stride = self.window, self.stride
+    def read(self, run: Run, pieces: Ints, counts: Ints) -> Floats32:
+        """Run it over pieces (B, P), given how many each sentence has (B,) → vectors (B, P, H)."""
+        width, stride = self.width, self.stride
         if pieces.shape[1] <= width:
-            return self._read(pieces, counts)
+            return self._read(run, pieces, counts)
         columns = np.arange(pieces.shape[1])  # (P,)
         windows = np.maximum(counts - width + stride - 1, 0) // stride + 1  # (B,)
         starts = np.arange(windows.max()) * stride  # (K,)
         inside = np.minimum(starts[:, None] + columns[:width], len(columns) - 1)  # (K, W)
         real = starts < (windows * stride)[:, None]  # (B, K)
         sizes = np.clip(counts[:, None] - starts, 0, width)  # (B, K)
-        vectors = self._read(pieces[:, inside][real], sizes[real])  # (R, W, H)
+        vectors = self._read(run, pieces[:, inside][real], sizes[real])  # (R, W, H)
         rows = real.cumsum().reshape(real.shape) - 1  # (B, K) row of each window
         nearest = np.maximum((columns - width // 2 + stride // 2) // stride, 0)  # (P,)
         nearest = np.minimum(nearest, windows[:, None] - 1)  # (B, P)
@@ -54,12 +65,12 @@ class Reader:
         found: Floats32 = vectors[np.take_along_axis(rows, nearest, 1), place]
         return found
 
-    def _read(self, pieces: Ints, counts: Ints) -> Floats32:
+    def _read(self, run: Run, pieces: Ints, counts: Ints) -> Floats32:
         """Return the vectors of pieces that fit one window."""
         columns = max(1, pieces.shape[1])
-        step = max(1, CHUNK // (columns * max(self._features, self._heads * columns)))
+        step = max(1, CHUNK // (columns * max(self.features, self.heads * columns)))
         parts = [
-            self.session.run({"pieces": pieces[k : k + step], "counts": counts[k : k + step]})["vectors"]
+            run({"pieces": pieces[k : k + step], "counts": counts[k : k + step]})["vectors"]
             for k in range(0, len(pieces), step)
         ]
         found: Floats32 = parts[0] if len(parts) == 1 else np.concatenate(parts)
