@@ -200,8 +200,8 @@ for format in discotree.treebanks.TEXT_FORMATS:
 rules = discotree.HeadRules.load("negra")
 assert all(discotree.to_tree(discotree.to_dependencies(tree, rules)) == tree for tree in trees)
 for use, hint in (
-    (lambda: discotree.Parser, "pip install 'discotree[parser]'"),
-    (lambda: discotree.load({folder!r}), "pip install 'discotree[parser]'"),
+    (lambda: discotree.Parser, "numpy is not there"),
+    (lambda: discotree.load({folder!r}), "numpy is not there"),
     (lambda: discotree.load({out!r}), "neither a folder nor"),
 ):
     try:

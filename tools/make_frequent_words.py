@@ -82,7 +82,7 @@ def write(code: str, name: str, source: str, by_frequency: bool, words: list[str
         line += f"{' ' if line else ''}{word}"
     flag = str(by_frequency).lower()
     head = f'name = "{name}"\nsource = "{source}"\nby_frequency = {flag}\n'
-    text = head + 'words = """\n' + "\n".join([*lines, line]) + '\n"""\n'
+    text = head + "words = '''\n" + "\n".join([*lines, line]) + "\n'''\n"
     (FOLDER / f"{code}.toml").write_text(text, "utf-8")
 
 

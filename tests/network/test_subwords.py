@@ -122,4 +122,4 @@ def test_the_table_holds_no_code(latin):
 
     folder = resources.files("discotree.network") / "pieces"
     assert {file.name for file in folder.iterdir()} == {"LICENSE", "NOTICE", "README.md", "latin.safetensors"}
-    assert len(latin) == len(latin._scores) + 1 > 80_000  # no piece stands twice; the unknown one has no text
+    assert len(latin) == len(latin._ids) + 1 > 80_000  # no piece stands twice; the unknown one has no text

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from discotree.cli.commands import ENTRIES, LazyCommands
 from discotree.cli.common import err, show_warnings
+from discotree.cli.values import unchecked
 from discotree.errors import DiscotreeError, printable
 from discotree.version import __version__
 
@@ -30,6 +31,9 @@ class CommandGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(ENTRIES)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return unchecked(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         try:

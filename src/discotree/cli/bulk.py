@@ -9,7 +9,8 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from discotree.cli.common import INTERRUPTED, err, report_choice
-from discotree.cli.options import Engine, Model, expand
+from discotree.cli.model_options import Engine, Model
+from discotree.cli.options import expand
 from discotree.errors import DiscotreeError, requires_extra
 from discotree.models.choice import Candidates, Choice, mismatch
 from discotree.models.finding import find, fingerprint, names

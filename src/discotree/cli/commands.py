@@ -5,8 +5,10 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 
 from discotree.cli.examples import EXAMPLES
+from discotree.cli.values import unchecked
 
 
 class CommandEntry(NamedTuple):
@@ -21,9 +23,7 @@ ENTRIES = {
     "bulk": CommandEntry("bulk", "Parse very many rows on many cores, GPUs or machines, with Ray."),
     "models": CommandEntry("models", "List the bundled models, or show the card of one model."),
     "convert": CommandEntry("treebanks", "Convert treebanks from one format to another."),
-    "stats": CommandEntry(
-        "treebanks", "Count what treebanks are made of: sizes, labels, unaries and discontinuity."
-    ),
+    "stats": CommandEntry("treebanks", "Count what treebanks are made of: sizes, labels, unaries and discontinuity."),
     "evaluate": CommandEntry("evaluation", "Score trees against gold trees, to disco-dop's digit."),
     "draw": CommandEntry(
         "draw", "Draw trees: in the terminal, as SVG, PNG, PDF, LaTeX (TikZ), or all on one HTML page."
@@ -35,6 +35,13 @@ ENTRIES = {
     ),
     "push": CommandEntry("models", "Push a model and its card to the Hugging Face hub."),
 }
+
+
+class QuickCommand(TyperCommand):
+    """A command that takes its values as they are where it can."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return unchecked(super().get_params(ctx))
 
 
 class LazyCommands(Mapping[str, Any]):
@@ -61,5 +68,5 @@ def _command(name: str, module: str) -> Any:
     paragraphs = [" ".join(paragraph.split()) for paragraph in (function.__doc__ or "").split("\n\n")]
     examples = "\n\n".join(("Examples:", *EXAMPLES[name]))
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name, help="\n\n".join(paragraphs), epilog=examples)(function)
+    app.command(name, cls=QuickCommand, help="\n\n".join(paragraphs), epilog=examples)(function)
     return typer.main.get_command(app)

@@ -6,8 +6,17 @@ from typing import Annotated, cast
 
 import typer
 
-from discotree.cli.options import Encoding, From, Skip, check_output, expand, format_for
-from discotree.cli.pictures import PICTURE_SUFFIXES, PictureFormat, TreePair, style_for, write_pictures
+from discotree.cli.options import (
+    PICTURE_SUFFIXES,
+    Encoding,
+    From,
+    PictureFormat,
+    Skip,
+    check_output,
+    expand,
+    format_for,
+)
+from discotree.cli.pictures import TreePair, style_for, write_pictures
 from discotree.cli.progress import ProgressBar
 from discotree.cli.reading import read_trees, report_skipped
 from discotree.drawing.markup import Theme

@@ -1,7 +1,6 @@
 """The help of the whole program, in the style of Typer's, which would import every command and a Markdown parser."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -21,7 +20,7 @@ def print_help(usage: str, about: str, options: Iterable[tuple[str, str]], comma
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> Table:
-    table: Any = Table(box=None, show_header=False, pad_edge=False, expand=True)
+    table = Table(box=None, show_header=False, pad_edge=False, expand=True)
     table.add_column(style="bold cyan", no_wrap=True)
     table.add_column(ratio=1)
     for name, about in rows:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.markdown import Markdown
 from rich.table import Table
 
 from discotree.cli.common import err, number, out, write_json, write_rich, write_text
@@ -90,6 +89,8 @@ def _show(name: str, output: str) -> None:
         raise ModelError(f"{path}: this model has no card") from None
     console = out()
     if console.is_terminal and output == STANDARD_STREAM:
+        from rich.markdown import Markdown
+
         console.print(Markdown(printable(text)))
     else:
         write_text(text, output)

@@ -6,18 +6,21 @@
 from collections.abc import Callable, Iterable, Sequence
 from glob import glob, has_magic
 from os import path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from discotree.config import EngineName
 from discotree.errors import DiscotreeError
 from discotree.files.names import STANDARD_STREAM, base_name, is_encoding
 from discotree.files.writing import overlaps
-from discotree.models import finding
 from discotree.treebanks import FORMATS
 
 FORMAT_NAMES = ", ".join(FORMATS)
+PictureFormat = Literal["text", "svg", "png", "pdf", "latex", "html"]
+PICTURES = ("svg", "png", "pdf", "latex", "html")  # all but text
+PICTURE_SUFFIXES = {
+    ".txt": "text", ".svg": "svg", ".png": "png", ".pdf": "pdf", ".tex": "latex", ".html": "html", ".htm": "html"
+}  # fmt: skip
 
 
 def one_of(what: str, names: Iterable[str]) -> Callable[[str | None], str | None]:
@@ -56,10 +59,6 @@ def format_option(flag: str, names: Iterable[str], help: str) -> Any:
     return typer.Option(flag, metavar="FORMAT", callback=check, autocompletion=complete, help=help)
 
 
-def _complete_model(incomplete: str) -> list[str]:
-    return [name for name in finding.names() if name.startswith(incomplete)]
-
-
 From = Annotated[
     str | None,
     format_option("--from", FORMATS, f"Format of the input, if its name and content do not tell: {FORMAT_NAMES}."),
@@ -69,22 +68,6 @@ Encoding = Annotated[
     typer.Option(callback=known_encoding, help="Encoding of the input, if not UTF-8 (export: or Latin-1)."),
 ]
 Skip = Annotated[bool, typer.Option("--skip-broken", help="Skip broken trees and report them.")]
-Model = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        "-m",
-        envvar="DISCOTREE_MODEL",
-        autocompletion=_complete_model,
-        show_default=False,
-        help="A name (see discotree models), a folder, or hub:ORG/NAME. By default the language of the text decides.",
-    ),
-]
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …; a GPU if there is one.")]
-Engine = Annotated[
-    EngineName | None,
-    typer.Option(help="What runs the network; by default torch on a GPU and onnx (int8 weights) on a CPU."),
-]
 
 
 def expand(arguments: Sequence[str], or_text: bool = False) -> list[str]:

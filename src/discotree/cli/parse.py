@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 import typer
 
 from discotree.cli.common import INTERRUPTED, err, report_choice, report_written
-from discotree.cli.options import Device, Encoding, Engine, Model, check_output, expand, format_option, output_option
+from discotree.cli.model_options import Device, Engine, Model
+from discotree.cli.options import (
+    PICTURE_SUFFIXES,
+    PICTURES,
+    Encoding,
+    PictureFormat,
+    check_output,
+    expand,
+    format_option,
+    output_option,
+)
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
-from discotree.cli.pictures import PICTURE_SUFFIXES, PICTURES, PictureFormat, TreePair, style_for, write_pictures
 from discotree.cli.progress import ProgressBar
 from discotree.config import Method
 from discotree.errors import InputError, TreebankError, printable
@@ -201,6 +210,8 @@ def _draw(
     worker: ParseWorker, sentences: Sentences, window: int, format: PictureFormat, output: str, bar: ProgressBar
 ) -> int:
     """Draw all trees; return how many sentences failed."""
+    from discotree.cli.pictures import TreePair, style_for, write_pictures
+
     failures = FailureReport()
     with bar:
         pairs = map(TreePair, parse_trees(worker, sentences, window, failures, bar))

@@ -10,11 +10,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import typer
 
 from discotree.cli.common import report_written
+from discotree.cli.options import PictureFormat
 from discotree.drawing.arcs import draw_arcs
 from discotree.drawing.comparison import draw_comparison, draw_comparison_text
 from discotree.drawing.latex import latex_document
@@ -30,11 +31,6 @@ from discotree.files.names import STANDARD_STREAM
 from discotree.files.writing import writable
 from discotree.trees.tree import Tree
 
-PictureFormat = Literal["text", "svg", "png", "pdf", "latex", "html"]
-PICTURES = ("svg", "png", "pdf", "latex", "html")  # all but text
-PICTURE_SUFFIXES = {
-    ".txt": "text", ".svg": "svg", ".png": "png", ".pdf": "pdf", ".tex": "latex", ".html": "html", ".htm": "html"
-}  # fmt: skip
 MAX_NAME_BYTES = 150
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from discotree.cli.common import err
-from discotree.cli.options import Device, Engine, completing
+from discotree.cli.model_options import Device, Engine
+from discotree.cli.options import completing
 from discotree.errors import requires_extra
 from discotree.models.finding import names
 

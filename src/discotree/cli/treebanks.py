@@ -1,9 +1,8 @@
 """convert and stats."""
 
-from typing import Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
-from rich.table import Table
 
 from discotree.cli.common import number, report_written, write_json, write_rich, write_text
 from discotree.cli.options import (
@@ -27,6 +26,9 @@ from discotree.treebanks import FORMATS, write
 from discotree.treebanks.source import stop
 from discotree.treebanks.splits import read_ids, selected
 from discotree.trees.transforms import Functions, Punctuation, Root, Unaries, label_root, transform
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 def convert(
@@ -154,7 +156,9 @@ COLUMNS = ("trees", "tokens", "length\nmean / max", "% disc. trees\nraw / no pun
            "labels\n/ tags", "% unary over\nphrase / word")  # fmt: skip
 
 
-def _table(results: dict[str, Statistics]) -> Table:
+def _table(results: dict[str, Statistics]) -> "Table":
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False)
     table.add_column("treebank", overflow="fold")
     for column in COLUMNS:

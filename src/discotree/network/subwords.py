@@ -32,7 +32,8 @@ class Subwords:
         if not len(pieces) == len(scores) == count > 0:
             raise ModelError(f"{len(pieces)} pieces, {len(scores)} scores, {count} vectors: expected equal numbers")
         self.vectors = vectors
-        self._scores = {piece: (score, k) for k, (piece, score) in enumerate(zip(pieces, scores, strict=True)) if k}
+        self._ids = dict(zip(pieces[1:], range(1, count), strict=True))  # no tuples: a table has 85,000 pieces
+        self._scores = scores
         self._longest = max(map(len, pieces))
         self._unknown_score = min(scores) - 10  # as the encoder's own tokenizer does it
 
@@ -75,10 +76,10 @@ class Subwords:
             if so_far + self._unknown_score > score[begin + 1]:
                 score[begin + 1], came[begin + 1] = so_far + self._unknown_score, (begin, UNKNOWN_PIECE)
             for end in range(begin + 1, min(n, begin + self._longest) + 1):
-                known = self._scores.get(text[begin:end])
-                if known is not None and so_far + known[0] > score[end]:
-                    score[end], came[end] = so_far + known[0], (begin, known[1])
-        pieces = []
+                piece = self._ids.get(text[begin:end])
+                if piece is not None and so_far + self._scores[piece] > score[end]:
+                    score[end], came[end] = so_far + self._scores[piece], (begin, piece)
+        pieces: list[int] = []
         while n:
             n, piece = came[n]
             pieces.append(piece)

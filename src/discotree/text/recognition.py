@@ -45,10 +45,15 @@ class FrequentWords:
     def read(cls, path: Path) -> "FrequentWords":
         table = tomllib.loads(path.read_text("utf-8"))
         words: list[str] = table["words"].split()
-        weights = [1 / (rank + RANK_OFFSET) if table["by_frequency"] else 1.0 for rank in range(len(words))]
-        log_share = math.log(COVERAGE / sum(weights))
-        logs = (log_share + math.log(weight) for weight in weights)
-        return cls(table["name"], dict(zip(words, logs, strict=True)))
+        return cls(table["name"], dict(zip(words, _logs(len(words), table["by_frequency"]), strict=True)))
+
+
+@cache
+def _logs(count: int, by_frequency: bool) -> list[float]:
+    """Return the log-probabilities of the words of a list; many lists are equally long."""
+    weights = [1 / (rank + RANK_OFFSET) if by_frequency else 1.0 for rank in range(count)]
+    log_share = math.log(COVERAGE / sum(weights))
+    return [log_share + math.log(weight) for weight in weights]
 
 
 @cache

@@ -1,0 +1,91 @@
+"""Nothing is imported before it is needed: a command starts in a fraction of a second."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import discotree as dt
+from discotree.cli.commands import ENTRIES
+
+FIGURE1 = Path(__file__).parent / "data" / "figure1.export"
+HEAVY = ("numpy", "torch", "onnxruntime", "pydantic", "rich.progress", "rich.markdown", "xml.sax", "multiprocessing")
+
+WATCHED = f"""
+import io, json, sys
+before = set(sys.modules)
+import discotree
+seen = [sorted(set(sys.modules) - before)]
+from discotree.cli import main
+sys.stdout, out = io.TextIOWrapper(io.BytesIO(), "utf-8"), sys.stdout
+for arguments in (["--help"], ["convert", {str(FIGURE1)!r}, "--to", "penn"]):
+    sys.argv = ["discotree", *arguments]
+    try:
+        main()
+    except SystemExit as ended:
+        assert not ended.code, ended
+    seen.append(sorted(set(sys.modules) - before))
+print(json.dumps(seen), file=out)
+"""
+
+
+def test_only_what_is_needed_is_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, check=True)
+    package, help, convert = json.loads(done.stdout)
+    assert [name for name in package if name.startswith("discotree")] == ["discotree", "discotree.version"]
+    assert not {"typer", "rich", "json", "logging"} & set(package)
+    for name in HEAVY:
+        assert name not in package
+        assert name not in help
+        assert name not in convert
+    commands = {f"discotree.cli.{entry.module}" for entry in ENTRIES.values()}
+    assert "discotree.cli.help" in help
+    assert not commands & set(help)
+    assert not {"discotree.treebanks", "discotree.trees", "typer.rich_utils"} & set(help)
+    assert commands & set(convert) == {"discotree.cli.treebanks"}
+    assert not {"discotree.config", "discotree.models", "discotree.drawing", "discotree.text"} & set(convert)
+
+
+# The public names
+
+
+def declared() -> dict[str, str]:
+    """Return the names that are imported for type checkers, and the modules that they come from."""
+    tree = ast.parse(Path(dt.__file__).read_text("utf-8"))
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    found = {}
+    for node in guarded.body:
+        assert isinstance(node, ast.ImportFrom)
+        for alias in node.names:
+            module = f"{node.module}.{alias.name}" if alias.name == "dataframes" else str(node.module)
+            found[alias.asname or alias.name] = module.removeprefix("discotree.")
+    return found
+
+
+def test_the_names_are_those_that_type_checkers_see() -> None:
+    assert declared() == dt._HOMES | {"tables": dt._MODULES["tables"]}  # type: ignore[attr-defined]
+    assert set(dt.__all__) == {*declared(), "__version__"} - {"Parser"}
+
+
+@pytest.mark.parametrize("name", dt.__all__)
+def test_every_name_is_there(name: str) -> None:
+    value = getattr(dt, name)
+    assert value is getattr(dt, name)
+    assert name in dir(dt)
+
+
+def test_names_and_subpackages_can_be_imported_and_completed() -> None:
+    from discotree import Tree, tables, treebanks
+    from discotree.trees.tree import Tree as original
+
+    assert Tree is dt.Tree is original
+    assert tables.__name__ == "discotree.treebanks.dataframes"
+    assert treebanks is dt.treebanks  # type: ignore[attr-defined]
+    assert {"Parser", "drawing", "errors", "load"} <= set(dir(dt))
+    with pytest.raises(AttributeError, match="module 'discotree' has no attribute 'dance'"):
+        _ = dt.dance  # type: ignore[attr-defined]
+    with pytest.raises(ImportError, match="cannot import name 'dance'"):
+        from discotree import dance  # type: ignore[attr-defined]  # noqa: F401
