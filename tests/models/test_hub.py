@@ -60,10 +60,8 @@ def tiny(model: Path) -> Parser:
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Parser:
     """One with other weights."""
-    found = Parser.from_pretrained(saved_model(tmp_path_factory.mktemp("models") / "yy"))
-    for weight in found.network.parameters():
-        weight.data = weight.data * -1
-    return found
+    found = read_model(saved_model(tmp_path_factory.mktemp("models") / "yy"))
+    return torch_parser(replace(found, weights={name: -dense(weight) for name, weight in found.weights.items()}))
 
 
 @pytest.fixture(scope="module")
