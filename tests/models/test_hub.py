@@ -15,7 +15,7 @@ import pytest
 from huggingface_hub import ModelCard, constants
 from support.hub_server import READER, WRITER, Hub, create_hub
 from support.models import saved_model
-from support.networks import TREES
+from support.networks import TREES, torch_parser
 from support.pages import ROOT, blocks, matches, run_command, run_python
 from support.servers import serving
 from support.tiny import TINY, small_recipe
@@ -31,8 +31,10 @@ from discotree.models import finding as bundled
 from discotree.models.card import UNMEASURED, Card, Metrics, SplitMetrics, Treebank
 from discotree.models.card_page import metadata, page, without_metadata
 from discotree.models.description import describe, metrics_of
+from discotree.models.folder import read_model
 from discotree.models.hub import FILES, fetch
 from discotree.models.private_paths import bare, public
+from discotree.network.weights import dense
 from discotree.training import run as train
 
 pytestmark = pytest.mark.filterwarnings(
