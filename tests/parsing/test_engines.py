@@ -78,7 +78,7 @@ def test_a_gpu_is_used_where_there_is_one_and_nothing_else_is_asked_for(
 
 def test_a_device_that_is_not_there_is_refused() -> None:
     for name in ("", "torch"):
-        with pytest.raises(ModelError, match="^the device 'abacus' cannot be used"):
+        with pytest.raises(ModelError, match=r"^the device 'abacus' cannot be used"):
             EngineChoice.of(name, "abacus")
 
 
