@@ -90,11 +90,6 @@ if not TYPE_CHECKING:
         """Import a public name or a subpackage on first use."""
         if name in _MODULES:
             value = import_module(f"discotree.{_MODULES[name]}")
-        elif name == "Parser":
-            from discotree.errors import requires_extra
-
-            with requires_extra("parser"):
-                value = import_module("discotree.parsing.parser").Parser
         elif name in _HOMES:
             value = getattr(import_module(f"discotree.{_HOMES[name]}"), name)
         else:
