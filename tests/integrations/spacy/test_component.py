@@ -20,7 +20,7 @@ from support.models import saved_model, with_card
 from support.spacy_docs import brackets_of, pipeline
 
 import discotree
-from discotree import ConfigError, InputError, ModelError, Token
+from discotree import ConfigError, InputError, ModelError, Parser, Token
 from discotree.config import Decoding
 from discotree.integrations.spacy import DiscotreePipe, component
 
@@ -239,7 +239,12 @@ def test_a_model_that_came_along_is_the_only_one_that_is_loaded(
     nlp.to_disk(tmp_path / "pipeline")
     data = nlp.to_bytes()
     taken = []
-    monkeypatch.setattr(component, "load", lambda name, device: taken.append(name) or discotree.load(name, device))
+
+    def load(name: str, device: str, engine: str) -> Parser:
+        taken.append(name)
+        return discotree.load(name, device, engine=engine)
+
+    monkeypatch.setattr(component, "load", load)
     elsewhere = {"components": {"discotree": {"model": "hub:me/../nonsense"}}}  # asking for it would be an error
     loaded = spacy.load(tmp_path / "pipeline", config=elsewhere)
     assert taken == [str(tmp_path / "pipeline" / "discotree")]
