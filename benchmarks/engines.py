@@ -18,7 +18,9 @@ from discotree.training.data import load_splits, resolve
 
 def compare(name: str, engines: list[str], show: int) -> None:
     settings = dt.load(name, "cpu").config
-    data = resolve(replace(settings.data, train=settings.data.dev, test=(), drop_repeats=False))  # no trees but these are read
+    data = resolve(
+        replace(settings.data, train=settings.data.dev, test=(), drop_repeats=False)
+    )  # no trees but these are read
     split = load_splits(data)["dev"]
     ids = [tree.id for tree in split.trees]
     reference: list[dt.Tree] = []

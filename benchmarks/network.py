@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from discotree.network.model import auxiliary_heads
 
 import discotree as dt
 from discotree import config
@@ -23,7 +24,6 @@ from discotree.encoding.dependencies import Dependencies
 from discotree.models.model import Model
 from discotree.network.batch import Corpus, by_length
 from discotree.network.decode import decode
-from discotree.network.model import auxiliary_heads
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser
 from discotree.training.distributed import World

@@ -64,7 +64,7 @@ def folder(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with an untrained model."""
     model = saved_model(tmp_path_factory.mktemp("models") / "nl", language="nl")
-    with serving(load_app([str(model)], "cpu", Access(), True, Limits())) as client:
+    with serving(load_app([str(model)], "cpu", "", Access(), True, Limits())) as client:
         yield f"{client.base_url.host}:{client.base_url.port}"
 
 

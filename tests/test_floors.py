@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.models import saved_model
 
 import discotree
 
@@ -18,9 +19,13 @@ FLOORS = [
     *("models", "parsing", "training"),
     *("integrations", "cli", "__main__"),
 ]
-LIGHT = FLOORS[: FLOORS.index("config")]  # these run in a bare Python
+LIGHT = FLOORS[: FLOORS.index("config")]  # these do without arrays, so they start at once
 RIM = FLOORS[FLOORS.index("integrations") :]  # these may use the public names of the package
-HEAVY = ("numpy", "torch")
+HEAVY = ("numpy", "onnxruntime", "torch")
+
+# Parsing does without torch, and without what imports it. Where it is there, these use it, inside a function.
+WITH_TORCH = ("network/pytorch/", "training/")
+REACHING_FOR_TORCH = {"cli/training.py", "models/model.py", "network/shapes.py", "parsing/engines.py"}
 
 # A tree draws and encodes itself: it imports these when it is asked to, and never before.
 CONVENIENCES = {
@@ -52,6 +57,20 @@ def imports(path, root=PACKAGE):
             module = ".".join(part for part in (base, node.module or "") if part)
             for alias in node.names:
                 yield node.lineno, f"{module}.{alias.name}"
+
+
+def needs_torch(name):
+    """Whether what is imported is torch, or needs it."""
+    ours = tuple("discotree." + folder.replace("/", ".") for folder in WITH_TORCH)
+    return f"{name}.".startswith(("torch.", "transformers.", *ours))
+
+
+def late(path):
+    """The lines of a file inside functions, and those that only a type checker reads."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        checking = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        if checking or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def climbs(path, floor, root=PACKAGE):
@@ -107,6 +126,28 @@ def test_no_import_climbs(path):
     assert [climb for climb in climbs(path, floor) if not any(name in climb for name in allowed)] == []
 
 
+def test_torch_is_for_training_and_gpus():
+    early, reaching = [], set()
+    for path in SOURCES:
+        place = path.relative_to(PACKAGE).as_posix()
+        found = [] if place.startswith(WITH_TORCH) else [pair for pair in imports(path) if needs_torch(pair[1])]
+        if found:
+            reaching.add(place)
+            inside = set(late(path))
+            early += [f"{place}:{line} imports {name}" for line, name in found if line not in inside]
+    assert (early, reaching) == ([], REACHING_FOR_TORCH)
+
+
+def test_an_import_of_torch_is_found(tmp_path):
+    path = tmp_path / "bad.py"
+    path.write_text(
+        "import torch\n\ndef f():\n    from torch.nn import Linear\n\nfrom discotree.training.run import x\n"
+    )
+    found = [line for line, name in imports(path, tmp_path) if needs_torch(name) and line not in set(late(path))]
+    assert sorted(found) == [1, 6]
+    assert not any(map(needs_torch, ("torchless", "discotree.network.transformer", "discotree.training_data")))
+
+
 def test_no_circle_is_left():
     assert circles(import_graph(SOURCES)) == []
 
@@ -153,6 +194,7 @@ def test_importing_a_tree_climbs_nowhere():
         ("def f():\n    from .encoding import x", "trees", "bad.py:2 imports discotree.encoding.x: trees may not use"),
         ("import numpy as np", "text", "imports numpy: text does without numpy"),
         ("from torch.nn import Linear", "trees", "trees does without torch"),
+        ("import onnxruntime", "treebanks", "treebanks does without onnxruntime"),
         ("from discotree import Tree", "encoding", "imports discotree.Tree: name the module"),
     ],
 )
@@ -164,7 +206,7 @@ def test_a_climbing_import_is_named(tmp_path, code, floor, complaint):
 
 
 @pytest.mark.parametrize(
-    "code", ["import numpy", "import re, torch", "from discotree.network.model import PointerNetwork"]
+    "code", ["import numpy", "import re, torch", "from discotree.network.onnx.engine import OnnxEngine"]
 )
 def test_the_upper_floors_may_import_what_they_need(tmp_path, code):
     path = tmp_path / "good.py"
@@ -199,18 +241,7 @@ for format in discotree.treebanks.TEXT_FORMATS:
     assert [t.words for t in discotree.read({out!r}, format)] == [t.words for t in trees]
 rules = discotree.HeadRules.load("negra")
 assert all(discotree.to_tree(discotree.to_dependencies(tree, rules)) == tree for tree in trees)
-for use, hint in (
-    (lambda: discotree.Parser, "numpy is not there"),
-    (lambda: discotree.load({folder!r}), "numpy is not there"),
-    (lambda: discotree.load({out!r}), "neither a folder nor"),
-):
-    try:
-        use()
-    except (ImportError, discotree.ModelError) as error:
-        assert hint in str(error), error
-    else:
-        raise SystemExit("nothing was said")
-assert not {{"numpy", "torch"}} & set(sys.modules)
+assert not {{*{heavy}}} & set(sys.modules)
 print("fine")
 """
 
@@ -218,7 +249,37 @@ print("fine")
 def test_the_lower_floors_work_in_a_bare_python(data, tmp_path):
     modules = sorted(module_name(path) for path in SOURCES if floor_of(path) in LIGHT)
     assert "discotree.treebanks.export" in modules
-    files = {"path": str(data / "figure1.export"), "out": str(tmp_path / "out"), "folder": str(tmp_path)}
+    files = {"path": str(data / "figure1.export"), "out": str(tmp_path / "out")}
     code = BARE.format(heavy=HEAVY, modules=modules, **files)
     result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (0, "fine\n"), result.stderr
+
+
+WITHOUT_TORCH = """
+import sys
+
+for name in ("torch", "transformers"):
+    sys.modules[name] = None  # not there
+
+import importlib
+for name in {modules}:
+    importlib.import_module(name)
+
+import discotree
+parser = discotree.load({model!r})
+(tree,) = parser.parse([["Ja", "."]])
+assert tree.words == ("Ja", ".")
+parser.save_pretrained({out!r})
+print(parser.engine.name)
+"""
+
+
+def test_parsing_works_without_torch(tmp_path):
+    floors = [*LIGHT, "config", "network", "models", "parsing", "cli"]
+    places = {module_name(path): path.relative_to(PACKAGE).as_posix() for path in SOURCES if floor_of(path) in floors}
+    modules = sorted(module for module, place in places.items() if not place.startswith(WITH_TORCH))
+    assert "discotree.network.onnx.engine" in modules
+    model = saved_model(tmp_path / "model")
+    code = WITHOUT_TORCH.format(modules=modules, model=str(model), out=str(tmp_path / "again"))
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, "onnx\n"), result.stderr

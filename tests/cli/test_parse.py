@@ -25,14 +25,12 @@ from discotree.cli.common import show_warnings
 from discotree.cli.parse_run import ParseRun
 from discotree.cli.progress import ProgressBar
 from discotree.drawing import draw_svg
+from discotree.network.engine import ENGINES
 from discotree.parsing.inputs import INPUT_KINDS
 from discotree.parsing.outputs import OUTPUTS
 from discotree.parsing.resumable import ResumableFile, SentenceCounts, StreamSink
 from discotree.parsing.text_input import InputSentence
 from discotree.parsing.workers import ParseJob, ParseWorker
-
-HEAVY = ("torch", "numpy")
-
 
 # Every input, every output
 
@@ -469,23 +467,33 @@ def test_text_has_whitespace_or_ends_like_a_sentence_or_follows_an_option(cli: C
 WITHOUT_TORCH = """
 import sys
 
-class Refuse:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "numpy"):
-            raise ModuleNotFoundError(f"no {{name}}", name=name)
-
-sys.meta_path.insert(0, Refuse())
+sys.modules["torch"] = None  # not there
 from discotree.cli import main
-sys.argv = ["discotree", "parse", "Ja.", "--model", {model!r}]
+sys.argv = ["discotree", "parse", "Ja.", "--model", {model!r}, *{more}]
 main()
 """
 
 
-def test_without_torch_the_extra_is_named(model: Path) -> None:
-    code = WITHOUT_TORCH.format(model=str(model))
+@pytest.mark.parametrize(
+    ("more", "extra"), [(["--engine", "torch"], "train"), (["--device", "cuda"], "gpu"), ([], "")], ids=str
+)
+def test_without_torch_the_extra_is_named_where_it_is_needed(model: Path, more: list[str], extra: str) -> None:
+    code = WITHOUT_TORCH.format(model=str(model), more=more)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.strip() in [f"discotree: {name} is missing: pip install 'discotree[parser]'" for name in HEAVY]
+    message = f"discotree: torch is missing: pip install 'discotree[{extra}]'\n" if extra else ""
+    assert (done.returncode, bool(done.stdout), done.stderr) == (bool(extra), not extra, message)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_parses(cli: Cli, engine: str) -> None:
+    done = cli("Ja.", "--engine", engine, "--device", "cpu")
+    assert (done.code, done.err, len(done.trees)) == (0, "", 1)
+
+
+def test_an_unknown_engine_is_refused_with_those_that_exist(cli: Cli) -> None:
+    done = cli("Ja.", "--engine", "abacus")
+    assert done.code == 2
+    assert all(f"'{name}'" in done.err for name in ("abacus", *ENGINES))
 
 
 # Lines

@@ -215,7 +215,7 @@ def test_every_scenario_builds_a_network(name: str, preset: str, scenario: str, 
     splits = loaded(config.data)
     settings, vectors = with_vectors(config, resolve(config.data).vectors, words_of(splits))
     parser = build(settings, splits, vectors)
-    assert (parser.network.encoder.tags is not None) == (scenario in ("gold-pos", "predicted-pos"))
+    assert ("encoder.tags.weight" in parser.model.weights) == (scenario in ("gold-pos", "predicted-pos"))
     assert settings.network.word_size == (8 if scenario == "bare" else 3)
     assert settings.data.unaries == ("drop" if preset == "paper" else "keep")
     assert ("unary" in parser.vocab.outputs) == (preset == "default")

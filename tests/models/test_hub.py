@@ -15,7 +15,7 @@ import pytest
 from huggingface_hub import ModelCard, constants
 from support.hub_server import READER, WRITER, Hub, create_hub
 from support.models import saved_model
-from support.networks import TREES
+from support.networks import TREES, torch_parser
 from support.pages import ROOT, blocks, matches, run_command, run_python
 from support.servers import serving
 from support.tiny import TINY, small_recipe
@@ -31,8 +31,10 @@ from discotree.models import finding as bundled
 from discotree.models.card import UNMEASURED, Card, Metrics, SplitMetrics, Treebank
 from discotree.models.card_page import metadata, page, without_metadata
 from discotree.models.description import describe, metrics_of
+from discotree.models.folder import read_model
 from discotree.models.hub import FILES, fetch
 from discotree.models.private_paths import bare, public
+from discotree.network.weights import dense
 from discotree.training import run as train
 
 pytestmark = pytest.mark.filterwarnings(
@@ -60,10 +62,8 @@ def tiny(model: Path) -> Parser:
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Parser:
     """One with other weights."""
-    found = Parser.from_pretrained(saved_model(tmp_path_factory.mktemp("models") / "yy"))
-    for weight in found.network.parameters():
-        weight.data = weight.data * -1
-    return found
+    found = read_model(saved_model(tmp_path_factory.mktemp("models") / "yy"))
+    return torch_parser(replace(found, weights={name: -dense(weight) for name, weight in found.weights.items()}))
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def test_every_token_has_pieces_that_the_transformer_has_vectors_for(folder):
 
 
 def test_the_tokenizer_keeps_no_words(folders):
-    pretrained = Pretrained.load(str(folders["roberta"]))
+    pretrained = loaded(folders["roberta"])
     before = pretrained.pieces("Wort")
     pretrained.tokenizer.model.continuing_subword_prefix = "##"  # would not change what is remembered
     assert pretrained.pieces("Wort") != before

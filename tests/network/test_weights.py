@@ -9,7 +9,7 @@ from safetensors.numpy import load, save
 
 from discotree.config import HALF
 from discotree.errors import ModelError
-from discotree.network.weights import Rows, dense, from_file, rounded, to_file
+from discotree.network.weights import Rows, dense, from_file, is_finite, rounded, to_file
 
 BITS = st.sampled_from([2, 3, 5, 6, 8])
 numbers = st.floats(-1000, 1000, width=32)
@@ -59,6 +59,22 @@ def test_half_precision_is_the_nearest_half():
     assert found.dtype == np.float16
     assert np.array_equal(found, values.astype(np.float16))
     assert np.isinf(rounded({"a": values * 100}, HALF)["a"]).any()  # whoever writes a model refuses it
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e300])
+def test_what_fits_no_single_precision_is_not_finite(value):
+    values = np.array([[1, 2], [value, 3]])
+    assert not is_finite(values)
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    assert not is_finite(single)
+    for bits in (HALF, 6):
+        assert not is_finite(rounded({"a": single}, bits)["a"])
+    assert is_finite(np.array([[1, 2]], np.float16))
+    ones = np.ones((1, 2), np.int8)
+    assert is_finite(Rows(ones, np.array([1e36], np.float32)))
+    assert not is_finite(Rows(ones * 127, np.array([1e37], np.float32)))
+    assert not is_finite(from_file({"a": ones, "a.step": np.array([value])}, "memory")["a"])
 
 
 def test_a_row_is_its_numbers_times_its_step():

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from support.networks import CALM, HEADS, TINY, TREES, corpus_for, parser_of
+from support.networks import CALM, HEADS, TINY, TREES, corpus_for, parser_of, tensors
 
 from discotree.config import Training
 from discotree.errors import ModelError
@@ -15,6 +15,7 @@ from discotree.network.batch import by_length
 from discotree.training.checkpoint import FILE
 from discotree.training.distributed import World
 from discotree.training.fit import Run, cosine, fit, is_over, seed_epoch
+from discotree.training.run import network_in
 from discotree.training.trainer import Trainer, TrainingState
 
 FEW = TREES[:6]
@@ -29,7 +30,7 @@ class Rehearsal:
         parser = parser_of(FEW, network, seed=weights_seed)
         self.settings = Training(**{"epochs": 3, "batch_words": 12} | settings)
         self.device = torch.device(self.settings.device or "cpu")
-        self.network, self.corpus = parser.network.to(self.device), corpus_for(parser, FEW)
+        self.network, self.corpus = network_in(parser).to(self.device), corpus_for(parser, FEW)
         self.metrics = list(metrics)
         self.validated, self.after_step, self.epochs, self.steps = [], [], [], []
         self.state = None
@@ -75,7 +76,7 @@ def test_losses_fall():
 
 def test_the_reported_loss_is_the_mean_over_the_words():
     run = Rehearsal(network=CALM, epochs=1, learning_rate=0.0).go()
-    whole = run.network.loss(run.corpus.batch(np.arange(len(FEW))))
+    whole = run.network.loss(tensors(run.corpus, range(len(FEW))))
     words = sum(map(len, FEW))
     (epoch,) = run.state.history
     expected = {f"loss/{name}": value.item() / words for name, value in whole.items()}
@@ -102,7 +103,7 @@ def test_a_step_is_one_of_adam_after_clipping():
     trainer.step(run.corpus, np.arange(3))
     after = run.weights()
     other = Rehearsal(network=CALM)
-    total = sum(other.network.loss(other.corpus.batch(np.arange(3))).values()) / sum(map(len, FEW[:3]))
+    total = sum(other.network.loss(tensors(other.corpus, range(3))).values()) / sum(map(len, FEW[:3]))
     total.backward()
     grads = {name: value.grad for name, value in other.network.named_parameters()}
     norm = math.sqrt(sum(float(grad.square().sum()) for grad in grads.values()))

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from discotree.config import Config
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules, parse
@@ -30,9 +29,10 @@ from discotree.network.shapes import shapes
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
-from discotree.network.weights import FLOATS, Rows, from_file, rounded, to_file
+from discotree.network.weights import FLOATS, Array, from_file, is_finite, numbers_of, rounded, to_file
 from discotree.validation import updated
 
+KINDS = ("F16", "F32", "F64", "I8")  # of numbers in a file of weights
 FORMAT = 1  # version of the folder format; a reader refuses a newer one
 AUXILIARY, STORED_AUXILIARY = "auxiliary", "small"  # the module of the auxiliary heads: in the network, in files
 
@@ -86,15 +86,26 @@ def read_model(folder: str | Path) -> Model:
     settings = read_config(folder)
     vocab = Vocab.from_json(vocab_text, str(folder / VOCAB))
     path = folder / WEIGHTS
-    try:
-        check_plain(path)
-        arrays = load_file(path)
-    except Exception as error:  # also KeyError and OverflowError: it depends on the version of safetensors
-        raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {first_line(error)}") from None
-    weights = {network_name(name): value for name, value in from_file(arrays, str(path)).items()}
+    weights = {network_name(name): value for name, value in from_file(_arrays(path), str(path)).items()}
     model = Model(settings, vocab, weights, _pieces(folder, settings), folder, _own_head_rules(folder, settings))
     check_weights(model, str(path))
     return model
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    """Read the arrays of a file; numpy knows no bfloat16, and nothing smaller."""
+    try:
+        check_plain(path)
+        with safe_open(path, "numpy") as file:
+            names = list(file.keys())
+            for name in names:
+                if (kind := file.get_slice(name).get_dtype()) not in KINDS:
+                    raise ModelError(f"{path}: {name} has {kind} numbers, expected one of {', '.join(KINDS)}")
+            return {name: file.get_tensor(name) for name in names}
+    except ModelError:
+        raise
+    except Exception as error:  # also KeyError and OverflowError: it depends on the version of safetensors
+        raise ModelError(f"{path}: the weights cannot be read, the file may be cut off: {first_line(error)}") from None
 
 
 def _pieces(folder: Path, settings: Config) -> Subwords | Pretrained | None:
@@ -128,15 +139,15 @@ def check_weights(model: Model, where: str) -> None:
         raise ModelError(f"{where}: {stored_name(name)} {problem}: the weights belong to another network")
     for name, needed in expected.items():
         weight = weights[name]
-        values = weight.step if isinstance(weight, Rows) else weight
+        dtype = numbers_of(weight).dtype
         if weight.shape != needed:
             raise ModelError(
                 f"{where}: {stored_name(name)} has the shape {weight.shape}, its settings and vocabulary need {needed}"
             )
-        if values.dtype not in FLOATS:
+        if dtype not in FLOATS:
             named = ", ".join(map(str, FLOATS))
-            raise ModelError(f"{where}: {stored_name(name)} has {values.dtype} numbers, expected one of {named}")
-        if not np.isfinite(values).all():
+            raise ModelError(f"{where}: {stored_name(name)} has {dtype} numbers, expected one of {named}")
+        if not is_finite(weight):
             raise ModelError(f"{where}: {stored_name(name)} holds what is no number, or none that fits half precision")
 
 

@@ -172,7 +172,7 @@ def _pieces(forms: Ints, inside: npt.NDArray[np.bool_], pieces: Ints, starts: In
     }
 
 
-def by_length(lengths: Ints, words: int, shuffle: np.random.Generator | None = None) -> Iterator[Ints]:
+def by_length(lengths: Ints, words: int, shuffle: "np.random.Generator | None" = None) -> Iterator[Ints]:
     """Yield the numbers of sentences in batches of similar length, at most ``words`` words with padding.
 
     A longer sentence is a batch of its own. Shuffling changes the order of sentences of equal length, and that of the

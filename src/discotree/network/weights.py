@@ -16,6 +16,7 @@ from discotree.config import HALF
 from discotree.errors import ModelError
 
 STEP = ".step"
+LARGEST = 128  # of an int8 number
 FLOATS = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
 
 Floats = npt.NDArray[np.float32]
@@ -52,18 +53,34 @@ def dense(weight: Weight) -> Floats:
     return values
 
 
+def numbers_of(weight: Weight) -> Array:
+    """Return the floating-point numbers that a weight is stored with."""
+    return weight.step if isinstance(weight, Rows) else weight
+
+
+def is_finite(weight: Weight) -> bool:
+    """Tell whether all values are numbers that fit single precision."""
+    values = numbers_of(weight)
+    with np.errstate(over="ignore"):
+        if isinstance(weight, Rows):
+            values = values * np.float32(LARGEST)
+        elif values.dtype == np.float64:
+            values = values.astype(np.float32)
+    return bool(np.isfinite(values).all())
+
+
 def rounded(weights: Weights, bits: int) -> dict[str, Weight]:
     """Return the weights in the precision that they are saved in.
 
     Vectors, such as biases, are few and stay in half precision. What has been rounded stays as it is.
     """
-    return {name: _rounded(weight, bits) for name, weight in weights.items()}
+    with np.errstate(over="ignore", invalid="ignore"):  # whoever reads infinity refuses it
+        return {name: _rounded(weight, bits) for name, weight in weights.items()}
 
 
 def _rounded(weight: Weight, bits: int) -> Weight:
     if bits == HALF or len(weight.shape) < 2:
-        with np.errstate(over="ignore"):  # whoever reads infinity refuses it
-            return dense(weight).astype(np.float16)
+        return dense(weight).astype(np.float16)
     largest = (1 << (bits - 1)) - 1
     if isinstance(weight, Rows) and int(np.abs(weight.numbers).max(initial=0)) <= largest:
         return weight
@@ -96,5 +113,6 @@ def from_file(arrays: Mapping[str, Array], where: str) -> dict[str, Weight]:
         elif array.ndim < 2 or step.shape != array.shape[:1] or array.dtype != np.int8 or step.dtype not in FLOATS:
             raise ModelError(f"{where}: {name} and its steps do not fit: expected int8 and one step for each row")
         else:
-            weights[name] = Rows(array, step.astype(np.float32))
+            with np.errstate(over="ignore"):
+                weights[name] = Rows(array, step.astype(np.float32))
     return weights

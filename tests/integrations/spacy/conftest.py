@@ -33,4 +33,5 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small(folder: Path) -> Language:
-    return pipeline(folder)
+    """In single precision, where no tree depends on the other sentences of a batch."""
+    return pipeline(folder, engine="onnx-float32")

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from support.models import saved_model, with_card
 from support.spacy_docs import brackets_of, pipeline
 
 import discotree
-from discotree import ConfigError, InputError, ModelError, Token
+from discotree import ConfigError, InputError, ModelError, Parser, Token
 from discotree.config import Decoding
 from discotree.integrations.spacy import DiscotreePipe, component
 
@@ -30,6 +31,8 @@ from discotree.integrations.spacy import DiscotreePipe, component
         ({"model": "nonsense"}, "there is no model 'nonsense': .* comes with discotree"),
         ({"decode": "fast"}, "decode: expected one of greedy, beam, exact, got 'fast'"),
         ({"tokens": "mine"}, "tokens: expected 'spacy' or 'model', got 'mine'"),
+        ({"engine": "abacus"}, "unknown engine 'abacus', expected one of onnx, onnx-float32, torch"),
+        ({"engine": "onnx", "device": "cuda"}, "the engine onnx computes on the CPU"),
         ({"batch_words": -1}, "batch_words: expected 0 or more, got -1"),
         ({"device": "abacus"}, "device 'abacus' cannot be used"),
     ],
@@ -153,9 +156,10 @@ def test_threads_may_share_a_pipeline(small: Language) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_several_processes_give_the_same_as_one(folder: Path) -> None:
-    """Forked while torch has threads, which are not there in the workers."""
-    nlp = pipeline(folder)
+@pytest.mark.parametrize("engine", ["onnx-float32", "torch"])
+def test_several_processes_give_the_same_as_one(folder: Path, engine: str) -> None:
+    """Forked while the engine has threads, which are not there in the workers."""
+    nlp = pipeline(folder, engine=engine)
     threads = torch.get_num_threads()
     torch.set_num_threads(4)
     try:
@@ -168,7 +172,7 @@ def test_several_processes_give_the_same_as_one(folder: Path) -> None:
 
 def test_a_worker_does_not_touch_the_gpu_of_its_parent(folder: Path) -> None:
     pipe = pipeline(folder).get_pipe("discotree")
-    pipe.parser.device = torch.device("cuda")
+    pipe.parser.engine = SimpleNamespace(device="cuda")
     pipe._process = 0  # as it is in a process that was forked: another one's
     with pytest.raises(ConfigError, match="n_process=1 or the device 'cpu'"):
         pipe(spacy.blank("de")("Er kam."))
@@ -235,7 +239,12 @@ def test_a_model_that_came_along_is_the_only_one_that_is_loaded(
     nlp.to_disk(tmp_path / "pipeline")
     data = nlp.to_bytes()
     taken = []
-    monkeypatch.setattr(component, "load", lambda name, device: taken.append(name) or discotree.load(name, device))
+
+    def load(name: str, device: str, engine: str) -> Parser:
+        taken.append(name)
+        return discotree.load(name, device, engine=engine)
+
+    monkeypatch.setattr(component, "load", load)
     elsewhere = {"components": {"discotree": {"model": "hub:me/../nonsense"}}}  # asking for it would be an error
     loaded = spacy.load(tmp_path / "pipeline", config=elsewhere)
     assert taken == [str(tmp_path / "pipeline" / "discotree")]

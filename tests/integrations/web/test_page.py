@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with_card(saved_model(folder / "de"), CARD | {"name": "de"})
     saved_model(folder / "other")
     names = [str(folder / name) for name in ("de", "other")]
-    with serving(load_app(names, "cpu", Access(), True, Limits())) as client:
+    with serving(load_app(names, "cpu", "", Access(), True, Limits())) as client:
         yield client
 
 

@@ -23,9 +23,9 @@ from discotree.models import finding as bundled
 
 def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
     with pytest.raises(dt.ConfigError, match="two models are called 'xx'"):
-        load_app([str(folder / "xx"), f"{folder}/./xx"], "cpu", Access(), True, LIMITS)
+        load_app([str(folder / "xx"), f"{folder}/./xx"], "cpu", "", Access(), True, LIMITS)
     with pytest.raises(dt.ModelError, match="there is no model"):
-        load_app(["nowhere"], "cpu", Access(), True, LIMITS)
+        load_app(["nowhere"], "cpu", "", Access(), True, LIMITS)
     with pytest.raises(dt.ConfigError, match="needs at least one model"):
         create_app({})
 
@@ -37,13 +37,13 @@ def test_without_a_name_all_bundled_models_but_the_non_commercial_are_served(
     for name, terms in (("mute", {}), ("tags", {"commercial": True}), ("xx", {"commercial": True})):
         with_card(Path(shutil.copytree(folder / name, shelf / name)), CARD | {"name": name} | terms)
     monkeypatch.setattr(bundled, "MODELS", shelf)
-    service = load_app([], "cpu", Access(), True, LIMITS).state.endpoints
+    service = load_app([], "cpu", "", Access(), True, LIMITS).state.endpoints
     assert list(service.parsers) == ["tags", "xx"]
     assert "mute is for non-commercial use only (CC BY-NC 4.0): offer it with --model mute" in caplog.messages
     service.close()
     monkeypatch.setattr(bundled, "MODELS", tmp_path / "nothing")
     with pytest.raises(dt.ModelError, match="no models are installed"):
-        load_app([], "cpu", Access(), True, LIMITS)
+        load_app([], "cpu", "", Access(), True, LIMITS)
 
 
 @pytest.mark.slow

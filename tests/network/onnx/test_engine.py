@@ -13,6 +13,7 @@ from discotree.errors import ModelError
 from discotree.network.batch import Corpus
 from discotree.network.onnx import engine as module
 from discotree.network.onnx.engine import OnnxEngine, usable_cores
+from discotree.network.onnx.network import Network
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -40,6 +41,27 @@ def test_int8_says_almost_the_same(bits):
     batch = corpus_for(parser).batch(np.arange(len(TREES)))
     expected, found = torch_engine.start(batch)(), onnx_engine.start(batch)()
     assert 0 < largest_difference(expected, found) < 0.5
+
+
+def test_small_inputs_are_not_lost_beside_large_ones(monkeypatch):
+    parser = untrained("sub-words")
+    weights = random_weights(parser)
+    size = parser.config.network.word_size
+    weights["encoder.words.weight"] = weights["encoder.words.weight"] / 100
+    for suffix in ("", "_reverse"):  # words matter as much as before
+        matrix = weights[f"encoder.lstm.layers.0.weight_ih_l0{suffix}"] = weights[
+            f"encoder.lstm.layers.0.weight_ih_l0{suffix}"
+        ].copy()
+        matrix[:, :size] *= 100
+    batch = corpus_for(parser).batch(np.arange(len(TREES)))
+
+    def error() -> float:
+        torch_engine, onnx_engine = engines(parser, weights, "int8")
+        return largest_difference(torch_engine.start(batch)(), onnx_engine.start(batch)())
+
+    balanced = error()
+    monkeypatch.setattr(Network, "_ranges", lambda network: np.ones_like(network.weights["encoder.root"]))
+    assert balanced < error() / 2
 
 
 @pytest.mark.slow

@@ -19,8 +19,6 @@ COLUMNS = 32  # that many bytes of every row are transposed at a time
 Direction = tuple[Weight, Weight, Floats, Floats]  # weights of the inputs and of the hidden state, a bias for each
 GATES = (0, 3, 1, 2)  # ONNX has input, output, forget, cell; PyTorch has input, forget, cell, output
 
-Direction = tuple[Weight, Weight, Floats, Floats]  # weights of inputs and of the hidden state, a bias for each
-
 
 def rows(weight: Weight) -> Rows:
     """Return a weight as rows of whole numbers that no kernel overflows on."""
@@ -31,25 +29,6 @@ def rows(weight: Weight) -> Rows:
     step = np.maximum(flat.max(1, initial=0) / np.float32(LARGEST), np.finfo(np.float32).tiny)
     numbers = np.rint(values / step.reshape(-1, *[1] * (values.ndim - 1)))
     return Rows(numbers.astype(np.int8), step)
-
-
-def shifts(weights: Sequence[Rows], ranges: Floats) -> npt.NDArray[np.int8]:
-    """Return for every input how many times its values may be halved and its weights doubled.
-
-    All inputs are rounded to steps of the same size, so the largest values decide how coarse the others get. Halving
-    and doubling change no product.
-    """
-    largest = np.max([np.abs(weight.numbers).max(0, initial=1) for weight in weights], 0)  # (inputs,)
-    most = np.floor(np.log2(LARGEST / largest))
-    goal = (ranges / 2**most).max()
-    found: npt.NDArray[np.int8] = np.clip(np.ceil(np.log2(np.maximum(ranges, goal) / goal)), 0, most).astype(np.int8)
-    return found
-
-
-def ranges_of(table: Weight) -> Floats:
-    """Return the largest absolute value in every column of a table, by a sample of its rows."""
-    sample: Floats = np.abs(dense(part(table, (slice(None, None, SAMPLE),)))).max(0, initial=0)
-    return sample
 
 
 def stacked(weights: Sequence[Weight]) -> Weight:
