@@ -32,7 +32,7 @@ from discotree.network.vocab import Vocab
 from discotree.network.weights import FLOATS, Array, from_file, is_finite, numbers_of, rounded, to_file
 from discotree.validation import updated
 
-KINDS = ("F16", "F32", "F64", "I8")  # of numbers in a file of weights
+KINDS = ("F16", "F32", "F64", "I8")  # number types that a file of weights may have
 FORMAT = 1  # version of the folder format; a reader refuses a newer one
 AUXILIARY, STORED_AUXILIARY = "auxiliary", "small"  # the module of the auxiliary heads: in the network, in files
 

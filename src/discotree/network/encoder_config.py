@@ -38,7 +38,7 @@ DISTILBERT_NAMES = {
     "hidden_dim": "intermediate_size",
     "activation": "hidden_act",
 }
-NOT_DISTILBERT = ("intermediate_size", "hidden_act")  # which the library does not read
+NOT_DISTILBERT = ("intermediate_size", "hidden_act")  # the library reads its own names only
 FROM_PADDING = ("roberta", "xlm-roberta", "camembert")  # positions count from the id of the padding on
 ACTIVATIONS = ("gelu", "relu", "gelu_new", "gelu_pytorch_tanh", "silu")
 # Settings that change what is computed, and the only values that are computed here.

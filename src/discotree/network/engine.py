@@ -1,4 +1,4 @@
-"""Engines: whoever computes the scores of a batch. Everything after the scores is numpy, and the same for all.
+"""Engines: they compute the scores of a batch. Everything after the scores is numpy, and the same for all.
 
 onnx           ONNX Runtime with int8 weights: the fastest on a CPU
 onnx-float32   ONNX Runtime in single precision: the same trees as torch

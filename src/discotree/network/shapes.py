@@ -8,7 +8,7 @@ from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
 
 Shape = tuple[int, ...]
-GATES = 4  # of an LSTM
+GATES = 4  # in an LSTM
 
 
 def shapes(

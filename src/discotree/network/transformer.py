@@ -25,7 +25,7 @@ UNHEARD_OF = "\U0010fffd"  # a private character, unknown to every tokenizer
 SPACES = ("Ġ", "▁")  # marks of tokenizers for the space in front of a word
 
 
-class Sizes(NamedTuple):
+class EncoderSizes(NamedTuple):
     """What every Transformer's configuration says."""
 
     vocab: int
@@ -121,17 +121,19 @@ class Pretrained:
         return int(number if number is not None else odd[0])
 
 
-def _sizes(settings: dict[str, Any], config: EncoderConfig | None) -> Sizes:
+def _sizes(settings: dict[str, Any], config: EncoderConfig | None) -> EncoderSizes:
     """Return the sizes that a configuration stands for; the library knows the kinds that we do not."""
     if config is not None:
-        return Sizes(config.vocab, config.hidden, config.layers, config.padding)
+        return EncoderSizes(config.vocab, config.hidden, config.layers, config.padding)
     with requires_extra(LIBRARY_EXTRA):
         library = import_module("transformers")
     found = library.AutoConfig.for_model(**settings)
     if getattr(found, "is_encoder_decoder", False):
         raise ValueError("it is an encoder with a decoder: expected a plain encoder such as BERT")
     padding = getattr(found, "pad_token_id", None)
-    return Sizes(int(getattr(found, "vocab_size", 0)), int(found.hidden_size), int(found.num_hidden_layers), padding)
+    return EncoderSizes(
+        int(getattr(found, "vocab_size", 0)), int(found.hidden_size), int(found.num_hidden_layers), padding
+    )
 
 
 def _marked(tokens: list[str]) -> bool:

@@ -16,7 +16,7 @@ from discotree.config import HALF
 from discotree.errors import ModelError
 
 STEP = ".step"
-LARGEST = 128  # of an int8 number
+LARGEST = 128  # magnitude of an int8 number
 FLOATS = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
 
 Floats = npt.NDArray[np.float32]
@@ -74,7 +74,7 @@ def rounded(weights: Weights, bits: int) -> dict[str, Weight]:
 
     Vectors, such as biases, are few and stay in half precision. What has been rounded stays as it is.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # whoever reads infinity refuses it
+    with np.errstate(over="ignore", invalid="ignore"):  # readers refuse infinity
         return {name: _rounded(weight, bits) for name, weight in weights.items()}
 
 

@@ -55,7 +55,7 @@ class ParseJob:
     color: bool = False
     width: int | None = None  # columns of the terminal
     engine: str = ""
-    threads: int = 0  # of a process, on a CPU
+    threads: int = 0  # for each process, on a CPU
 
     def format(self, parser: "Parser") -> OutputFormat:
         """Return how trees are written."""

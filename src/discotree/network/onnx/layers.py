@@ -15,7 +15,7 @@ from discotree.network.weights import Floats, Rows, Weight, dense
 # Kernels for x86 without VNNI add two products of an input (≤ 255) and a weight in 16 bits: 2 · 255 · 63 fits,
 # 2 · 255 · 127 does not.
 LARGEST = 63
-COLUMNS = 32  # that many bytes of every row are transposed at a time
+COLUMNS = 32  # bytes of every row that are transposed at a time
 Direction = tuple[Weight, Weight, Floats, Floats]  # weights of the inputs and of the hidden state, a bias for each
 GATES = (0, 3, 1, 2)  # ONNX has input, output, forget, cell; PyTorch has input, forget, cell, output
 

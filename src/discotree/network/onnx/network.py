@@ -159,7 +159,7 @@ class Network:
         if self.settings.word_size:
             parts.append(np.abs(self._vector("encoder.words.weight")).max(0))
         if self.settings.char_filters:
-            parts.append(np.ones(self.settings.char_filters, np.float32))  # of tanh
+            parts.append(np.ones(self.settings.char_filters, np.float32))  # tanh stays below
         if self.has_tags:
             parts.append(np.abs(self._vector("encoder.tags.weight")).max(0))
         if self.table is not None:

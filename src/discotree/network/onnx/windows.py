@@ -31,7 +31,7 @@ class Windows:
     width: int
     stride: int
     heads: int
-    features: int  # of the widest layer
+    features: int  # numbers in a vector of the widest layer
 
     @classmethod
     def of(cls, encoder: EncoderGraph, settings: NetworkSettings, where: str) -> "Windows":
