@@ -12,7 +12,7 @@ import numpy as np
 
 from discotree.config import NetworkSettings
 from discotree.network.onnx.graph import END, Graph
-from discotree.network.onnx.layers import Direction, embedding, linear, lstm, part, stacked
+from discotree.network.onnx.layers import ANCHORS, Direction, embedding, linear, lstm, part, stacked, widened
 from discotree.network.onnx.transformer import EncoderGraph
 from discotree.network.shapes import outputs
 from discotree.network.subwords import Subwords
@@ -137,21 +137,43 @@ class Network:
         for layer in range(self.settings.lstm_layers):
             name = f"encoder.lstm.layers.{layer}"
             directions = [self._lstm(name, suffix) for suffix in ("", "_reverse")]
-            if layer == 0 and self.int8:
-                x, directions = self._equalised(graph, x, directions)
+            if self.int8:
+                if layer == 0:
+                    x, directions = self._equalised(graph, x, directions)
+                else:
+                    directions = [(self._widened(of_x), *rest) for of_x, *rest in directions]  # type: ignore[misc]
             y, cells = lstm(graph, name, directions, x, ends, None, self.int8)
-            x = graph.reshape(graph.add("Transpose", y, perm=(0, 2, 1, 3)), 0, 0, 2 * self.settings.lstm_size)
+            x = graph.reshape(graph.add("Transpose", y, perm=(0, 2, 1, 3)), 0, 0, -1)
         cells = graph.add("Transpose", cells, perm=(1, 0, 2))
         return x, graph.reshape(cells, 0, 2 * self.settings.lstm_size)
 
     def _equalised(self, graph: Graph, x: str, directions: list[Direction]) -> tuple[str, list[Direction]]:
-        """Divide inputs by how large they can get, and multiply the weights that meet them.
+        """Divide inputs by how large they can get, and multiply the weights that meet them; add anchors.
 
         All inputs share one step. Those of sub-words are ten times as large as the others, which would be lost in it.
         """
         ranges = self._ranges()
         x = graph.add("Div", x, graph.array("encoder.ranges", ranges))
-        return x, [(dense(of_x) * ranges, *rest) for of_x, *rest in directions]  # type: ignore[misc]
+        if self.encoder is not None:
+            x = graph.add("Clip", x, graph.constant(-1, np.float32), graph.constant(1, np.float32))
+        x = graph.add("Pad", x, graph.constant([0, 0, 0, 0, 0, ANCHORS]))
+        anchors = np.array([*np.zeros(len(ranges)), 1, -1], np.float32)
+        x = graph.add("Add", x, graph.array("encoder.anchors", anchors))
+        return x, [(widened(dense(of_x) * ranges, len(ranges)), *rest) for of_x, *rest in directions]  # type: ignore[misc]
+
+    def _widened(self, weight: Weight) -> Weight:
+        """Make room in a weight of the encoder's vectors for their anchors, if they have any."""
+        size = self.settings.lstm_size
+        return widened(weight, size, 2 * size) if self._has_anchors else weight
+
+    def _of_states(self, weight: Weight) -> Weight:
+        """Make room in a weight of the decoder's states for their anchors, if they have any."""
+        return widened(weight, self.settings.decoder_size) if self._has_anchors else weight
+
+    @property
+    def _has_anchors(self) -> bool:
+        """Whether the vectors and the states of words have anchors, and so lie between -1 and 1."""
+        return self.int8 and self.settings.lstm_layers > 0
 
     def _ranges(self) -> Floats:
         """Return how large each input of the encoder can get, or usually gets if a Transformer gives it."""
@@ -183,8 +205,16 @@ class Network:
         cell = graph.unsqueeze(linear(graph, "decoder.start", weight, bias, summary, self.int8), 0)
         start = graph.add("Tanh", cell), cell
         ends = graph.cast(lengths, np.int32)
-        directions = [self._lstm("decoder.lstm", "")]
-        y, _ = lstm(graph, "decoder.lstm", directions, graph.add("Add", words, around), ends, start, self.int8)
+        of_x, *rest = self._lstm("decoder.lstm", "")
+        x = graph.add("Add", words, around)
+        if self._has_anchors:  # sums of three lie between -3 and 3, also at the ends of a sentence
+            size = self.settings.lstm_size
+            own = np.array([*np.ones(size), 0, 0] * 2, np.float32)
+            anchors = np.array([*np.zeros(size), 3, -3] * 2, np.float32)
+            x = graph.add("Mul", x, graph.array("decoder.own", own))
+            x = graph.add("Add", x, graph.array("decoder.anchors", anchors))
+        direction: Direction = (self._widened(of_x), *rest)  # type: ignore[assignment]
+        y, _ = lstm(graph, "decoder.lstm", [direction], x, ends, start, self._has_anchors)
         return graph.add("Squeeze", y, graph.constant([1]))
 
     def _outputs(self, graph: Graph, vectors: str, states: str, lengths: str) -> dict[str, str]:
@@ -193,9 +223,10 @@ class Network:
         auxiliary = [self.weights[f"auxiliary.{head}.weight"] for head in self.heads]
         sizes = [self.settings.label_size, *(weight.shape[0] for weight in auxiliary)]
         own = [self.weights["label_head.weight"], *(part(weight, (ALL, slice(features))) for weight in auxiliary)]
+        bounded = self._has_anchors
         zeros = [np.zeros(size, np.float32) for size in sizes[1:]]
         bias = np.concatenate([self._vector("label_head.bias"), *zeros])
-        x = linear(graph, "vectors", stacked(own), bias, vectors, self.int8)
+        x = linear(graph, "vectors", self._widened(stacked(own)), bias, vectors, self.int8, bounded)
         label_heads, *of_vectors = graph.several(len(sizes), "Split", x, graph.constant(sizes), axis=-1)
         own = [
             self.weights["label_dependent.weight"],
@@ -203,7 +234,8 @@ class Network:
         ]
         names = ["label_dependent.bias", *(f"auxiliary.{head}.bias" for head in self.heads)]
         bias = np.concatenate([self._vector(name) for name in names])
-        x = linear(graph, "states", stacked(own), bias, states, self.int8)
+        weight = self._of_states(stacked(own))
+        x = linear(graph, "states", weight, bias, states, self.int8, bounded=True)
         label_dependents, *of_states = graph.several(len(sizes), "Split", x, graph.constant(sizes), axis=-1)
         result = {
             "arcs": self._arcs(graph, states, vectors, lengths),
@@ -221,10 +253,10 @@ class Network:
 
     def _arcs(self, graph: Graph, states: str, vectors: str, lengths: str) -> str:
         """Return log-probabilities of heads (B, N, N+1)."""
-        dependents, heads = (
-            linear(graph, name, self.weights[f"{name}.weight"], self._vector(f"{name}.bias"), x, int8=False)
-            for name, x in (("arc_dependent", states), ("arc_head", vectors))
-        )
+        name, weight = "arc_dependent", self._of_states(self.weights["arc_dependent.weight"])
+        dependents = linear(graph, name, weight, self._vector(f"{name}.bias"), states, int8=False)
+        name, weight = "arc_head", self._widened(self.weights["arc_head.weight"])
+        heads = linear(graph, name, weight, self._vector(f"{name}.bias"), vectors, int8=False)
         bilinear = self.weights["arc_bilinear"]  # (A+1, A+1): dependent, head
         size = self.settings.arc_size
         bias = dense(part(bilinear, (ALL, slice(-1, None))))[:, 0]  # meets the constant 1 of heads
