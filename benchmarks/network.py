@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from discotree.network.model import auxiliary_heads
 
 import discotree as dt
 from discotree import config
@@ -24,9 +23,12 @@ from discotree.encoding.dependencies import Dependencies
 from discotree.models.model import Model
 from discotree.network.batch import Corpus, by_length
 from discotree.network.decode import decode
+from discotree.network.pytorch.tensors import TensorBatch
 from discotree.network.vocab import Vocab
+from discotree.parsing.engines import new_engine
 from discotree.parsing.parser import Parser
 from discotree.training.distributed import World
+from discotree.training.run import network_in
 from discotree.training.trainer import Trainer
 
 LABELS = [f"{label}#{level}" for label in ("S", "NP", "VP", "PP", "AP", "CNP", "CS") for level in range(1, 11)]
@@ -67,9 +69,9 @@ def matrix_rate(device: torch.device, dtype: torch.dtype) -> float:
 
 def flops_per_word(parser: Parser, n: int, labels: bool = True) -> float:
     """Return the operations per word of scoring n words: LSTMs, the layers around them, arcs, labels of all arcs."""
-    network, s = parser.network, parser.config.network
+    network, s = network_in(parser), parser.config.network
     sizes = [weight.numel() for name, weight in network.named_parameters() if "weight" in name and "table" not in name]
-    words = network.encoder.words.weight.numel()
+    words = network.encoder.words.weight.numel() if network.encoder.words is not None else 0
     layers = sum(sizes) - words - (network.encoder.tags.weight.numel() if network.encoder.tags is not None else 0)
     arcs = (s.arc_size + 1) * (s.arc_size + 1 + n + 1)
     named = len(parser.vocab.labels) * (s.label_size + 1) * (s.label_size + 1 + n + 1) if labels else 0
@@ -78,9 +80,10 @@ def flops_per_word(parser: Parser, n: int, labels: bool = True) -> float:
 
 def fresh(preset: str, device: torch.device, trees: Sequence[Dependencies]) -> Parser:
     settings = config.PRESETS[preset]
-    vocab = Vocab.build(trees, list(auxiliary_heads(settings.network)))
+    vocab = Vocab.build(trees, list(settings.network.auxiliary_heads))
     torch.manual_seed(1)
-    return Parser(Model.new(settings, vocab), device)
+    model = Model.new(settings, vocab)
+    return Parser(model, new_engine(model, "torch", str(device)))
 
 
 def python_share(run: Callable[[], object], device: torch.device) -> float:
@@ -112,14 +115,13 @@ def main() -> None:
     rng = random.Random(0)
     trees = [invented(rng, max(1, int(rng.gauss(20, 8)))) for _ in range(500 if arguments.quick else 4000)]
     if arguments.model:
-        model = Parser.from_pretrained(arguments.model, device)
+        model = Parser.from_pretrained(arguments.model, arguments.device, engine="torch")
         sentences = [tree.tokens for tree in dt.read(arguments.treebank)]
     else:
         model = fresh(arguments.preset, device, trees)
         sentences = [tree.tokens for tree in trees]
     rate = matrix_rate(device, torch.float32)
-    weights = sum(weight.numel() for weight in model.network.parameters())
-    print(f"{device}, {torch.get_num_threads()} threads; network of {weights / 1e6:.1f} M weights;", end=" ")
+    print(f"{device}, {torch.get_num_threads()} threads; network of {model.model.size / 1e6:.1f} M weights;", end=" ")
     print(f"matrix product {rate / 1e9:,.0f} GFLOP/s (float32)")
 
     print(f"\n{'scoring and decoding':26}{'score':>12}{'+ decode':>12}{'of product':>12}{'Python':>10}")
@@ -142,15 +144,19 @@ def scoring(model: Parser, sentences: Sequence[Sequence[dt.Token]], words: int, 
     middle = batches[len(batches) // 2 : len(batches) // 2 + max(1, 4000 // words)]
     count, length = sum(map(len, middle)), int(corpus.lengths[np.concatenate(middle)].sum())
 
+    network, device = network_in(model).eval(), torch.device(model.device)
+
     def score() -> list[object]:
         with torch.inference_mode():
-            return [model.network(corpus.batch(batch).to(model.device)) for batch in middle]
+            return [network(TensorBatch.of(corpus.batch(batch), device)) for batch in middle]
 
-    model.network.eval()
-    alone = seconds(score, model.device)
-    both = seconds(lambda: [decode(scores) for scores in score()], model.device)  # type: ignore[arg-type]
+    def parse() -> list[object]:
+        return [decode(model.engine.start(corpus.batch(batch))()) for batch in middle]
+
+    alone = seconds(score, device)
+    both = seconds(parse, device)
     achieved = flops_per_word(model, length // count) * length / both / rate
-    share = python_share(lambda: [decode(scores) for scores in score()], model.device)  # type: ignore[arg-type]
+    share = python_share(parse, device)
     name = f"  {words:,} words a batch"
     print(f"{name:26}{count / alone:>10,.0f}/s{count / both:>10,.0f}/s{achieved:>12.0%}{share:>10.0%}")
 
@@ -162,11 +168,10 @@ def by_sentence_length(model: Parser, rng: random.Random, longest: int) -> None:
         batches = list(by_length(corpus.lengths, 4000))
 
         def run(corpus: Corpus = corpus, batches: list[np.ndarray] = batches) -> None:
-            with torch.inference_mode():
-                for batch in batches:
-                    decode(model.network(corpus.batch(batch).to(model.device)))
+            for batch in batches:
+                decode(model.engine.start(corpus.batch(batch))())
 
-        took = seconds(run, model.device) / len(corpus)
+        took = seconds(run, torch.device(model.device)) / len(corpus)
         print(f"{f'  {length:,} words':26}{1e3 * took:>12.2f}{1e6 * took / length:>12.0f}")
         length *= 2
 
@@ -176,8 +181,9 @@ def training(model: Parser, trees: Sequence[Dependencies], words: int, rate: flo
     corpus.learn(trees)
     batches = list(by_length(corpus.lengths, words))
     middle = batches[len(batches) // 2 : len(batches) // 2 + (2 if device.type == "cpu" else 20)]
-    trainer = Trainer(model.network, model.config.training, World(device=device))
-    model.network.train()
+    network = network_in(model)
+    trainer = Trainer(network, model.config.training, World(device=device))
+    network.train()
     took = seconds(lambda: [trainer.step(corpus, batch) for batch in middle], device)
     count, length = sum(map(len, middle)), int(corpus.lengths[np.concatenate(middle)].sum())
     achieved = 3 * flops_per_word(model, 0) * length / took / rate  # backward costs twice as much as forward

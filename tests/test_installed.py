@@ -1,6 +1,6 @@
 """What users install: the wheel in a clean virtual environment, on text of all kinds, in every format.
 
-It takes some minutes, much of it to install torch, so it has to be asked for: ``pytest -m installed``.
+It takes some minutes, so it has to be asked for: ``pytest -m installed``. Nothing here needs torch, or any other extra.
 """
 
 import email
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.installed
 
 ROOT = Path(__file__).parent.parent
 SENTENCE = "Ik heb het hem niet kunnen zeggen."
-NEEDED = "pip install 'discotree[parser]'"
+NEEDED = "pip install 'discotree[train]'"
 MODELS_MB = 60
 PEAK_MB = 1000
 FIRST_TREE_SECONDS = 15  # a few on an idle machine
@@ -111,14 +111,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    with installed(f"{wheel}[parser]", tmp_path_factory.mktemp("full")) as here:
-        yield here
-
-
-@pytest.fixture(scope="session")
-def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
-    """Without torch and numpy."""
-    with installed(str(wheel), tmp_path_factory.mktemp("bare")) as here:
+    """What `pip install discotree` gives: without torch."""
+    with installed(str(wheel), tmp_path_factory.mktemp("full")) as here:
         yield here
 
 
@@ -167,19 +161,19 @@ def test_the_wheel_holds_what_is_needed_and_nothing_else(wheel: Path, say: Say) 
 
 
 @pytest.fixture(scope="session")
-def treebanks(bare: Installed) -> Path:
+def treebanks(full: Installed) -> Path:
     """A few Dutch sentences in every treebank format, made by discotree itself."""
-    sample = next(bare.programs.parent.glob("lib/*/site-packages/discotree/treebanks/samples/dutch.discbracket"))
-    (bare.work / "sample.dbr").write_text(
+    sample = next(full.programs.parent.glob("lib/*/site-packages/discotree/treebanks/samples/dutch.discbracket"))
+    (full.work / "sample.dbr").write_text(
         "".join(sample.read_text("utf-8").splitlines(keepends=True)[:SENTENCES]), "utf-8"
     )
     commands = [
         {"arguments": ["convert", "sample.dbr", f"in.{format}", "--to", format], "read": [f"in.{format}", format]}
         for format in FORMATS
     ]
-    for answer in bare.answers(commands)[0]:
+    for answer in full.answers(commands)[0]:
         assert answer["code"] == 0, answer["err"]
-    return bare.work
+    return full.work
 
 
 @pytest.fixture(scope="session")
@@ -189,9 +183,9 @@ def sample_words(treebanks: Path) -> list[list[str]]:
     return [[word for _, word in sorted(found, key=lambda leaf: int(leaf[0]))] for found in leaves]
 
 
-def test_every_format_becomes_every_other(bare: Installed, sample_words: list[list[str]]) -> None:
+def test_every_format_becomes_every_other(full: Installed, sample_words: list[list[str]]) -> None:
     pairs = [(one, other) for one in FORMATS for other in FORMATS]
-    answers, _ = bare.answers(
+    answers, _ = full.answers(
         [
             {
                 "arguments": ["convert", f"in.{one}", f"{one}.{other}", "--from", one, "--to", other],
@@ -207,7 +201,7 @@ def test_every_format_becomes_every_other(bare: Installed, sample_words: list[li
 
 
 @pytest.mark.usefixtures("treebanks")
-def test_what_needs_no_parser_works_without_one(bare: Installed) -> None:
+def test_what_needs_no_parser_works_without_one(full: Installed) -> None:
     commands = {
         "models": "Icelandic",
         "models nl": "Alpino",
@@ -219,18 +213,18 @@ def test_what_needs_no_parser_works_without_one(bare: Installed) -> None:
         "draw in.export --to latex": "\\documentclass",
         "convert in.export - --to conllu --heads alpino": "# sent_id = 1",
     }
-    answers, _ = bare.answers([{"arguments": line.split(), "read": None} for line in commands])
+    answers, _ = full.answers([{"arguments": line.split(), "read": None} for line in commands])
     for (line, shown), answer in zip(commands.items(), answers, strict=True):
         assert (answer["code"], answer["err"]) == (0, ""), line
         assert shown.lower() in answer["out"].lower(), line
 
 
-def test_what_is_missing_is_said_with_what_to_install(bare: Installed) -> None:
-    done = bare("discotree", "parse", SENTENCE, "--model", "nl")
+def test_what_is_missing_is_said_with_what_to_install(full: Installed) -> None:
+    done = full("discotree", "parse", SENTENCE, "--model", "nl", "--engine", "torch")
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.decode() == f"discotree: torch is missing: {NEEDED}\n"
-    script = "import discotree as dt\ntry: dt.load('nl')\nexcept ImportError as error: print(error)"
-    assert bare("python", "-c", script).stdout.decode() == f"torch is missing: {NEEDED}\n"
+    script = "import discotree as dt\ntry: dt.load('nl', engine='torch')\nexcept ImportError as error: print(error)"
+    assert full("python", "-c", script).stdout.decode() == f"torch is missing: {NEEDED}\n"
 
 
 @pytest.mark.parametrize(
@@ -246,9 +240,9 @@ def test_what_is_missing_is_said_with_what_to_install(bare: Installed) -> None:
     ],
 )
 def test_every_integration_says_which_extra_it_needs(
-    bare: Installed, line: str, module: str | None, extra: str
+    full: Installed, line: str, module: str | None, extra: str
 ) -> None:
-    done = bare("python", "-c", line)
+    done = full("python", "-c", line)
     said = done.stderr.decode().strip().splitlines()[-1]
     assert done.returncode == 1
     assert said.endswith(f"{module or ''} is missing: pip install 'discotree[{extra}]'")
@@ -523,7 +517,7 @@ import sys
 import discotree as dt
 from discotree import config
 
-assert "torch" not in sys.modules
+assert "numpy" not in sys.modules
 assert "site-packages" in dt.__file__, dt.__file__
 parser = dt.load("nl")
 tree = parser("{SENTENCE}")

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 import discotree as dt
@@ -67,7 +68,7 @@ def pictures() -> dict[str, str]:
 
 def _numbers(tree: dt.Tree) -> dict[str, str]:
     """Draw the input and output of the network: two sentences as numbers, and the scores of one."""
-    parser = dt.load("nl", "cpu")
+    parser = dt.load("nl", "cpu", engine="onnx-float32")
     tokens = [list(tree.tokens), parser.tokens(SHORT.split())]
     (both,) = parser.scores(Corpus(tokens, parser.forms()))
     batch = Corpus(tokens, parser.forms()).batch(both[0])
@@ -76,7 +77,7 @@ def _numbers(tree: dt.Tree) -> dict[str, str]:
         for sentence, row in zip(both[0].tolist(), batch.words.tolist(), strict=True)
     ]
     ((_, scores),) = parser.scores(Corpus(tokens[:1], parser.forms()))
-    arcs = scores.arcs[0].exp().tolist()
+    arcs = np.exp(scores.arcs[0]).tolist()
     best = [max(range(len(row)), key=row.__getitem__) for row in arcs]
     return {"batch": grid(rows), "scores": matrix("Probabilities of heads", tree.words, arcs, best)}
 

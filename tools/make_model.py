@@ -17,8 +17,12 @@ from discotree import config
 from discotree.models.card import CARD, README, Card, Metrics, SplitMetrics, Treebank
 from discotree.models.card_page import page
 from discotree.models.description import metrics_of
-from discotree.models.folder import round_weights, write_model
+from discotree.models.folder import read_model, write_model
 from discotree.models.model import Model
+from discotree.network.engine import ENGINES
+from discotree.network.shapes import shapes
+from discotree.network.weights import rounded
+from discotree.parsing.engines import new_engine
 from discotree.parsing.parser import Parser
 from discotree.training.data import Split, corpus_of, load_splits, resolve
 from discotree.training.results import score_split
@@ -70,26 +74,26 @@ ABOUT: dict[str, dict[str, Any]] = {
 }
 
 
-def stripped(parser: Parser) -> Parser:
-    """Return a copy of the parser without what only helps training."""
-    outputs = {head: classes for head, classes in parser.vocab.outputs.items() if head != TRAINING_ONLY}
-    vocab = dataclasses.replace(parser.vocab, outputs=outputs, singletons=frozenset())
-    network = dataclasses.replace(parser.config.network, spine_weight=0.0)
-    settings = dataclasses.replace(parser.config, network=network)
-    smaller = Parser(Model.new(settings, vocab, parser.model.subwords), parser.device)
-    kept = smaller.network.state_dict().keys()
-    smaller.network.load_state_dict({k: value for k, value in parser.network.state_dict().items() if k in kept})
-    return smaller
+def stripped(model: Model) -> Model:
+    """Return a copy of the model without what only helps training."""
+    outputs = {head: classes for head, classes in model.vocab.outputs.items() if head != TRAINING_ONLY}
+    vocab = dataclasses.replace(model.vocab, outputs=outputs, singletons=frozenset())
+    network = dataclasses.replace(model.config.network, spine_weight=0.0)
+    kept = shapes(network, vocab, model.has_tags, model.subwords)
+    return dataclasses.replace(
+        model,
+        config=dataclasses.replace(model.config, network=network),
+        vocab=vocab,
+        weights={name: model.weights[name] for name in kept},
+        folder=None,
+    )
 
 
-def rounded(parser: Parser, bits: int) -> Parser:
-    """Return a copy of the parser whose weights have this many bits."""
-    training = dataclasses.replace(parser.config.training, weight_bits=bits)
-    settings = dataclasses.replace(parser.config, training=training)
-    copy = Parser(Model.new(settings, parser.vocab, parser.model.subwords), parser.device)
-    copy.network.load_state_dict(parser.network.state_dict())
-    round_weights(copy.model)
-    return copy
+def with_bits(model: Model, bits: int) -> Model:
+    """Return a copy of the model whose weights have this many bits."""
+    training = dataclasses.replace(model.config.training, weight_bits=bits)
+    settings = dataclasses.replace(model.config, training=training)
+    return dataclasses.replace(model, config=settings, weights=rounded(model.weights, bits))
 
 
 def scored(parser: Parser, split: Split) -> Metrics:
@@ -110,14 +114,15 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=BITS)
     parser.add_argument("--also", type=int, nargs="*", default=[8], help="further sizes to score")
     parser.add_argument("--out", type=Path, default=MODELS, help="where to put the model's folder")
+    parser.add_argument("--engine", choices=ENGINES, default="", help="what scores it: the one for this machine")
     arguments = parser.parse_args()
-    trained = stripped(Parser.from_pretrained(arguments.run / MODEL))
+    trained = stripped(read_model(arguments.run / MODEL))
     splits = load_splits(resolve(trained.config.data))
-    copies = {bits: rounded(trained, bits) for bits in (config.HALF, arguments.bits, *arguments.also)}
-    scores = {
-        bits: SplitMetrics(scored(copy, splits["dev"]), scored(copy, splits["test"]))
-        for bits, copy in sorted(copies.items())
-    }
+    copies = {bits: with_bits(trained, bits) for bits in (config.HALF, arguments.bits, *arguments.also)}
+    scores = {}
+    for bits, copy in sorted(copies.items()):
+        run = Parser(copy, new_engine(copy, arguments.engine))
+        scores[bits] = SplitMetrics(scored(run, splits["dev"]), scored(run, splits["test"]))
     print(json.dumps({bits: dataclasses.asdict(found) for bits, found in scores.items()}), flush=True)
     card = Card(
         name=arguments.name,
@@ -134,7 +139,7 @@ def main() -> None:
     }
     made = f"`discotree train {trained.config.name}` and `tools/make_model.py`"
     texts = {CARD: card.to_json(), README: page(card, arguments.name, rows, made)}
-    write_model(copies[arguments.bits].model, arguments.out / arguments.name, texts)
+    write_model(copies[arguments.bits], arguments.out / arguments.name, texts)
 
 
 if __name__ == "__main__":

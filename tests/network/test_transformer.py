@@ -18,6 +18,7 @@ from discotree.config import BERT, HALF, Config, NetworkSettings
 from discotree.errors import ConfigError, MissingExtraError, ModelError
 from discotree.models import CONFIG, ENCODER, VOCAB, WEIGHTS
 from discotree.models.folder import read_model, write_model
+from discotree.network.pytorch.pretrained import load_transformer
 from discotree.network.subwords import MAX_PIECES
 from discotree.network.untrusted import TOKENIZER
 from discotree.network.weights import rounded
@@ -49,7 +50,7 @@ def test_every_token_has_pieces_that_the_transformer_has_vectors_for(folder):
 
 
 def test_the_tokenizer_keeps_no_words(folders):
-    pretrained = loaded(folders["roberta"])
+    pretrained = load_transformer(str(folders["roberta"]))
     before = pretrained.pieces("Wort")
     pretrained.tokenizer.model.continuing_subword_prefix = "##"  # would not change what is remembered
     assert pretrained.pieces("Wort") != before
