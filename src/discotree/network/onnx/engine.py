@@ -1,6 +1,5 @@
 """ONNX Runtime as an engine: graphs are built from settings and weights, so a model brings no graph of its own."""
 
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ import numpy as np
 
 from discotree.config import NetworkSettings
 from discotree.network.batch import Batch, Ints
+from discotree.network.cores import usable_cores
 from discotree.network.onnx import graphs
 from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import Network
@@ -141,11 +141,6 @@ class OnnxEngine:
 
 
 _ENDLESS: list[Any] = []  # what a forked process may neither use nor end
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _run_lengths(rows: Floats32) -> Ints:
