@@ -31,8 +31,6 @@ from discotree.parsing.garbage_collection import uncollected
 from discotree.parsing.long_sentences import MAX_WORDS, in_parts, joined
 from discotree.trees.tree import NONE, Token, Tree
 
-READ_AHEAD_BATCHES = 5
-READ_AHEAD_WORDS = 20_000  # at least
 MEAN_WORDS = 20  # rough estimate of the length of a sentence
 MAX_WORDS_K = 200  # longest sentence for k_best: memory per candidate grows with words²
 MAX_CANDIDATES = 4  # labelled dependencies that k_best looks at for every tree
@@ -100,7 +98,7 @@ class Parser:
     @property
     def window_words(self) -> int:
         """How many words to read ahead, so that batches hold sentences of similar length."""
-        return max(READ_AHEAD_BATCHES * self.batch_words, READ_AHEAD_WORDS)
+        return self.engine.read_ahead * self.batch_words
 
     @property
     def window(self) -> int:

@@ -23,6 +23,7 @@ from discotree.network.weights import Weights
 
 Precision = Literal["int8", "float32"]
 BATCH_WORDS = 500  # more no longer fit the caches of a processor
+READ_AHEAD = 20  # batches for each thread
 SMALL = BATCH_WORDS // 2  # words of a batch that all cores run together
 CHUNK = 1 << 20  # most numbers in an intermediate result
 GRAPHS = {
@@ -66,7 +67,8 @@ class OnnxEngine:
 
     def _begin(self, threads: int) -> None:
         self.threads = threads
-        self.ahead = threads + 1  # batches to begin before the scores of the first are needed
+        self.ahead = threads + 1
+        self.read_ahead = READ_AHEAD * threads
         self._workers = ThreadPoolExecutor(threads, "discotree-onnx")
         self._under_way = 0
         self._sessions: dict[tuple[str, int], Session] = {}
