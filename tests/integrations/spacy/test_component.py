@@ -156,7 +156,7 @@ def test_threads_may_share_a_pipeline(small: Language) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize("engine", ["onnx-float32", "torch"])
+@pytest.mark.parametrize("engine", ["onnx", "torch"])
 def test_several_processes_give_the_same_as_one(folder: Path, engine: str) -> None:
     """Forked while the engine has threads, which are not there in the workers."""
     nlp = pipeline(folder, engine=engine)
