@@ -94,9 +94,9 @@ def _transposed(numbers: npt.NDArray[np.int8], order: npt.NDArray[np.int64]) -> 
     return result
 
 
-def widened(weight: Weight, *places: int) -> Weight:
-    """Insert columns of 0 for anchors at these places."""
-    columns = np.repeat(places, ANCHORS)
+def widened(weight: Weight, *positions: int) -> Weight:
+    """Insert columns of 0 for anchors at these positions."""
+    columns = np.repeat(positions, ANCHORS)
     if isinstance(weight, Rows):
         return Rows(np.insert(weight.numbers, columns, 0, axis=1), weight.step)
     return np.insert(weight, columns, 0, axis=1)
@@ -159,9 +159,9 @@ def _anchored(of_inputs: Weight, of_hidden: Weight, input_bias: Floats, hidden_b
     return weights[0], weights[1], biases[0], biases[1]
 
 
-def _with_rows(weight: Weight, places: npt.NDArray[np.int64]) -> Rows:
+def _with_rows(weight: Weight, positions: npt.NDArray[np.int64]) -> Rows:
     whole = rows(weight)
-    return Rows(np.insert(whole.numbers, places, 0, axis=0), np.insert(whole.step, places, 1))
+    return Rows(np.insert(whole.numbers, positions, 0, axis=0), np.insert(whole.step, positions, 1))
 
 
 def _anchored_start(
