@@ -147,10 +147,9 @@ def test_sentences_are_read_as_they_are_needed(healthy, monkeypatch):
     assert taken == [0, 1, 2]
     assert [tree.words for tree in outcomes] == [tree.words for tree in TREES[1:]]
     monkeypatch.setattr(healthy, "batch_words", 1)
-    monkeypatch.setattr("discotree.parsing.parser.READ_AHEAD_WORDS", 5)
     taken.clear()
     next(parse_each(healthy, source()))
-    assert taken == [0], "5 words are all that is read ahead"
+    assert taken == [0], "5 words fill five batches of one"
 
 
 def test_tokens_keep_what_they_bring(healthy):
