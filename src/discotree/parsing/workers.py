@@ -159,12 +159,15 @@ def side_by_side(
 
 @contextmanager
 def _uninterrupted_children() -> Iterator[None]:
-    """Start processes that leave Ctrl-C to this one."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Start processes that leave Ctrl-C to this one, which gets it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _result(window: Window, number: int, future: "Future[Texts]") -> tuple[Window, int, Texts]:
