@@ -116,6 +116,23 @@ def test_a_trace_without_a_filler_and_a_filler_without_a_trace_do_no_harm():
     assert penn("(S (NP-1 (N a)) (NP (-NONE- *T*-2)))") == ["(ROOT (S (NP (N 0=a))))"]
 
 
+def test_fillers_that_share_an_index_move_to_traces_of_their_category():
+    """IcePaHC uses some indices twice in a sentence."""
+    text = "(IP (NP (N a) (CP *ICH*-1)) (V b) (CP-THT-1 (C c) (WADVP-1 (W d)) (IP (V e) (ADVP *T*-1))))"
+    assert psd(f"( {text})") == ["(ROOT (IP (NP (N 0=a) (CP (C 2=c) (IP (WADVP (W 3=d)) (V 4=e)))) (V 1=b)))"]
+    gapping = "(IP (IP-SUB-1 (V a)) (CP (WNP-1 0) (C b) (IP (NP-OB1 *T*-1) (V c))) (IP=1 (N d)))"
+    assert psd(f"( {gapping})") == ["(ROOT (IP (IP (V 0=a)) (CP (C 1=b) (IP (V 2=c))) (IP (N 3=d))))"]
+    odd = "(IP (NP (N a) (CP-REL *ICH*-1)) (V b) (ADJP-1 (WNP-1 0) (C c) (IP (NP *T*-1) (V d))))"
+    assert psd(f"( {odd})") == ["(ROOT (IP (NP (N 0=a) (ADJP (C 2=c) (IP (V 3=d)))) (V 1=b)))"]
+
+
+def test_a_resumptive_pronoun_moves_to_a_trace_of_its_own_only():
+    beside = "(CP (WNP-1 0) (C a) (IP (NP-SBJ *T*-1) (V b)) (IP (NP-RSP-1 (N c)) (V d)))"
+    assert psd(f"( {beside})") == ["(ROOT (CP (C 0=a) (IP (V 1=b)) (IP (NP (N 2=c)) (V 3=d))))"]
+    alone = "(CP (NP-RSP-1 (N a)) (IP (V b) (VP (NP-OB1 *ICH*-1) (V c))))"
+    assert psd(f"( {alone})") == ["(ROOT (CP (IP (VP (NP (N 0=a)) (V 2=c)) (V 1=b))))"]
+
+
 def test_fillers_inside_fillers_both_move():
     text = "(S (SBAR-1 (WHNP-2 (W a)) (S (NP (-NONE- *T*-2)) (V b))) (VP (V c) (SBAR (-NONE- *T*-1))))"
     assert penn(text) == ["(ROOT (S (VP (SBAR (S (WHNP (W 0=a)) (V 1=b))) (V 2=c))))"]
@@ -136,6 +153,29 @@ def test_psd_leaves():
         Token("x", "D"),
         Token("a-b", "E", "c"),
     )
+
+
+def test_psd_leaves_of_hyphens():
+    """As in IcePaHC: a hyphen whose lemma is a hyphen, and a mark that has its lemma twice."""
+    leaves = '(, ---) (, -----) (" "-"-") (N a-b-a-b) (N mynda--mynd) (N Efra<dash/>Á-efri<dash/>á)'
+    (tree,) = parsed(f"( (IP {leaves}) (ID T,.1))", "psd")
+    assert tree.words == ("-", "--", '"', "a-b", "mynda-", "Efra-Á")
+    assert [token.lemma for token in tree.tokens] == ["-", "--", '"', "a-b", "mynd", "efri-á"]
+    assert through("psd", tree) == tree
+
+
+def test_psd_keeps_the_word_0_without_a_lemma():
+    tree = Tree((Token("0", "N"), Token("0", "N", "0")), Node("ROOT", [0, 1]), "1")
+    assert "(N 0-) (N 0-0)" in written([tree], "psd")
+    assert through("psd", tree) == tree
+
+
+def test_psd_writes_spaces_in_lemmas_as_underscores_and_refuses_control_characters():
+    tree = Tree((Token("a", "N", "b c"),), Node("ROOT", [0]), "1")
+    assert through("psd", tree).tokens[0].lemma == "b_c"
+    tree = Tree((Token("a", "N", "b\tc"),), Node("ROOT", [0]), "1")
+    with pytest.raises(TreebankError, match=r"sentence 1: the lemma 'b\\tc' is one that psd cannot hold"):
+        written([tree], "psd")
 
 
 def test_psd_markup_is_left_out():

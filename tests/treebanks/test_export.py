@@ -227,6 +227,28 @@ def test_words_with_spaces_are_refused(word, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("space", [" ", "\t", "\n", "\r", "\v", "\x1c"])
+def test_other_fields_with_spaces_are_refused(space):
+    text = f"a{space}b"
+    refused = {
+        "tag": Tree((Token("w", text),), Node("ROOT", [0]), "7"),
+        "morphology": Tree((Token("w", morph=text),), Node("ROOT", [0]), "7"),
+        "function": Tree((Token("w", function=text),), Node("ROOT", [0]), "7"),
+        "label": Tree((Token("w"),), Node("ROOT", [Node(text, [0])]), "7"),
+        "secondary edge": Tree((Token("w"),), Node("ROOT", [0]), "7", secondary=(SecondaryEdge(text, 0, 1),)),
+    }
+    if space != " ":
+        refused["lemma"] = Tree((Token("w", lemma=text),), Node("ROOT", [0]), "7")
+    for what, tree in refused.items():
+        with pytest.raises(TreebankError, match=f"sentence 7: the {what} .* is one that export cannot hold"):
+            written([tree], "export")
+
+
+@pytest.mark.parametrize("comment", ["a\tb", "a %% b", "a\nb", " a", "a\r"])
+def test_comments_come_back_or_are_refused(comment):
+    assert comes_back_or_is_refused(Tree((Token("w"),), Node("ROOT", [0]), "7", comment=comment))
+
+
 def comes_back_or_is_refused(tree):
     try:
         text = written([tree], "export")

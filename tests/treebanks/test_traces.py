@@ -34,8 +34,17 @@ def move_fillers_plainly(leaves, top):
             other = other.parent
         return other is item
 
+    def category(item):
+        return item.label.removeprefix("WH")
+
+    taken = []
     for filler in fillers:
-        candidates = [phrase for phrase in found[filler.index] if not dominates(filler, phrase)]
+        candidates = found[filler.index]
+        rivals = [category(other) for other in fillers if other.index == filler.index]
+        if len(rivals) > 1:
+            own = [phrase for phrase in candidates if category(phrase) == category(filler)]
+            candidates = own or [phrase for phrase in candidates if category(phrase) not in rivals]
+        candidates = [phrase for phrase in candidates if phrase not in taken and not dominates(filler, phrase)]
         if candidates:
             target = min(candidates, key=lambda phrase: abs(phrase.first_leaf - filler.first_leaf))
             if filler.function == NONE and filler.word is None:
@@ -43,7 +52,7 @@ def move_fillers_plainly(leaves, top):
             filler.parent.children.remove(filler)
             filler.parent = target.parent
             target.parent.children.append(filler)
-            found[filler.index] = []
+            taken.append(target)
 
 
 def random_brackets(draw, depth=0):
@@ -52,9 +61,9 @@ def random_brackets(draw, depth=0):
     if depth > 5 or (depth and kind < 0.25):
         return f"(N{index} w{draw.randrange(1000)})"
     if depth and kind < 0.5:
-        return f"(NP{draw.choice(['', '-SBJ'])} (-NONE- *T*-{draw.randint(1, 3)}))"
+        return f"({draw.choice(['NP', 'NP-SBJ', 'X', 'Y'])} (-NONE- *T*-{draw.randint(1, 3)}))"
     inner = " ".join(random_brackets(draw, depth + 1) for _ in range(draw.randint(1, 4)))
-    return f"(X{index if depth else ''} {inner})"
+    return f"({draw.choice(['X', 'Y', 'NP', 'WHNP'])}{index if depth else ''} {inner})"
 
 
 def items(text):
@@ -141,7 +150,13 @@ def lines_run(text):
     return count
 
 
-@pytest.mark.parametrize("shape", [nested, pairs])
+def reused(n):
+    """One index for all fillers and traces, of many categories."""
+    inner = "".join(f"(X (C{k % 50} (-NONE- *T*-1)) " for k in range(1, n))
+    return "( " + " ".join(f"(C{k % 50}-1 (N w{k}))" for k in range(1, n)) + inner + "(N w)" + ")" * n
+
+
+@pytest.mark.parametrize("shape", [nested, pairs, reused])
 def test_work_grows_with_the_tree(shape):
     assert lines_run(shape(400)) < 6 * lines_run(shape(100))
 

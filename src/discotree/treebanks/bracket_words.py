@@ -6,7 +6,6 @@ characters that would be mistaken for something else have names: ``Efra<dash/>Fo
 
 import re
 
-from discotree.treebanks.limits import WHITE_SPACE
 from discotree.trees.tree import NONE, Token
 
 PSD_DASH = "<dash>"  # a hyphen inside a word; a plain one separates word and lemma
@@ -47,16 +46,26 @@ def from_psd(word: str) -> tuple[str, str]:
     form, separator, lemma = word.rpartition("-")
     if not (separator and form):
         form, lemma = word, ""
+    elif "-" in form:
+        form, lemma = _of_many_hyphens(word, form, lemma)
     if "<" in word:
         return _PSD_NAME.sub(_character, form), _PSD_NAME.sub(_character, lemma)
     return form, lemma
 
 
+def _of_many_hyphens(word: str, form: str, lemma: str) -> tuple[str, str]:
+    """Return form and lemma of leaves such as ``---``, which is twice a hyphen, and ``"-"-"``, which has two lemmas."""
+    middle = len(word) // 2
+    if word[middle] == "-" and word[:middle] == word[middle + 1 :]:
+        return word[:middle], word[:middle]
+    return (lemma, lemma) if lemma and form == f"{lemma}-{lemma}" else (form, lemma)
+
+
 def to_psd(token: Token) -> str:
     word = _with_names(token.form)
     if token.lemma != NONE:
-        return f"{word}-{_with_names(WHITE_SPACE.sub('_', token.lemma) or NONE)}"
-    return "0-0" if word == "0" else word  # a bare 0 is an empty element
+        return f"{word}-{_with_names(token.lemma.replace(' ', '_') or NONE)}"
+    return "0-" if word == "0" else word  # a bare 0 is an empty element
 
 
 def _character(match: re.Match[str]) -> str:

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from discotree.errors import TreeError
 from discotree.treebanks.bracket_words import from_penn, from_psd, to_penn, to_psd, without_brackets
-from discotree.treebanks.limits import WHITE_SPACE, check, labels_of, refusal
+from discotree.treebanks.limits import CONTROL_SPACE, WHITE_SPACE, check, labels_of, refusal
 from discotree.treebanks.source import RunningNumber, Source
 from discotree.treebanks.traces import EMPTY_TAG, WRITTEN_TRACE, Item, move_fillers, raise_discontinuous
 from discotree.treebanks.writer import Writer
@@ -147,11 +147,12 @@ def _leaves(top: Item, psd: bool) -> list[Item]:
 def _leaf(item: Item, psd: bool) -> None:
     assert item.word is not None
     if _PSD_EMPTY.fullmatch(item.word) if psd else item.label == EMPTY_TAG:
+        index = ""
         if psd:
-            item.label, item.function, _ = split_label(item.label)
+            item.label, item.function, index = split_label(item.label)
         match = _TRACE.match(item.word)
         item.trace = match[1] if match else item.word
-        item.index = (match and match[2]) or ""
+        item.index = (match[2] or "") if match else index  # a zero has its index in the label
     elif match := _INDEXED_TAG.fullmatch(item.label):
         item.label, item.index = match.groups()
 
@@ -222,6 +223,8 @@ def _check(tree: Tree, psd: bool) -> None:
     check(tree, format, "label", labels_of(tree))
     check(tree, format, "id", [tree.id or NONE], re.compile(f"{WHITE_SPACE.pattern}|[()]"))
     check(tree, format, "tag", [token.tag or NONE for token in tree.tokens])
+    if psd:
+        check(tree, format, "lemma", [token.lemma or NONE for token in tree.tokens], CONTROL_SPACE)
     for token in tree.tokens:
         if _INDEXED_TAG.fullmatch(token.tag) or (token.tag in PSD_MARKUP if psd else token.tag == EMPTY_TAG):
             raise refusal(tree, format, "tag", token.tag)

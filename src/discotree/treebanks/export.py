@@ -186,29 +186,31 @@ class ExportWriter(Writer):
         tree = add_root(tree)
         check(tree, "export", "id", [identity], _NOT_AN_ID)
         check(tree, "export", "word", tree.words)
+        if "\n" in tree.comment or tree.comment.strip() != tree.comment:
+            raise refusal(tree, "export", "comment", tree.comment)
         token_parents, nodes = tree.parents()
         names = _names(tree, nodes)
         secondary: dict[int, str] = {}
         for label, child, parent in tree.secondary:
             up = names[parent - len(tree) - 1]
-            secondary[child] = secondary.get(child, "") + f"\t{_field(label)}\t{up}"
+            secondary[child] = secondary.get(child, "") + f"\t{_field(tree, 'secondary edge', label)}\t{up}"
         lines = [f"%% #0{secondary[len(tree)]}"] if len(tree) in secondary else []
-        lines += [f"#BOS {identity}" + (f" %% {WHITE_SPACE.sub(' ', tree.comment)}" if tree.comment else "")]
+        lines += [f"#BOS {identity}" + (f" %% {tree.comment}" if tree.comment else "")]
         for position, (token, parent) in enumerate(zip(tree.tokens, token_parents, strict=True)):
             form, tag, lemma, morph, function = token
             if form in ("#BOS", "#EOS"):
                 raise refusal(tree, "export", "word", form)
-            middle = f"\t{_field(lemma)}\t" if self.has_lemmas else "\t"
+            middle = f"\t{_field(tree, 'lemma', lemma.replace(' ', '_'))}\t" if self.has_lemmas else "\t"
             lines.append(
-                f"{form}{middle}{_field(tag)}\t{_field(morph)}\t{_field(function)}\t{names[parent]}"
-                + secondary.get(position, "")
+                f"{form}{middle}{_field(tree, 'tag', tag)}\t{_field(tree, 'morphology', morph)}\t"
+                f"{_field(tree, 'function', function)}\t{names[parent]}{secondary.get(position, '')}"
             )
         no_lemma = f"\t{NONE}\t" if self.has_lemmas else "\t"
         for k in sorted(range(len(nodes)), key=names.__getitem__):
             label, function, parent = nodes[k]
             lines.append(
-                f"#{names[k]}{no_lemma}{_field(label)}\t{NONE}\t{_field(function)}\t{names[parent]}"
-                + secondary.get(len(tree) + 1 + k, "")
+                f"#{names[k]}{no_lemma}{_field(tree, 'label', label)}\t{NONE}\t"
+                f"{_field(tree, 'function', function)}\t{names[parent]}{secondary.get(len(tree) + 1 + k, '')}"
             )
         lines.append(f"#EOS {identity}\n")
         return "\n".join(lines)
@@ -234,8 +236,10 @@ def _names(tree: Tree, nodes: list[tuple[str, str, int]]) -> list[int]:
     return names
 
 
-def _field(text: str) -> str:
-    """Return a field without whitespace; the words of a lemma are joined with _, and an empty field is --."""
+def _field(tree: Tree, what: str, text: str) -> str:
+    """Return a field, -- if it is empty; refuse one with whitespace."""
     if not text:
         return NONE
-    return text if text.isprintable() and " " not in text else WHITE_SPACE.sub("_", text)
+    if not (text.isprintable() and " " not in text) and WHITE_SPACE.search(text):
+        raise refusal(tree, "export", what, text)
+    return text

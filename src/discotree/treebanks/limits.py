@@ -7,6 +7,7 @@ from discotree.errors import TreebankError
 from discotree.trees.tree import Tree
 
 WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # separates fields in plain-text formats
+CONTROL_SPACE = re.compile(r"[\t\n\r\f\v\x1c-\x1f]")  # a plain space in a lemma becomes _
 
 
 def refusal(tree: Tree, format: str, what: str, text: str) -> TreebankError:

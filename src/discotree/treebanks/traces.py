@@ -3,9 +3,14 @@
 On reading, the overt filler of ``*T*``, ``*ICH*``, ``*EXP*`` and ``*RNR*`` moves to the nearest of its traces. On
 writing, a child that would break the order of words is raised to where its words are, and leaves an ``*ICH*`` trace
 behind.
+
+Some sentences use one index for several movements. Then a filler moves to a trace of its own category, where WNP counts
+as NP, and a zero takes its trace as well: ``(WNP-1 0)``.
 """
 
+import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from itertools import count
 
 from discotree.errors import TreeError
@@ -14,7 +19,11 @@ from discotree.trees.tree import NONE, Node, Tree
 EMPTY_TAG = "-NONE-"
 MOVEMENT = frozenset({"*T*", "*ICH*", "*EXP*", "*RNR*"})
 WRITTEN_TRACE = "*ICH*"
+ZERO = "0"  # a filler without words
+RESUMPTIVE = "RSP"  # function of a pronoun that has its filler's index but stands in its own place
 MAX_JUMPS_PER_LEAF = 500  # from moved filler to moved filler; real trees hardly need one in all
+
+_CATEGORY = re.compile(r"(?:WH?(?=[A-Z]))?([^-=]*)")
 
 
 class Item:
@@ -48,9 +57,13 @@ def move_fillers(leaves: list[Item], top: Item) -> None:
         return
     moves = _Moves(len(leaves))
     left: dict[int, Item] = {}  # former parents, by their id
-    for filler in _fillers(top, traces):
-        target = moves.nearest(filler, traces[filler.index])
+    fillers = _fillers(top, traces)
+    for filler, candidates in zip(fillers, _candidates(fillers, traces), strict=True):
+        target = moves.nearest(filler, candidates)
         if target is None:
+            continue
+        del candidates[bisect_left(candidates, target.first_leaf, key=_first_leaf)]
+        if filler.trace:
             continue
         assert target.parent is not None  # a trace or a filler is never the outermost bracket
         assert filler.parent is not None
@@ -61,7 +74,6 @@ def move_fillers(leaves: list[Item], top: Item) -> None:
             filler.parent = target.parent
             target.parent.children.append(filler)
         moves.add(filler, target)
-        traces[filler.index] = []
     for parent in left.values():
         parent.children = [child for child in parent.children if child.parent is parent]
 
@@ -133,8 +145,38 @@ def _phrase_of(leaf: Item) -> Item:
     return leaf
 
 
+def _candidates(fillers: list[Item], traces: dict[str, list[Item]]) -> list[list[Item]]:
+    """Return the traces that each filler may move to.
+
+    Fillers that share an index divide its traces by category; traces of other categories are for other fillers.
+    """
+    counts = Counter(filler.index for filler in fillers)
+    keys = {(filler.index, _category(filler)) for filler in fillers if counts[filler.index] > 1}
+    divided: dict[tuple[str, str], list[Item]] = {}
+    for index in counts:
+        for trace in traces[index]:
+            key = (index, _category(trace))
+            divided.setdefault(key if key in keys else (index, ""), []).append(trace)
+    found: list[list[Item]] = []
+    for filler in fillers:
+        key = (filler.index, _category(filler))
+        if counts[filler.index] > 1 and RESUMPTIVE in filler.function.split("-"):
+            found.append([])
+        else:
+            found.append(divided.get(key) or divided.get((filler.index, ""), []))
+    return found
+
+
+def _category(item: Item) -> str:
+    match = _CATEGORY.match(item.label)
+    return match[1] if match else item.label
+
+
 def _fillers(top: Item, traces: dict[str, list[Item]]) -> list[Item]:
-    """Return the brackets that share an index with a trace, from left to right, parents first; set all last leaves."""
+    """Return the brackets that share an index with a trace, from left to right, parents first; set all last leaves.
+
+    If none of them has words, nothing can move, and there are none.
+    """
     targets = {id(phrase) for phrases in traces.values() for phrase in phrases}
     found = []
     order = []
@@ -142,12 +184,13 @@ def _fillers(top: Item, traces: dict[str, list[Item]]) -> list[Item]:
     while stack:
         item = stack.pop()
         order.append(item)
-        if item.index in traces and not item.trace and id(item) not in targets and item is not top:
+        if item.index in traces and item.trace in ("", ZERO) and id(item) not in targets and item is not top:
             found.append(item)
         stack.extend(reversed(item.children))
-    if found:
-        for item in reversed(order):
-            item.end_leaf = item.children[-1].end_leaf if item.children else item.first_leaf + (item.word is not None)
+    if all(item.trace for item in found):
+        return []
+    for item in reversed(order):
+        item.end_leaf = item.children[-1].end_leaf if item.children else item.first_leaf + (item.word is not None)
     return found
 
 
