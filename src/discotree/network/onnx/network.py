@@ -137,12 +137,11 @@ class Network:
         for layer in range(self.settings.lstm_layers):
             name = f"encoder.lstm.layers.{layer}"
             directions = [self._lstm(name, suffix) for suffix in ("", "_reverse")]
-            if self.int8:
-                if layer == 0:
-                    x, directions = self._equalised(graph, x, directions)
-                else:
-                    directions = [(self._widened(of_x), *rest) for of_x, *rest in directions]  # type: ignore[misc]
-            y, cells = lstm(graph, name, directions, x, ends, None, self.int8)
+            anchors = self._anchors
+            if self.int8 and layer == 0:
+                x, directions = self._equalised(graph, x, directions)
+                anchors = [directions[0][0].shape[1]]
+            y, cells = lstm(graph, name, directions, x, ends, None, anchors)
             x = graph.reshape(graph.add("Transpose", y, perm=(0, 2, 1, 3)), 0, 0, -1)
         cells = graph.add("Transpose", cells, perm=(1, 0, 2))
         return x, graph.reshape(cells, 0, 2 * self.settings.lstm_size)
@@ -159,21 +158,21 @@ class Network:
         x = graph.add("Pad", x, graph.constant([0, 0, 0, 0, 0, ANCHORS]))
         anchors = np.array([*np.zeros(len(ranges)), 1, -1], np.float32)
         x = graph.add("Add", x, graph.array("encoder.anchors", anchors))
-        return x, [(widened(dense(of_x) * ranges, len(ranges)), *rest) for of_x, *rest in directions]  # type: ignore[misc]
+        return x, [(dense(of_x) * ranges, *rest) for of_x, *rest in directions]  # type: ignore[misc]
 
     def _widened(self, weight: Weight) -> Weight:
         """Make room in a weight of the encoder's vectors for their anchors, if they have any."""
-        size = self.settings.lstm_size
-        return widened(weight, size, 2 * size) if self._has_anchors else weight
+        return widened(weight, *self._anchors) if self._anchors else weight
 
     def _of_states(self, weight: Weight) -> Weight:
         """Make room in a weight of the decoder's states for their anchors, if they have any."""
-        return widened(weight, self.settings.decoder_size) if self._has_anchors else weight
+        return widened(weight, self.settings.decoder_size) if self._anchors else weight
 
     @property
-    def _has_anchors(self) -> bool:
-        """Whether the vectors and the states of words have anchors, and so lie between -1 and 1."""
-        return self.int8 and self.settings.lstm_layers > 0
+    def _anchors(self) -> list[int] | None:
+        """Where anchors stand in the encoder's vectors. With them, vectors and states lie between -1 and 1."""
+        size = self.settings.lstm_size
+        return [size, 2 * size] if self.int8 and self.settings.lstm_layers else None
 
     def _ranges(self) -> Floats:
         """Return how large each input of the encoder can get, or usually gets if a Transformer gives it."""
@@ -205,16 +204,14 @@ class Network:
         cell = graph.unsqueeze(linear(graph, "decoder.start", weight, bias, summary, self.int8), 0)
         start = graph.add("Tanh", cell), cell
         ends = graph.cast(lengths, np.int32)
-        of_x, *rest = self._lstm("decoder.lstm", "")
         x = graph.add("Add", words, around)
-        if self._has_anchors:  # sums of three lie between -3 and 3, also at the ends of a sentence
+        if self._anchors:  # sums of three lie between -3 and 3, also at the ends of a sentence
             size = self.settings.lstm_size
             own = np.array([*np.ones(size), 0, 0] * 2, np.float32)
             anchors = np.array([*np.zeros(size), 3, -3] * 2, np.float32)
             x = graph.add("Mul", x, graph.array("decoder.own", own))
             x = graph.add("Add", x, graph.array("decoder.anchors", anchors))
-        direction: Direction = (self._widened(of_x), *rest)  # type: ignore[assignment]
-        y, _ = lstm(graph, "decoder.lstm", [direction], x, ends, start, self._has_anchors)
+        y, _ = lstm(graph, "decoder.lstm", [self._lstm("decoder.lstm", "")], x, ends, start, self._anchors)
         return graph.add("Squeeze", y, graph.constant([1]))
 
     def _outputs(self, graph: Graph, vectors: str, states: str, lengths: str) -> dict[str, str]:
@@ -223,7 +220,7 @@ class Network:
         auxiliary = [self.weights[f"auxiliary.{head}.weight"] for head in self.heads]
         sizes = [self.settings.label_size, *(weight.shape[0] for weight in auxiliary)]
         own = [self.weights["label_head.weight"], *(part(weight, (ALL, slice(features))) for weight in auxiliary)]
-        bounded = self._has_anchors
+        bounded = self._anchors is not None
         zeros = [np.zeros(size, np.float32) for size in sizes[1:]]
         bias = np.concatenate([self._vector("label_head.bias"), *zeros])
         x = linear(graph, "vectors", self._widened(stacked(own)), bias, vectors, self.int8, bounded)
