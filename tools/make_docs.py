@@ -68,7 +68,7 @@ def pictures() -> dict[str, str]:
 
 def _numbers(tree: dt.Tree) -> dict[str, str]:
     """Draw the input and output of the network: two sentences as numbers, and the scores of one."""
-    parser = dt.load("nl", "cpu", engine="onnx-float32")
+    parser = dt.load("nl", "cpu")
     tokens = [list(tree.tokens), parser.tokens(SHORT.split())]
     (both,) = parser.scores(Corpus(tokens, parser.forms()))
     batch = Corpus(tokens, parser.forms()).batch(both[0])

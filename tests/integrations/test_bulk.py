@@ -399,9 +399,9 @@ def test_records_are_trees(outcomes: list[dt.Tree | str], documents: bool) -> No
 def test_the_output_is_a_treebank(bulk: Run, tmp_path: Path) -> None:
     """The parser's own trees come back, from dt.read and from a dataset of Parquet files."""
     (tmp_path / "a.txt").write_text("\n".join([*SENTENCES, ""]) + "\n")
-    done = bulk("a.txt", "--from", "tokens", "--shard-rows", "2", "--engine", "onnx-float32")
+    done = bulk("a.txt", "--from", "tokens", "--shard-rows", "2")
     assert done.code == 0
-    direct = dt.load(os.environ["DISCOTREE_MODEL"], engine="onnx-float32").parse([list(tree.words) for tree in TREES])
+    direct = dt.load(os.environ["DISCOTREE_MODEL"]).parse([list(tree.words) for tree in TREES])
     errors: list[TreebankError] = []
     for tree, other in zip(dt.read("out", "parquet", on_error=errors.append), direct, strict=True):
         assert (tree.root, tree.tokens) == (other.root, other.tokens)  # morphology, too

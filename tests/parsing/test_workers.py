@@ -7,6 +7,7 @@ from support.models import saved_model
 from support.networks import TREES
 
 from discotree.errors import TreebankError
+from discotree.parsing import workers
 from discotree.parsing.text_input import InputLine, InputSentence
 from discotree.parsing.workers import FailedSentence, ParseJob, ParseWorker, Window
 
@@ -59,3 +60,19 @@ def test_k_trees_per_sentence(model: Path) -> None:
     (text,) = worker_for(model, "discbracket", k=3)(WINDOW[:1], 1)
     assert isinstance(text, str)
     assert [line.rpartition("\t")[2] for line in text.splitlines()] == ["1.1", "1.2", "1.3"]
+
+
+@pytest.mark.parametrize(
+    ("device", "size", "cores", "expected"),
+    [
+        ("cpu", 10, 16, 1),
+        ("cpu", None, 16, 1),  # standard input
+        ("cpu", 10_000_000, 16, 4),
+        ("cpu", 10_000_000, 2, 1),  # one process keeps two cores busy
+        ("cuda", 10_000_000, 16, 1),
+        ("cuda:1", 100_000_000, 16, 16),
+    ],
+)
+def test_more_processes_for_more_work(monkeypatch, device, size, cores, expected) -> None:
+    monkeypatch.setattr(workers, "usable_cores", lambda: cores)
+    assert workers.suitable_workers(device, size) == expected

@@ -24,7 +24,7 @@ from discotree.cli.options import (
     output_option,
 )
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
-from discotree.cli.progress import ProgressBar
+from discotree.cli.progress import ProgressBar, size_of
 from discotree.config import Method
 from discotree.errors import InputError, TreebankError, printable
 from discotree.files.names import STANDARD_STREAM, is_archive
@@ -34,7 +34,7 @@ from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, beginning_of, 
 from discotree.parsing.outputs import DRAW, OUTPUTS, PLAIN, OutputFormat, output_for
 from discotree.parsing.resumable import ResumableFile, Sink, StreamSink
 from discotree.parsing.text_input import LINES, TEXT, DecodingErrors, Sentences
-from discotree.parsing.workers import ParseJob, ParseWorker
+from discotree.parsing.workers import ParseJob, ParseWorker, suitable_workers
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
@@ -69,7 +69,10 @@ def parse(
     ] = "strict",
     resume: Annotated[bool, typer.Option("--resume", help="With -o: resume an interrupted run.")] = False,
     tags: Annotated[bool, typer.Option("--tags", help="Give the model the tags of the treebank.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Number of processes, each with the model.")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of processes; by default one, or more for a large input and many cores."),
+    ] = None,
 ) -> None:
     """Parse text, or the sentences of treebanks.
 
@@ -87,7 +90,7 @@ def parse(
         raise typer.BadParameter("--tags needs a treebank to take them from")
     on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
     chosen = to or (DRAW if on_terminal else _format_for(output))
-    if chosen in PICTURES and (resume or workers > 1):
+    if chosen in PICTURES and (resume or (workers or 1) > 1):
         raise typer.BadParameter("pictures are drawn by one process in one go: leave out --resume and --workers")
     with _interruptible():
         if not model:
@@ -119,7 +122,8 @@ def parse(
             sample, sources = _beginning(sources, encoding, tags, waits=False)
             report_choice(Choice(model, warning=mismatch(sample, language)))
         bar = ProgressBar("sentences", not on_terminal)
-        bar.expect("parsing", [STANDARD_STREAM if source.text else source.name for source in sources])
+        names = [STANDARD_STREAM if source.text else source.name for source in sources]
+        bar.expect("parsing", names)
 
         def sentences(before_waiting: Callable[[], None] | None = None) -> Sentences:
             return chain.from_iterable(
@@ -130,9 +134,10 @@ def parse(
             failed = _draw(worker, sentences(), window, cast(PictureFormat, chosen), output, bar)
         else:
             sink = _sink(output, worker.format, identity, folder, resume, chosen == DRAW)
-            run = ParseRun(sink, worker, workers, window)
+            processes = workers or suitable_workers(worker.parser.device, size_of(names))
+            run = ParseRun(sink, worker, processes, window)
             # A file's windows depend on its sentences alone, so that a run can resume.
-            eager = None if sink.is_file or workers > 1 else run.flush
+            eager = None if sink.is_file or processes > 1 else run.flush
             run(sentences(eager), bar)
             report_written(f"{sink.counts.written:,} sentences", output)
             failed = sink.counts.failed

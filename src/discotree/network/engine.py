@@ -25,6 +25,7 @@ class Engine(Protocol):
 
     batch_words: int  # words of a batch that it is fastest with
     ahead: int  # batches to begin before the scores of the first are used
+    read_ahead: int  # batches to make of one group of sentences, so that each holds sentences of similar length
 
     @property
     def device(self) -> str:

@@ -31,7 +31,6 @@ from discotree.parsing.garbage_collection import uncollected
 from discotree.parsing.long_sentences import MAX_WORDS, in_parts, joined
 from discotree.trees.tree import NONE, Token, Tree
 
-READ_AHEAD_BATCHES = 5
 MEAN_WORDS = 20  # rough estimate of the length of a sentence
 MAX_WORDS_K = 200  # longest sentence for k_best: memory per candidate grows with words²
 MAX_CANDIDATES = 4  # labelled dependencies that k_best looks at for every tree
@@ -97,9 +96,14 @@ class Parser:
         return f"<Parser {self.config.name!r}: {language}, {self.model.size:,} weights, {where}>"
 
     @property
+    def window_words(self) -> int:
+        """How many words to read ahead, so that batches hold sentences of similar length."""
+        return self.engine.read_ahead * self.batch_words
+
+    @property
     def window(self) -> int:
-        """How many sentences to read ahead, so that batches hold sentences of similar length."""
-        return READ_AHEAD_BATCHES * self.batch_words // MEAN_WORDS
+        """About how many sentences that is."""
+        return self.window_words // MEAN_WORDS
 
     @property
     def head_rules(self) -> HeadRules:

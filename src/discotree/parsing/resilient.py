@@ -12,7 +12,6 @@ from discotree.trees.tree import NONE, Token, Tree
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser, Sentence
 
-BATCHES = 5  # network batches parsed together, so that each holds sentences of similar length
 MAX_SENTENCES = 10_000  # parsed together, however short they are
 PROBE = "."  # a sentence that every parser can parse
 
@@ -68,7 +67,7 @@ def k_best_each(
         item = _item(parser, sentence, options.ids[number] if options.ids else "")
         group.append(item)
         words += 0 if isinstance(item, Failure) else len(item.tokens)
-        if words >= BATCHES * parser.batch_words or len(group) >= MAX_SENTENCES:
+        if words >= parser.window_words or len(group) >= MAX_SENTENCES:
             yield from _outcomes(parser, group, options)
             group, words = [], 0
     yield from _outcomes(parser, group, options)

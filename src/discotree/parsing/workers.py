@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from discotree.config import Method
 from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, first_line
+from discotree.network.cores import usable_cores
 from discotree.parsing.garbage_collection import uncollected
 from discotree.parsing.load import load
 from discotree.parsing.outputs import DRAW, JSON, OutputFormat, drawings, json_lines, treebank
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from discotree.parsing.parser import Parser
 
+CORES_PER_PROCESS = 4  # on a CPU: what one process can keep busy, with the time that trees take it
+CPU_BYTES, GPU_BYTES = 2_000_000, 20_000_000  # an input of so many bytes is worth starting several processes
 WINDOWS_PER_PROCESS = 2  # read ahead, so that no process waits
 
 Window = list[InputItem]
@@ -115,6 +118,14 @@ def _failed(sentence: InputSentence, error: Exception) -> FailedSentence:
     return FailedSentence(f"{sentence.where}: {first_line(error)}")
 
 
+def suitable_workers(device: str, size: int | None) -> int:
+    """Return how many processes suit a device and an input of so many bytes, if its size is known."""
+    cores = usable_cores()
+    if device == "cpu":
+        return max(1, cores // CORES_PER_PROCESS) if (size or 0) >= CPU_BYTES else 1
+    return cores if (size or 0) >= GPU_BYTES else 1
+
+
 def side_by_side(
     job: ParseJob, workers: int, windows: Iterable[tuple[Window, int]], begin: Callable[[], None]
 ) -> Generator[tuple[Window, int, Texts], None, None]:
@@ -126,7 +137,7 @@ def side_by_side(
     from multiprocessing import get_context
 
     waiting: deque[tuple[Window, int, Future[Texts]]] = deque()
-    threads = max(1, (os.cpu_count() or 1) // workers)
+    threads = max(1, usable_cores() // workers)
     context = get_context("spawn")
     listening, alive = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, _start, (replace(job, threads=threads), listening, begin))

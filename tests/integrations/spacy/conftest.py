@@ -33,5 +33,4 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small(folder: Path) -> Language:
-    """In single precision, where no tree depends on the other sentences of a batch."""
-    return pipeline(folder, engine="onnx-float32")
+    return pipeline(folder)

@@ -14,8 +14,6 @@ from discotree.integrations.web import Limits, create_app
 from discotree.integrations.web.security import Access
 from discotree.integrations.web.server import load_app
 
-ENGINE = "onnx-float32"  # whose trees do not depend on the other sentences of a batch
-
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -29,13 +27,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def parsers(folder: Path) -> dict[str, dt.Parser]:
-    return {name: dt.load(str(folder / name), "cpu", engine=ENGINE) for name in ("xx", "tags", "mute")}
+    return {name: dt.load(str(folder / name), "cpu") for name in ("xx", "tags", "mute")}
 
 
 @pytest.fixture(scope="session")
 def client(folder: Path) -> Iterator[httpx.Client]:
     names = [str(folder / name) for name in ("xx", "tags", "mute")]
-    with serving(load_app(names, "cpu", ENGINE, Access(), True, LIMITS)) as client:
+    with serving(load_app(names, "cpu", "", Access(), True, LIMITS)) as client:
         yield client
 
 

@@ -11,8 +11,9 @@ from support.networks import TREES, corpus_for
 from discotree import Token
 from discotree.errors import ModelError
 from discotree.network.batch import Corpus
+from discotree.network.cores import usable_cores
 from discotree.network.onnx import engine as module
-from discotree.network.onnx.engine import OnnxEngine, usable_cores
+from discotree.network.onnx.engine import OnnxEngine
 from discotree.network.onnx.network import Network
 
 

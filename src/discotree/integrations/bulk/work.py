@@ -13,7 +13,7 @@ from discotree.integrations.bulk.sentences import RowKind, Words, sentences_of
 from discotree.integrations.bulk.shards import ShardFolder
 from discotree.models.finding import find, fingerprint
 from discotree.parsing.load import load
-from discotree.parsing.resilient import BATCHES, MAX_SENTENCES, Failure, parse_each
+from discotree.parsing.resilient import MAX_SENTENCES, Failure, parse_each
 from discotree.trees.tree import Tree
 
 MAX_DEATHS = 3  # workers that may die of one shard
@@ -53,7 +53,7 @@ class ShardWorker:
                 f"{platform.node()} has another model {task.model!r} than the machine that started the job"
             )
         self.parser = load(task.model, device, engine=task.engine, threads=threads)
-        self.window_words = BATCHES * self.parser.batch_words
+        self.window_words = self.parser.window_words
         self.language = self.parser.config.language
         if task.kind != "tokens" and not self.language:
             raise InputError("this model has no language to tokenise text by: --from tokens")

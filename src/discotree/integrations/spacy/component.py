@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
 FACTORY = "discotree"
-READ_AHEAD_BATCHES = 5
 
 SentenceInput = tuple[Span, list[Token], list[tuple[int, int]]]  # with the offsets of the tokens
 
@@ -140,7 +139,7 @@ class DiscotreePipe(Pipe):
         for doc in stream:
             group.append(doc)
             words += len(doc)
-            if len(group) >= max_docs or words >= READ_AHEAD_BATCHES * self.parser.batch_words:
+            if len(group) >= max_docs or words >= self.parser.window_words:
                 yield group
                 group, words = [], 0
         if group:

@@ -1,6 +1,5 @@
 """ONNX Runtime as an engine: graphs are built from settings and weights, so a model brings no graph of its own."""
 
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ import numpy as np
 
 from discotree.config import NetworkSettings
 from discotree.network.batch import Batch, Ints
+from discotree.network.cores import usable_cores
 from discotree.network.onnx import graphs
 from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import Network
@@ -23,6 +23,7 @@ from discotree.network.weights import Weights
 
 Precision = Literal["int8", "float32"]
 BATCH_WORDS = 500  # more no longer fit the caches of a processor
+READ_AHEAD = 20  # batches for each thread
 SMALL = BATCH_WORDS // 2  # words of a batch that all cores run together
 CHUNK = 1 << 20  # most numbers in an intermediate result
 GRAPHS = {
@@ -66,7 +67,8 @@ class OnnxEngine:
 
     def _begin(self, threads: int) -> None:
         self.threads = threads
-        self.ahead = threads + 1  # batches to begin before the scores of the first are needed
+        self.ahead = threads + 1
+        self.read_ahead = READ_AHEAD * threads
         self._workers = ThreadPoolExecutor(threads, "discotree-onnx")
         self._under_way = 0
         self._sessions: dict[tuple[str, int], Session] = {}
@@ -141,11 +143,6 @@ class OnnxEngine:
 
 
 _ENDLESS: list[Any] = []  # what a forked process may neither use nor end
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _run_lengths(rows: Floats32) -> Ints:

@@ -21,6 +21,7 @@ from discotree.network.weights import Array, Weights, dense
 
 BATCH_WORDS = 4000  # on a CPU
 BATCH_WORDS_GPU = 16_000
+READ_AHEAD = 5  # batches
 
 
 def new_network(
@@ -59,6 +60,7 @@ class TorchEngine:
     """A network on a device."""
 
     name = "torch"
+    read_ahead = READ_AHEAD
 
     def __init__(self, network: PointerNetwork, device: torch.device | str = "cpu") -> None:
         self.place = torch.device(device)
