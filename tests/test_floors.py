@@ -270,6 +270,8 @@ parser = discotree.load({model!r})
 (tree,) = parser.parse([["Ja", "."]])
 assert tree.words == ("Ja", ".")
 parser.save_pretrained({out!r})
+from discotree.cli import app
+app(["export", {model!r}, "--onnx", {out!r} + ".onnx"], standalone_mode=False)
 print(parser.engine.name)
 """
 

@@ -219,6 +219,12 @@ def test_what_needs_no_parser_works_without_one(full: Installed) -> None:
         assert shown.lower() in answer["out"].lower(), line
 
 
+def test_a_model_is_exported_without_torch(full: Installed) -> None:
+    done = full("discotree", "export", "is", "--onnx", "is.onnx")
+    size = (full.work / "is.onnx").stat().st_size
+    assert (done.returncode, done.stderr.decode()) == (0, f"{size:,} bytes written to is.onnx\n")
+
+
 def test_what_is_missing_is_said_with_what_to_install(full: Installed) -> None:
     done = full("discotree", "parse", SENTENCE, "--model", "nl", "--engine", "torch")
     assert (done.returncode, done.stdout) == (1, b"")

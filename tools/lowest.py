@@ -1,6 +1,6 @@
 """Print constraints that pin every direct dependency to the lowest version that pyproject.toml allows.
 
-    python tools/lowest.py > lowest.txt && PIP_CONSTRAINT=lowest.txt pip install ".[parser]"
+    python tools/lowest.py > lowest.txt && PIP_CONSTRAINT=lowest.txt pip install ".[train]"
 
 Dependencies of dependencies are left to pip. So is torch, a download of gigabytes per version: it keeps the version of
 constraints.txt.

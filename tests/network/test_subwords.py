@@ -1,6 +1,7 @@
 """Sub-words: the pieces that a word is split into."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -83,6 +84,12 @@ def test_nothing_to_see_is_one_unknown_piece(small, form):
 
 def test_a_very_long_token_is_cut(small):
     assert len(small.pieces("ac" * 1_000_000)) == MAX_PIECES
+
+
+def test_others_can_split_words_by_the_ids_and_scores(small):
+    told = json.loads(small.to_json())
+    assert told["ids"] == {piece: number for number, piece in enumerate(PIECES) if number}
+    assert told["scores"] == list(PIECES.values())
 
 
 def test_composed_and_decomposed_letters_are_the_same(latin):

@@ -33,6 +33,7 @@ ENTRIES = {
     "tag": CommandEntry(
         "training", "Predict the tags of a recipe's sentences, for training with --scenario predicted-pos."
     ),
+    "export": CommandEntry("export", "Export a model as one ONNX file, for runtimes of your own."),
     "push": CommandEntry("models", "Push a model and its card to the Hugging Face hub."),
 }
 

@@ -34,5 +34,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "discotree train negra --preset paper --scenario gold-pos --seeds 5 -o runs/negra-paper",
     ),
     "tag": ("discotree tag negra -o negra-tags.tsv",),
+    "export": (
+        "discotree export nl --onnx nl.onnx",
+        "discotree export runs/pcc/model --onnx pcc.onnx --precision int8",
+    ),
     "push": ("discotree push runs/alpino/model me/dutch --card card.json",),
 }

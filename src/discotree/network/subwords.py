@@ -7,6 +7,7 @@ probable sequence of pieces, as in the training of that encoder.
 Shapes: V pieces in the table, D numbers in a vector.
 """
 
+import json
 import math
 import unicodedata
 from importlib import resources
@@ -65,6 +66,10 @@ class Subwords:
         if any(map(str.isalnum, text)):  # punctuation follows a word without a space
             text = WORD_START + text
         return tuple(self._best(text)[:MAX_PIECES]) or (UNKNOWN_PIECE,)
+
+    def to_json(self) -> str:
+        """Return the ids of all pieces but the unknown one, and the log-probability of each id."""
+        return json.dumps({"ids": self._ids, "scores": self._scores}, ensure_ascii=False)
 
     def _best(self, text: str) -> list[int]:
         """Return the most probable pieces of a text, by dynamic programming over their ends."""

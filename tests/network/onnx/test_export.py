@@ -1,12 +1,15 @@
 """The exported file: valid, complete, and it says what the engine says."""
 
+import dataclasses
 import json
 
 import numpy as np
 import onnxruntime as ort
 import pytest
+from support.encoders import saved_bert
 from support.engines import engines, random_weights, untrained
-from support.networks import TREES, corpus_for
+from support.networks import CALM, TREES, corpus_for, parser_of
+from tokenizers import Tokenizer
 
 from discotree.errors import ModelError
 from discotree.network.onnx import export as module
@@ -58,6 +61,23 @@ def test_the_file_is_valid_and_tells_what_it_needs(tmp_path):
     assert Vocab.from_json(metadata["vocabulary"], "file") == parser.vocab
     assert json.loads(metadata["settings"])["lstm_size"] == parser.config.network.lstm_size
     assert metadata["precision"] == "float32"
+
+
+def test_a_transformer_is_part_of_the_file(tmp_path):
+    network = dataclasses.replace(CALM, encoder=f"hf:{saved_bert(tmp_path / 'bert')}", encoder_window=50)
+    parser = parser_of(network=network)
+    weights = random_weights(parser)
+    session = exported(parser, weights, tmp_path / "network.onnx")
+    batch = corpus_for(parser).batch(np.arange(5))
+    feed = {**vars(batch), "chosen": np.zeros_like(batch.words)}
+    (arcs,) = session.run(["arcs"], {value.name: feed[value.name] for value in session.get_inputs()})
+    expected = engines(parser, weights)[1].start(batch)()
+    assert np.abs(np.exp(arcs) - np.exp(expected.arcs))[expected.mask].max() < 1e-4
+    metadata = session.get_modelmeta().custom_metadata_map
+    rules, tokenizer = json.loads(metadata["pieces"]), Tokenizer.from_str(metadata["tokenizer"])
+    assert (rules["space"], rules["at_most"]) == ("", 50)
+    assert tokenizer.id_to_token(rules["unknown"]) == "[UNK]"
+    assert [tokenizer.id_to_token(piece) for piece in rules["special"]] == ["[PAD]", "[CLS]", "[SEP]"]
 
 
 def test_what_cannot_be_written_is_an_error_with_its_path(tmp_path, monkeypatch):

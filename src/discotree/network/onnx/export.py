@@ -1,29 +1,34 @@
 """Export a network as one ONNX file with its weights, for other runtimes.
 
 The file takes a batch (network/batch.py) and gives its scores (network/scores.py), and the labels of arcs: input
-``chosen`` (B, N) names the heads to label, as columns 0..N, or -1 for the most probable one. Its metadata hold the
-vocabulary and the settings as JSON. In float32 it uses standard operations only; int8 needs those of ONNX Runtime.
+``chosen`` (B, N) names the heads to label, as columns 0..N, or -1 for the most probable one. Its metadata hold all that
+makes numbers of words and names of numbers. In float32 it uses standard operations only; int8 needs those of ONNX
+Runtime. docs/export.md describes it for those who use it.
 """
 
 import dataclasses
 import json
 import os
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 
 from discotree.config import NetworkSettings
-from discotree.errors import ModelError
+from discotree.errors import ModelError, TreebankError
+from discotree.files.writing import writable
+from discotree.network.encoder_config import KINDS
 from discotree.network.onnx import graphs
 from discotree.network.onnx.engine import Precision
 from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import WORDS, Network
+from discotree.network.onnx.windows import Windows
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
 from discotree.network.weights import Weights
 
 MAX_BYTES = (1 << 31) - (1 << 20)  # a message of the file format holds no more than 2 GB
+NO_GRAPH = f"its Transformer cannot be exported; these can, with their usual settings: {', '.join(sorted(KINDS))}"
 
 
 def export(
@@ -34,22 +39,45 @@ def export(
     weights: Weights,
     path: str | os.PathLike[str],
     precision: Precision = "float32",
-) -> None:
-    """Write the file."""
+    metadata: Mapping[str, str] | None = None,
+) -> int:
+    """Write the file, with further ``metadata``; return its size in bytes. It appears when it is complete."""
+    if isinstance(pieces, Pretrained) and pieces.config is None:
+        raise ModelError(f"{pieces.where}: {NO_GRAPH}")
     network = Network.of(settings, vocab, has_tags, pieces, weights, precision == "int8")
     graph = whole(network)
     size = sum(array.nbytes for array in graph.arrays.values())
     if size > MAX_BYTES:
         raise ModelError(f"{path}: {size:,} bytes of weights: an ONNX file holds at most {MAX_BYTES:,}")
-    metadata = {
+    described = {
         "vocabulary": json.dumps(json.loads(vocab.to_json()), ensure_ascii=False),
         "settings": json.dumps(dataclasses.asdict(settings)),
         "precision": precision,
+        **_pieces(network, pieces),
+        **(metadata or {}),
     }
+    content = graph.model(inside=True, metadata=described)
     try:
-        Path(path).write_bytes(graph.model(inside=True, metadata=metadata))
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be written: {error}") from None
+        with writable(os.fspath(path)) as stream:
+            stream.write(content)
+    except TreebankError as error:
+        raise ModelError(str(error)) from None
+    return len(content)
+
+
+def _pieces(network: Network, pieces: Subwords | Pretrained | None) -> dict[str, str]:
+    """Return how words are split into pieces."""
+    if isinstance(pieces, Subwords):
+        return {"pieces": pieces.to_json()}
+    if pieces is None or network.encoder is None:
+        return {}
+    rules = {
+        "space": pieces.space,
+        "unknown": pieces.unknown,
+        "special": sorted(piece for piece in pieces.special if piece is not None),
+        "at_most": Windows.of(network.encoder, network.settings, pieces.where).width,
+    }
+    return {"pieces": json.dumps(rules), "tokenizer": pieces.tokenizer.to_str()}
 
 
 def whole(network: Network) -> Graph:
