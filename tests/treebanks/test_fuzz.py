@@ -22,6 +22,7 @@ MUTANTS = 1500  # per file
 PATIENCE_SECONDS = 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEEDS)
 def test_a_mutant_gives_trees_or_a_treebank_error(name, data):
     format = SEEDS[name]
@@ -81,6 +82,7 @@ def container(suffix):
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".zip", ".tar", ".tar.gz", ".dbr.gz"])
 def test_a_mutated_archive_gives_trees_or_a_treebank_error(suffix, tmp_path):
     path = tmp_path / f"mutant{suffix}"
