@@ -6,7 +6,7 @@ LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 EXTRAS := train,web,hub,hf,spacy,nltk,transformers,tables,ray
 
-.PHONY: demo test test-lowest fuzz crash coverage check docs clean
+.PHONY: demo test tests test-lowest fuzz soak crash coverage check docs clean
 
 GOLD := src/discotree/treebanks/samples/dutch.discbracket
 
@@ -17,7 +17,11 @@ demo: $(LIGHT)
 	$(BIN)/discotree models
 	$(BIN)/discotree parse $(GOLD) --model nl --to discbracket | $(BIN)/discotree evaluate $(GOLD) -
 
-test: check
+# Side by side, because the types keep one core busy for half a minute.
+test: $(READY)
+	$(MAKE) --no-print-directory --jobs 2 check tests
+
+tests: $(READY)
 	$(BIN)/pytest --numprocesses auto
 
 # The tests with the lowest versions that pyproject.toml allows. What old versions warn of is not our error.

@@ -47,6 +47,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("kind", INPUT_KINDS)
 def test_every_input_goes_to_every_output(cli: Cli, inputs: Path, tmp_path: Path, kind: str, output: str) -> None:

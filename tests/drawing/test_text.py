@@ -180,6 +180,7 @@ def test_texts_take_as_many_cells_as_in_a_terminal(text, cells):
     assert draw_text(tree).split("\n")[1].index("┐") == 5 * (cells + 1) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"width": 100}, {"ascii": True, "color": True}], ids=str)
 @pytest.mark.parametrize("shape", [*DEEP, "random"])
 def test_400_words_are_drawn_at_once(shape, options):

@@ -226,6 +226,7 @@ def test_no_other_decoder_beats_exact_at_its_own_game() -> None:
     assert compared > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_company_makes_no_difference(method, kind) -> None:
@@ -354,6 +355,7 @@ def test_an_impossible_arc_is_avoided_at_any_price() -> None:
     assert decode(scores).log_probability == pytest.approx([-5031.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_long_sentences(method) -> None:
     n = 2000 if method == "exact" else 500

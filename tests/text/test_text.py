@@ -206,6 +206,7 @@ def test_an_unknown_language_is_named_at_once() -> None:
 PATTERNS = parts("a._ ... (a._ .\" \"_ a- www. a@ 1, x:_ n't (a) A._B._ 'a .) ._ http:// co- e\u0301 \u200d _")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_time_is_linear_whatever_the_text(language: str) -> None:
     """A quadratic step would take minutes on these."""

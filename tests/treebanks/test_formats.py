@@ -33,6 +33,7 @@ def test_xml_names_the_word_that_it_cannot_hold(format):
         written([tree], format)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2000, 5000])
 @pytest.mark.parametrize("shape", DEEP)
 @pytest.mark.parametrize("format", FORMATS)

@@ -224,6 +224,7 @@ def test_from_parents_refuses_secondary_edges_that_lead_outside():
 # Deep trees
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2000, 5000])
 @pytest.mark.parametrize("shape", DEEP)
 def test_a_deep_tree_is_as_good_as_any_other(shape, depth):
