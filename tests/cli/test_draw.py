@@ -230,6 +230,7 @@ def test_gold_against_predicted(run: Run, tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

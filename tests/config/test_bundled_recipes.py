@@ -139,6 +139,7 @@ def test_a_recipe_splits_its_treebank_as_published(name: str) -> None:
         assert ids(splits[split]) == [id for _, id, own in table if own == split]
 
 
+@pytest.mark.slow
 def test_all_of_negra_is_used_as_the_standard_split_says(tmp_path: Path) -> None:
     sentence = b"#BOS %d 0 898511055 0\nWort\t\t\tNN\t--\t\tHD\t500\n#500\t\t\tNP\t--\t\t--\t0\n#EOS %d\n"
     words = b"".join(sentence % (number, number) for number in range(1, 20603))

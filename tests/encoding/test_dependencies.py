@@ -100,6 +100,7 @@ def test_trees_with_any_text_come_back(tree):
     assert encoded.heads.count(-1) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2000, 5000])
 @pytest.mark.parametrize("shape", DEEP)
 @pytest.mark.parametrize("rules", [HeadRules({}), HeadRules.load(name="negra")], ids=["none", "negra"])

@@ -34,6 +34,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shelf")
 @pytest.mark.parametrize(("text", "name"), [(DUTCH, "nl"), (ENGLISH, "en")])
 def test_the_language_decides_in_python_and_on_the_command_line(text: str, name: str, tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_shapes_are_those_of_the_network(network, has_tags, with_subwords):
     assert ("encoder.tags.weight" in found) == has_tags
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layers", [0, 1])
 @pytest.mark.parametrize("kind", [*KINDS, UNKNOWN_KIND])
 def test_shapes_with_a_transformer_are_those_of_the_network(kind, layers):

@@ -120,6 +120,7 @@ def nasty_tree(field, text):
     return Tree((token, Token("b", "N"), token), root, identity, edges, text if field == "comment" else "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_writer_refuses_what_its_own_reader_would_not_take(format):
     """Whatever stands in a tree, either the file can be read again, with all words, or it is not written."""

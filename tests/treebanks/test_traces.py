@@ -91,6 +91,7 @@ def shape(item):
     return item.label, item.function, item.word, sorted((shape(child) for child in item.children), key=repr)
 
 
+@pytest.mark.slow
 def test_fillers_move_as_the_definition_says():
     draw = random.Random(7)
     moved = 0

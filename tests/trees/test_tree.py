@@ -244,6 +244,7 @@ def test_a_deep_tree_is_as_good_as_any_other(shape, depth):
     assert Tree.from_parents(tree.tokens, *tree.parents(), id=tree.id) == tree
 
 
+@pytest.mark.slow
 @given(trees(HOLDS["alpino"]))
 def test_pickles_and_copies_are_equal_in_every_respect(tree):
     for twin in (pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree), copy.copy(tree)):

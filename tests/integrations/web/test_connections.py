@@ -105,6 +105,7 @@ def test_a_body_that_comes_steadily_may_take_longer(impatient: httpx.Client) -> 
         assert b"200 OK" in read_all(connection)
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_is_cut_off(impatient: httpx.Client) -> None:
     tree = {
         "tokens": [{"form": "w"}] * 700,

@@ -159,6 +159,7 @@ def test_many_pieces_are_read_in_chunks_with_the_same_vectors(folders, monkeypat
 # In the network
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{}, {"lstm_layers": 0}, {"word_size": 0, "char_filters": 0}, {"lstm_layers": 0, "word_size": 0}],
