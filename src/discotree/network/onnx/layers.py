@@ -67,11 +67,19 @@ def embedding(graph: Graph, name: str, table: Weight, ids: str) -> str:
 
 
 def linear(
-    graph: Graph, name: str, weight: Weight, bias: Floats | None, x: str, int8: bool, bounded: bool = False
+    graph: Graph,
+    name: str,
+    weight: Weight,
+    bias: Floats | None,
+    x: str,
+    int8: bool,
+    bounded: bool = False,
+    twice: bool = False,
 ) -> str:
     """Multiply with a matrix (out, in) and add a vector: (…, in) → (…, out).
 
-    Inputs that are ``bounded`` lie between -1 and 1.
+    Inputs that are ``bounded`` lie between -1 and 1. With ``twice``, their rounding errors are multiplied as well:
+    almost as exact as float32, in less time.
     """
     added = "" if bias is None else graph.array(name + ".bias", bias.astype(np.float32))
     if not int8:
@@ -79,14 +87,25 @@ def linear(
         return graph.add("Add", product, added) if added else product
     quantised = rows(weight)
     matrix, steps = graph.array(name + ".weight", quantised.numbers.T), graph.array(name + ".step", quantised.step)
-    step, zero = graph.constant(1 / (ZERO - 1), np.float32), graph.constant(ZERO, np.uint8)
-    if bounded:
+    zero, largest = graph.constant(ZERO, np.uint8), ""
+    if not bounded:
+        largest = graph.add("ReduceMax", graph.add("Abs", x), axes=(-1,), keepdims=1)
+        largest = graph.add("Max", largest, graph.constant(TINY, np.float32))
+        x = graph.add("Div", x, largest)
+
+    def product_of(x: str, step: str, added: str) -> tuple[str, str]:
         numbers = graph.add("QuantizeLinear", x, step, zero)
-        return graph.add("MatMulIntegerToFloat", numbers, matrix, step, steps, zero, "", added, domain=MICROSOFT)
-    largest = graph.add("ReduceMax", graph.add("Abs", x), axes=(-1,), keepdims=1)
-    largest = graph.add("Max", largest, graph.constant(TINY, np.float32))
-    numbers = graph.add("QuantizeLinear", graph.add("Div", x, largest), step, zero)
-    product = graph.add("MatMulIntegerToFloat", numbers, matrix, step, steps, zero, domain=MICROSOFT)
+        product = graph.add("MatMulIntegerToFloat", numbers, matrix, step, steps, zero, "", added, domain=MICROSOFT)
+        return product, numbers
+
+    step = graph.constant(1 / (ZERO - 1), np.float32)
+    product, numbers = product_of(x, step, added if bounded else "")
+    if twice:
+        errors = graph.add("Sub", x, graph.add("DequantizeLinear", numbers, step, zero))
+        finer = graph.constant(0.5 / (ZERO - 1) ** 2, np.float32)  # an error is at most half a step
+        product = graph.add("Add", product, product_of(errors, finer, "")[0])
+    if not largest:
+        return product
     product = graph.add("Mul", product, largest)
     return graph.add("Add", product, added) if added else product
 

@@ -215,7 +215,7 @@ class Network:
         return graph.add("Squeeze", y, graph.constant([1]))
 
     def _outputs(self, graph: Graph, vectors: str, states: str, lengths: str) -> dict[str, str]:
-        """Arcs are scored in float32, because int8 changes trees; labels and auxiliary heads are one product each."""
+        """Arcs are scored almost exactly, because rounding changes trees; all others share a product."""
         features = self.weights["arc_head.weight"].shape[1]
         auxiliary = [self.weights[f"auxiliary.{head}.weight"] for head in self.heads]
         sizes = [self.settings.label_size, *(weight.shape[0] for weight in auxiliary)]
@@ -251,14 +251,17 @@ class Network:
     def _arcs(self, graph: Graph, states: str, vectors: str, lengths: str) -> str:
         """Return log-probabilities of heads (B, N, N+1)."""
         name, weight = "arc_dependent", self._of_states(self.weights["arc_dependent.weight"])
-        dependents = linear(graph, name, weight, self._vector(f"{name}.bias"), states, int8=False)
+        bias = self._vector(f"{name}.bias")
+        dependents = linear(graph, name, weight, bias, states, self.int8, bounded=True, twice=True)
         name, weight = "arc_head", self._widened(self.weights["arc_head.weight"])
-        heads = linear(graph, name, weight, self._vector(f"{name}.bias"), vectors, int8=False)
+        bias, bounded = self._vector(f"{name}.bias"), self._anchors is not None
+        heads = linear(graph, name, weight, bias, vectors, self.int8, bounded, twice=True)
         bilinear = self.weights["arc_bilinear"]  # (A+1, A+1): dependent, head
         size = self.settings.arc_size
         bias = dense(part(bilinear, (ALL, slice(-1, None))))[:, 0]  # meets the constant 1 of heads
         x = graph.add("Elu", heads)
-        x = linear(graph, "arc_bilinear", part(bilinear, (ALL, slice(-1))), bias, x, int8=False)  # (N+1, B, A+1)
+        weight = part(bilinear, (ALL, slice(-1)))
+        x = linear(graph, "arc_bilinear", weight, bias, x, self.int8, twice=True)  # (N+1, B, A+1)
         factors, constants = graph.several(2, "Split", x, graph.constant([size, 1]), axis=-1)
         dependents = graph.add("Transpose", graph.add("Elu", dependents), perm=(1, 0, 2))
         scores = graph.add("MatMul", dependents, graph.add("Transpose", factors, perm=(1, 2, 0)))
