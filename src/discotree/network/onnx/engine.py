@@ -39,7 +39,7 @@ class OnnxEngine:
     """A network on the CPU.
 
     Every core scores a batch of its own, which is faster than all of them on one: there is nothing to wait for in each
-    of the many small steps of an LSTM. Only a small batch that comes alone is for all cores together.
+    of the many small steps of an LSTM. Only as long as small batches come one by one, all cores share each of them.
     """
 
     device = "cpu"
@@ -82,7 +82,8 @@ class OnnxEngine:
     def start(self, batch: Batch) -> Callable[[], Scores]:
         """Begin to score a batch."""
         with self._lock:
-            together = not self._under_way and batch.words.size <= SMALL
+            alone = not self._under_way and ("network", 1) not in self._sessions
+            together = alone and batch.words.size <= SMALL
             self._under_way += 1
         return self._workers.submit(self._scores, batch, self.threads if together else 1).result
 
@@ -92,6 +93,8 @@ class OnnxEngine:
             if name not in self._graphs:
                 self._graphs[name] = GRAPHS[name](self.network)
             if (name, threads) not in self._sessions:
+                if threads == 1:
+                    self._sessions.pop((name, self.threads), None)  # each has a copy of the weights
                 self._sessions[name, threads] = Session(self._graphs[name], threads)
             return self._sessions[name, threads]
 
