@@ -70,9 +70,8 @@ def main() -> None:
         programs = folder / "venv" / "bin"
         what = f"{wheel}[{options.extra}]" if options.extra else str(wheel)
         seconds = run(*pip, "--python", str(programs / "python"), "install", *constraints, what)
-        print(
-            f"installed: {seconds:6.1f} s, {megabytes(folder / 'venv'):,.0f} MB, wheel {megabytes(folder):,.0f} MB"[:60]
-        )
+        sizes = f"{megabytes(folder / 'venv'):,.0f} MB, the wheel {wheel.stat().st_size / 1e6:,.0f} MB"
+        print(f"installed in {seconds:.1f} s: {sizes}")
         discotree = str(programs / "discotree")
         parse = [discotree, "parse", SENTENCE, "--model", options.model, "--to", "discbracket"]
         for name, command in (("--help", [discotree, "--help"]), ("parse, one sentence", parse)):
