@@ -29,9 +29,10 @@ class Model:
         """Make an untrained model; ``subwords`` are read from disk unless they are given."""
         with requires_extra("train"):
             from discotree.network.pytorch.encoder import pretrained_pieces
-            from discotree.network.pytorch.engine import new_network, weights_of
+            from discotree.network.pytorch.engine import weights_of
+            from discotree.network.pytorch.model import PointerNetwork
         subwords = pretrained_pieces(settings.network) if subwords is None else subwords
-        network = new_network(settings.network, vocab, settings.data.tags != "none", subwords)
+        network = PointerNetwork(settings.network, vocab, settings.data.tags != "none", subwords)
         return cls(settings, vocab, weights_of(network), subwords)
 
     @property

@@ -23,7 +23,7 @@ from discotree.models import RESULTS
 from discotree.models.folder import write_model
 from discotree.models.model import Model
 from discotree.network.pytorch.encoder import pretrained_pieces
-from discotree.network.pytorch.engine import TorchEngine, load_weights, new_network, weights_of
+from discotree.network.pytorch.engine import TorchEngine, load_weights, weights_of
 from discotree.network.pytorch.model import PointerNetwork
 from discotree.network.vectors import Vectors, read_vectors, spellings
 from discotree.network.vocab import Vocab
@@ -169,7 +169,7 @@ def build(
     )
     pieces = pretrained_pieces(config.network)
     torch.manual_seed(config.training.seed)
-    network = new_network(config.network, vocab, has_tags, pieces)
+    network = PointerNetwork(config.network, vocab, has_tags, pieces)
     if vectors is not None and network.encoder.words is not None:
         copy_vectors(vectors, vocab, network.encoder.words)
     model = Model(config, vocab, weights_of(network), pieces, own_head_rules=head_rules)

@@ -15,7 +15,7 @@ from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import Network
 from discotree.network.onnx.session import Session
 from discotree.network.onnx.windows import Windows
-from discotree.network.scores import Auxiliary, Floats32, Scores
+from discotree.network.scores import Auxiliary, Floats32, Scores, grouped_labeler
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
@@ -32,7 +32,6 @@ GRAPHS = {
     "network": graphs.network,
     "labeler": graphs.labeler,
 }
-MAX_DEPENDENTS = 16  # dependents of one head that are labelled at once
 
 
 class OnnxEngine:
@@ -62,6 +61,7 @@ class OnnxEngine:
         self.windows = None
         if isinstance(pieces, Pretrained) and self.network.encoder is not None:
             self.windows = Windows.of(self.network.encoder, settings, pieces.where)
+        self.labels = grouped_labeler(self._projected, len(vocab.labels))
         self._graphs: dict[str, Graph] = {}
         self._begin(threads or usable_cores())
 
@@ -98,26 +98,10 @@ class OnnxEngine:
                 self._sessions[name, threads] = Session(self._graphs[name], threads)
             return self._sessions[name, threads]
 
-    def labels(self, dependents: Floats32, heads: Floats32) -> Floats32:
-        """Return the log-probabilities (M, L) of labels, given the features of dependents and of heads (M, K).
-
-        A head is projected once for all dependents that follow each other, which takes most of the time.
-        """
-        count, size = self.network.weights["label_bilinear"].shape[:2]
-        if not len(heads):
-            return np.empty((0, count), np.float32)
-        slot = _run_lengths(heads) % MAX_DEPENDENTS  # (M,) place among the dependents of a head
-        first = np.flatnonzero(slot == 0)  # (G,)
-        group = np.cumsum(slot == 0) - 1  # (M,)
-        padded = np.zeros((len(first), int(slot.max()) + 1, size), np.float32)
-        padded[group, slot] = dependents
-        step = max(1, CHUNK // (count * (size + padded.shape[1])))
-        run, parts = self._session("labeler", 1).run, []
-        for begin in range(0, len(first), step):
-            part = slice(begin, begin + step)
-            parts.append(run({"heads": heads[first[part]], "dependents": padded[part]})["labels"])
-        found: Floats32 = np.concatenate(parts)[group, slot]
-        return found
+    def _projected(self, heads: Floats32) -> Floats32:
+        """Return the weights (H, K · L) that labels give the features of a dependent, for heads (H, K)."""
+        weights: Floats32 = self._session("labeler", 1).run({"heads": heads})["weights"]
+        return weights
 
     def _scores(self, batch: Batch, threads: int) -> Scores:
         try:
@@ -146,12 +130,3 @@ class OnnxEngine:
 
 
 _ENDLESS: list[Any] = []  # what a forked process may neither use nor end
-
-
-def _run_lengths(rows: Floats32) -> Ints:
-    """Return how many rows right before each one are equal to it."""
-    index = np.arange(len(rows))
-    differs = np.ones(len(rows), bool)
-    np.any(rows[1:] != rows[:-1], axis=1, out=differs[1:])
-    lengths: Ints = index - np.maximum.accumulate(np.where(differs, index, 0))
-    return lengths

@@ -55,10 +55,9 @@ def outputs(graph: Graph, network: Network, scores: dict[str, str]) -> None:
 
 
 def labeler(network: Network) -> Graph:
-    """Label features of heads and of some dependents of each → log-probabilities of labels."""
+    """Label features of heads → the weights that labels give the features of a dependent."""
     graph = Graph("labeler")
     count, size = network.weights["label_bilinear"].shape[:2]
     heads = graph.input("heads", np.float32, ("heads", size))
-    dependents = graph.input("dependents", np.float32, ("heads", "dependents", size))
-    graph.output("labels", network.labels(graph, dependents, heads), np.float32, ("heads", "dependents", count))
+    graph.output("weights", network.label_weights(graph, heads), np.float32, ("heads", count * size))
     return graph

@@ -66,6 +66,25 @@ def embedding(graph: Graph, name: str, table: Weight, ids: str) -> str:
     return graph.add("Mul", numbers, graph.unsqueeze(step, -1))
 
 
+def first_of(graph: Graph, vectors: str, index: str) -> str:
+    """Return the vectors (B, P, D) at an index (N, B) of each sentence: (N, B, D)."""
+    rows, columns = graph.shape(vectors, 0), graph.shape(vectors, 1)
+    flat = graph.reshape(vectors, graph.add("Mul", rows, columns), graph.shape(vectors, 2))
+    starts = graph.add("Mul", graph.count(rows), columns)
+    return graph.add("Gather", flat, graph.add("Add", index, starts))
+
+
+def mean_of(graph: Graph, vectors: str, first: str, last: str) -> str:
+    """Return the mean over each word's pieces, from sums in double precision: (N, B, D)."""
+    sums = graph.add("CumSum", graph.cast(vectors, np.float64), graph.constant(1))
+    sums = graph.add("Pad", sums, graph.constant([0, 1, 0, 0, 0, 0]))
+    total = graph.add(
+        "Sub", first_of(graph, sums, graph.add("Add", last, graph.constant(1))), first_of(graph, sums, first)
+    )
+    count = graph.add("Add", graph.add("Sub", last, first), graph.constant(1))
+    return graph.cast(graph.add("Div", total, graph.unsqueeze(graph.cast(count, np.float64), -1)), np.float32)
+
+
 def linear(
     graph: Graph,
     name: str,

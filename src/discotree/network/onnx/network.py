@@ -12,7 +12,18 @@ import numpy as np
 
 from discotree.config import NetworkSettings
 from discotree.network.onnx.graph import END, Graph
-from discotree.network.onnx.layers import ANCHORS, Direction, embedding, linear, lstm, part, stacked, widened
+from discotree.network.onnx.layers import (
+    ANCHORS,
+    Direction,
+    embedding,
+    first_of,
+    linear,
+    lstm,
+    mean_of,
+    part,
+    stacked,
+    widened,
+)
 from discotree.network.onnx.transformer import EncoderGraph
 from discotree.network.shapes import outputs
 from discotree.network.subwords import Subwords
@@ -84,8 +95,14 @@ class Network:
 
     def labels(self, graph: Graph, dependents: str, heads: str) -> str:
         """Label features of G heads (G, K) and of D dependents of each (G, D, K) → log-probabilities (G, D, L)."""
+        count, size = self.weights["label_bilinear"].shape[:2]
+        weights = graph.reshape(self.label_weights(graph, heads), -1, size, count)
+        return graph.add("LogSoftmax", graph.add("MatMul", dependents, weights), axis=-1)
+
+    def label_weights(self, graph: Graph, heads: str) -> str:
+        """Label features of heads (G, K) → the weights that labels give the features of a dependent (G, K · L)."""
         bilinear = self.weights["label_bilinear"]  # (L, K, K): label, dependent, head
-        count, size = bilinear.shape[:2]
+        size = bilinear.shape[1]
         flat: Weight
         if isinstance(bilinear, Rows):
             flat = Rows(bilinear.numbers.swapaxes(0, 1).reshape(-1, size), np.tile(bilinear.step, size))
@@ -93,9 +110,7 @@ class Network:
             flat = dense(bilinear).swapaxes(0, 1).reshape(-1, size)  # (K · L, K)
         bias = dense(part(flat, (ALL, slice(-1, None))))[:, 0]  # meets the constant 1 of heads
         own = graph.slice(heads, 0, size - 1, 1)
-        x = linear(graph, "label_bilinear", part(flat, (ALL, slice(-1))), bias, own, self.int8)
-        scores = graph.add("MatMul", dependents, graph.reshape(x, -1, size, count))  # (G, D, L)
-        return graph.add("LogSoftmax", scores, axis=-1)
+        return linear(graph, "label_bilinear", part(flat, (ALL, slice(-1))), bias, own, self.int8)
 
     def _vector(self, name: str) -> Floats:
         return dense(self.weights[name])
@@ -115,9 +130,9 @@ class Network:
         if vectors:
             first, last = _ids(graph, "first"), _ids(graph, "last")
             if self.table is not None or self.settings.encoder_pooling == "first":
-                parts.append(_first(graph, vectors, first))
+                parts.append(first_of(graph, vectors, first))
             if self.table is not None or self.settings.encoder_pooling == "mean":
-                parts.append(_mean(graph, vectors, first, last))
+                parts.append(mean_of(graph, vectors, first, last))
         x = graph.add("Concat", *parts, axis=-1) if len(parts) > 1 else parts[0]  # (N, B, D)
         root = self._vector("encoder.root")
         shape = graph.add("Concat", graph.constant([1]), graph.shape(lengths, 0), graph.constant([len(root)]), axis=0)
@@ -281,20 +296,3 @@ def _features(graph: Graph, x: str) -> str:
     """Return label features (N, B, K-1) → (B, N, K): ELU, and the constant 1."""
     x = graph.add("Transpose", graph.add("Elu", x), perm=(1, 0, 2))
     return graph.add("Pad", x, graph.constant([0, 0, 0, 0, 0, 1]), graph.constant(1, np.float32))
-
-
-def _first(graph: Graph, vectors: str, index: str) -> str:
-    """Return the vectors (B, P, D) at an index (N, B) of each sentence: (N, B, D)."""
-    rows, columns = graph.shape(vectors, 0), graph.shape(vectors, 1)
-    flat = graph.reshape(vectors, graph.add("Mul", rows, columns), graph.shape(vectors, 2))
-    starts = graph.add("Mul", graph.count(rows), columns)
-    return graph.add("Gather", flat, graph.add("Add", index, starts))
-
-
-def _mean(graph: Graph, vectors: str, first: str, last: str) -> str:
-    """Return the mean over each word's pieces, from sums in double precision: (N, B, D)."""
-    sums = graph.add("CumSum", graph.cast(vectors, np.float64), graph.constant(1))
-    sums = graph.add("Pad", sums, graph.constant([0, 1, 0, 0, 0, 0]))
-    total = graph.add("Sub", _first(graph, sums, graph.add("Add", last, graph.constant(1))), _first(graph, sums, first))
-    count = graph.add("Add", graph.add("Sub", last, first), graph.constant(1))
-    return graph.cast(graph.add("Div", total, graph.unsqueeze(graph.cast(count, np.float64), -1)), np.float32)

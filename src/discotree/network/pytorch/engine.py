@@ -24,19 +24,12 @@ BATCH_WORDS_GPU = 16_000
 READ_AHEAD = 5  # batches
 
 
-def new_network(
-    settings: NetworkSettings, vocab: Vocab, has_tags: bool, pieces: Subwords | Pretrained | None
-) -> PointerNetwork:
-    """Return an untrained network."""
-    return PointerNetwork(settings, vocab, has_tags, pieces)
-
-
 def network_of(
     settings: NetworkSettings, vocab: Vocab, has_tags: bool, pieces: Subwords | Pretrained | None, weights: Weights
 ) -> PointerNetwork:
     """Return a network with these weights."""
     with torch.device("meta"):  # no numbers are drawn that would be replaced at once
-        network = new_network(settings, vocab, has_tags, pieces)
+        network = PointerNetwork(settings, vocab, has_tags, pieces)
     try:
         load_weights(network, weights)
     except RuntimeError as error:  # the library may read a Transformer's configuration otherwise than we do
