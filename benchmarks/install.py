@@ -2,9 +2,9 @@
 
     python benchmarks/install.py [--extra train] [--model nl]
 
-Builds the wheel of this checkout, installs it with all that it needs into a fresh virtual environment, and runs its
-commands. A wheel holds its models; the download of other packages is part of the time to install. Times of commands are
-the best of --rounds, after one run that is not counted.
+Builds the wheels of discotree and of a model from this checkout, installs the first with all that it needs into a fresh
+virtual environment, then the second, and runs commands. The download of other packages is part of the time to install.
+Times of commands are the best of --rounds, after one run that is not counted.
 """
 
 import argparse
@@ -64,14 +64,17 @@ def main() -> None:
         folder = Path(temporary)
         constraints = ["--constraint", str(ROOT / "constraints.txt")]
         pip = [sys.executable, "-m", "pip", "--quiet"]
-        run(*pip, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
-        (wheel,) = folder.glob("*.whl")
         venv.create(folder / "venv", symlinks=True)
         programs = folder / "venv" / "bin"
-        what = f"{wheel}[{options.extra}]" if options.extra else str(wheel)
-        seconds = run(*pip, "--python", str(programs / "python"), "install", *constraints, what)
-        sizes = f"{megabytes(folder / 'venv'):,.0f} MB, the wheel {wheel.stat().st_size / 1e6:,.0f} MB"
-        print(f"installed in {seconds:.1f} s: {sizes}")
+        empty = megabytes(folder / "venv")
+        for project in (ROOT, ROOT / "models" / options.model):
+            run(*pip, "wheel", "--no-deps", "--wheel-dir", str(folder / project.name), str(project))
+            (wheel,) = (folder / project.name).glob("*.whl")
+            what = f"{wheel}[{options.extra}]" if options.extra and project == ROOT else str(wheel)
+            seconds = run(*pip, "--python", str(programs / "python"), "install", *constraints, what)
+            sizes = f"{megabytes(folder / 'venv'):,.1f} MB in all, {wheel.name} {wheel.stat().st_size / 1e6:,.1f} MB"
+            print(f"installed in {seconds:.1f} s: {sizes}", flush=True)
+        print(f"of this, an empty environment: {empty:,.1f} MB")
         discotree = str(programs / "discotree")
         parse = [discotree, "parse", SENTENCE, "--model", options.model, "--to", "discbracket"]
         for name, command in (("--help", [discotree, "--help"]), ("parse, one sentence", parse)):

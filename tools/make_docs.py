@@ -19,6 +19,8 @@ import typer
 import discotree as dt
 from discotree import Tree, config
 from discotree.cli import app
+from discotree.config.pretraining import SIZES as SIZES_OF_PRETRAINING
+from discotree.config.pretraining import Pretraining
 from discotree.drawing import draw_arcs, draw_comparison, draw_svg
 from discotree.drawing.markup import SIZES, Picture, box_around, text_at
 from discotree.network.batch import Corpus
@@ -186,7 +188,29 @@ def settings() -> Iterator[str]:
     yield f"## Sources\n\n{inspect.getdoc(config.DataSource)}\n\n{TABLE}"
     for name, description in descriptions(config.DataSource).items():
         yield f"| `{name}` | {description} |"
+    vectors = config.VectorSettings()
+    yield f"\n## Vectors\n\n{inspect.getdoc(vectors)}\n"
+    yield "They belong to `discotree vectors`, not to a recipe: `--set vectors.size=200`.\n"
+    yield "| setting | default | description |\n|---|---|---|"
+    for name, description in descriptions(config.VectorSettings).items():
+        yield f"| `vectors.{name}` | {shown(getattr(vectors, name))} | {description} |"
     yield ""
+    yield from pretraining_settings()
+
+
+def pretraining_settings() -> Iterator[str]:
+    """Yield the reference of the settings of pretraining, with their values in each size."""
+    yield "## Pretraining\n\nThe settings of `discotree pretrain --set SECTION.NAME=VALUE`, with their values in each"
+    yield "[size](../pretraining.md).\n"
+    names = "".join(f" `{name}` |" for name in SIZES_OF_PRETRAINING)
+    for section in (entry.name for entry in dataclasses.fields(Pretraining)):
+        kind = type(getattr(Pretraining(), section))
+        yield f"### {section} (pretraining)\n\n{inspect.getdoc(kind)}\n"
+        yield f"| setting |{names} description |\n|---|{'---|' * (len(SIZES_OF_PRETRAINING) + 1)}"
+        for name, description in descriptions(kind).items():
+            values = [shown(getattr(getattr(size, section), name)) for size in SIZES_OF_PRETRAINING.values()]
+            yield f"| `{section}.{name}` | {' | '.join(values)} | {description} |"
+        yield ""
 
 
 def sections() -> list[str]:
@@ -196,7 +220,7 @@ def sections() -> list[str]:
 
 
 def shown(value: object) -> str:
-    if value in ("", ()):
+    if value in ("", (), {}):
         return "–"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 

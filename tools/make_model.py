@@ -1,77 +1,44 @@
-"""Turn a trained model into one that comes with discotree.
+"""Turn a trained model into a package that pip can install.
 
     discotree train alpino-all -o runs/nl
-    python tools/make_model.py runs/nl nl --commit $(git rev-parse --short HEAD)
+    python tools/make_model.py runs/nl nl --commit $(git rev-parse --short HEAD) --version 1.1.0
+
+The run may also be the folder around the model of an existing package, models/nl/src/discotree_nl: its weights stay.
 
 Leaves out the auxiliary head that only helps training, rounds the weights to a few bits, scores the result on dev and
-test beside the trained model in half precision, and writes src/discotree/models/bundled/NAME with its card.
+test beside the trained model in half precision, fits prices of gaps and confidences on dev, and writes models/NAME: the
+model with its card, and the package around it. A new model needs an entry in model_sources.py and one in
+src/discotree/models/published.toml.
 """
 
 import argparse
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+
+from model_package import FIRST_VERSION, MODELS, model_folder, version_of, write_package
+from model_sources import ABOUT
 
 from discotree import config
-from discotree.models.card import CARD, README, Card, Metrics, SplitMetrics, Treebank
+from discotree.models.card import CARD, README, Card, Metrics, SplitMetrics
 from discotree.models.card_page import page
 from discotree.models.description import metrics_of
 from discotree.models.folder import read_model, write_model
 from discotree.models.model import Model
+from discotree.models.private_paths import public
+from discotree.models.published import published
 from discotree.network.engine import ENGINES
 from discotree.network.shapes import shapes
 from discotree.network.weights import rounded
 from discotree.parsing.engines import new_engine
 from discotree.parsing.parser import Parser
+from discotree.training.calibrate import finished
 from discotree.training.data import Split, corpus_of, load_splits, resolve
 from discotree.training.results import score_split
 from discotree.training.run import MODEL
 
 BITS = 6
-MODELS = Path(__file__).parent.parent / "src" / "discotree" / "models" / "bundled"
 TRAINING_ONLY = "spine"  # the auxiliary head whose predictions are not used
-
-ALPINO = Treebank("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL-2.1-or-later")
-PCC = Treebank("Potsdam Commentary Corpus", "http://angcl.ling.uni-potsdam.de/resources/pcc.html", "CC-BY-NC-SA-4.0")
-SQUOIA = Treebank("SQUOIA", "https://github.com/a-rios/squoia", "Apache-2.0")
-CRAFT = Treebank("CRAFT", "https://github.com/UCDenver-ccp/CRAFT", "CC-BY-3.0")
-ICEPAHC = Treebank("IcePaHC", "https://github.com/antonkarl/icecorpus", "CC-BY-4.0")
-
-ABOUT: dict[str, dict[str, Any]] = {
-    "nl": {
-        "language": "Dutch",
-        "treebanks": (ALPINO,),
-        "licence": "LGPL-2.1-or-later",
-        "commercial": True,
-        "weaknesses": "It has read newspapers, questions and grammar examples: expect less of speech, chat and law. "
-        "Long coordinations and what hangs on a noun or on a verb are where it errs most.",
-    },
-    "de": {
-        "language": "German",
-        "treebanks": (PCC, SQUOIA),
-        "licence": "CC-BY-NC-SA-4.0",
-        "commercial": False,
-        "weaknesses": "It has read newspaper commentaries and business reports, and few of them: it is the weakest of "
-        "the four on phrases that are not continuous. Train on TIGER if you have it.",
-    },
-    "en": {
-        "language": "English",
-        "treebanks": (CRAFT,),
-        "licence": "CC-BY-3.0",
-        "commercial": True,
-        "weaknesses": "It has read articles on molecular biology and nothing else: questions, dialogue and the second "
-        "person are strange to it.",
-    },
-    "is": {
-        "language": "Icelandic",
-        "treebanks": (ICEPAHC,),
-        "licence": "CC-BY-4.0",
-        "commercial": True,
-        "weaknesses": "It has read nine centuries of prose, sermons and law in modern spelling, and little of today. "
-        "Its words are IcePaHC's: a clitic article is a word of its own. The sub-word vectors know no Icelandic.",
-    },
-}
 
 
 def stripped(model: Model) -> Model:
@@ -86,6 +53,7 @@ def stripped(model: Model) -> Model:
         vocab=vocab,
         weights={name: model.weights[name] for name in kept},
         folder=None,
+        calibration=None,
     )
 
 
@@ -107,39 +75,59 @@ def row(split: str, bits: int, shipped: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make a bundled model.")
+    parser = argparse.ArgumentParser(description="Make the package of a model.")
     parser.add_argument("run", type=Path, help="the folder that discotree train wrote")
     parser.add_argument("name", choices=ABOUT)
     parser.add_argument("--commit", required=True, help="the commit that the model was trained at")
+    parser.add_argument("--version", default="", help=f"the version of the package; {FIRST_VERSION} for a new one")
     parser.add_argument("--bits", type=int, default=BITS)
     parser.add_argument("--also", type=int, nargs="*", default=[8], help="further sizes to score")
-    parser.add_argument("--out", type=Path, default=MODELS, help="where to put the model's folder")
+    parser.add_argument("--out", type=Path, default=MODELS, help="where to put the package")
     parser.add_argument("--engine", choices=ENGINES, default="", help="what scores it: the one for this machine")
     arguments = parser.parse_args()
+    old_version = version_of(arguments.name, arguments.out)
+    if arguments.version in ("", old_version) and old_version:
+        parser.error(f"{arguments.out / arguments.name} is at version {old_version}: give a newer one with --version")
     trained = stripped(read_model(arguments.run / MODEL))
+    about, model = ABOUT[arguments.name], published()[arguments.name]
+    if trained.config.language != model.code:
+        parser.error(f"{arguments.run} is for {trained.config.language!r}, and {arguments.name} for {model.code!r}")
     splits = load_splits(resolve(trained.config.data))
-    copies = {bits: with_bits(trained, bits) for bits in (config.HALF, arguments.bits, *arguments.also)}
+    own_bits = trained.config.training.weight_bits
+    sizes = {config.HALF, arguments.bits, *arguments.also} if own_bits == config.HALF else {own_bits}
+    shipped = with_bits(trained, min(sizes, key=lambda bits: abs(bits - arguments.bits)))
+    bits = shipped.config.training.weight_bits
+    shipped = finished(Parser(shipped, new_engine(shipped, arguments.engine)), splits["dev"])
+    fitted = dataclasses.replace(trained, config=shipped.config, calibration=shipped.calibration)
+    copies = {size: with_bits(fitted, size) for size in sizes}
     scores = {}
-    for bits, copy in sorted(copies.items()):
+    for size, copy in sorted(copies.items()):
         run = Parser(copy, new_engine(copy, arguments.engine))
-        scores[bits] = SplitMetrics(scored(run, splits["dev"]), scored(run, splits["test"]))
-    print(json.dumps({bits: dataclasses.asdict(found) for bits, found in scores.items()}), flush=True)
+        scores[size] = SplitMetrics(scored(run, splits["dev"]), scored(run, splits["test"]))
+    print(json.dumps({size: dataclasses.asdict(found) for size, found in scores.items()}), flush=True)
     card = Card(
         name=arguments.name,
-        code=trained.config.language,
-        **ABOUT[arguments.name],
+        language=model.language,
+        code=model.code,
+        treebanks=about.treebanks,
+        licence=model.licence,
+        commercial=model.commercial,
         sentences=len(splits["train"]),
-        scores=scores[arguments.bits],
+        scores=scores[bits],
         commit=arguments.commit,
+        weaknesses=about.weaknesses,
     )
     rows = {
-        row(split, bits, arguments.bits): getattr(scores[bits], split)
+        row(split, size, bits): getattr(scores[size], split)
         for split in ("dev", "test")
-        for bits in sorted(scores, reverse=True)
+        for size in sorted(scores, reverse=True)
     }
     made = f"`discotree train {trained.config.name}` and `tools/make_model.py`"
     texts = {CARD: card.to_json(), README: page(card, arguments.name, rows, made)}
-    write_model(copies[arguments.bits], arguments.out / arguments.name, texts)
+    folder = model_folder(arguments.name, arguments.out)
+    write_model(dataclasses.replace(shipped, config=public(shipped.config)), folder, texts)
+    package = write_package(card, about, arguments.version or FIRST_VERSION, arguments.out)
+    print(f"written to {package}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ DiscotreeError
 ├── EvaluationError    trees that cannot be compared
 ├── ConfigError        a setting, preset or recipe that makes no sense (a ValueError too)
 ├── InputError         a sentence or a text that cannot be parsed as it is (a ValueError too)
+├── QueryError         a query that makes no sense; points at the character (a ValueError too)
 ├── ModelError         a model that cannot be found, loaded, saved or shared
 └── MissingExtraError  a package that is not installed, and the extra that installs it (an ImportError too)
 """
@@ -60,6 +61,19 @@ class ConfigError(DiscotreeError, ValueError):
 
 class InputError(DiscotreeError, ValueError):
     """A sentence or a text that cannot be parsed as it is."""
+
+
+class QueryError(DiscotreeError, ValueError):
+    """A query that makes no sense; knows where, and its message points there."""
+
+    def __init__(self, message: str, query: str, offset: int) -> None:
+        start = query.rfind("\n", 0, offset) + 1
+        end = query.find("\n", offset)
+        line = printable(query[start : end if end >= 0 else len(query)].replace("\t", " "))
+        super().__init__(f"query, character {offset + 1}: {message}\n  {line}\n  {' ' * (offset - start)}^")
+        self.message = message
+        self.query = query
+        self.offset = offset
 
 
 class ModelError(DiscotreeError):

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from support.models import CARD, saved_model, with_card
+from support.packages import model_package, use_models_of
 from typer.testing import CliRunner
 
 import discotree as dt
 from discotree.cli import app
 from discotree.errors import InputError, ModelError
-from discotree.models import choice, finding
+from discotree.models import choice
 from discotree.models.choice import Candidates, Choice, mismatch
 
 DUTCH = "Dat boek heeft zij gisteren niet gelezen."
@@ -23,12 +24,12 @@ OPEN = {"commercial": True, "licence": "MIT"}
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Bundled models: nl and en are free to use, de is not."""
-    folder = tmp_path / "bundled"
+    """Installed models: nl and en are free to use, de is not."""
+    folder = tmp_path / "site"
     for code, language, terms in (("nl", "Dutch", OPEN), ("en", "English", OPEN), ("de", "German", {})):
-        model = saved_model(folder / code, code)
+        model = saved_model(model_package(folder, code), code)
         with_card(model, CARD | {"name": code, "code": code, "language": language} | terms)
-    monkeypatch.setattr(finding, "MODELS", folder)
+    use_models_of(folder, monkeypatch)
     monkeypatch.setattr(choice, "_announced", set())
     monkeypatch.delenv("DISCOTREE_MODEL", raising=False)
     return folder
@@ -54,7 +55,7 @@ def test_the_language_decides_in_python_and_on_the_command_line(text: str, name:
     ("text", "complaint"),
     [
         ("Ja.", "the language of this text is not certain: name a model (en, nl, de)"),
-        (FRENCH, "this text looks like French, which no model is for: name a model (en, nl, de)"),
+        (FRENCH, "this text looks like French, which no installed model is for: name a model (en, nl, de)"),
         (GERMAN, "the model de is for non-commercial use only (CC BY-NC 4.0): name it to use it"),
         ("Привет, как дела? " * 6, "looks like none of the languages that discotree knows"),
     ],
@@ -137,3 +138,66 @@ def test_of_two_models_for_a_language_the_first_is_chosen() -> None:
 
 def test_a_language_that_is_not_known_is_never_another_one() -> None:
     assert mismatch(ENGLISH, "") == mismatch(ENGLISH, "tr") == ""
+
+
+# Installed models
+
+
+def cards(site: Path, monkeypatch: pytest.MonkeyPatch, **terms: bool) -> Candidates:
+    """Install models that consist of their cards; a name begins with its language."""
+    for name, commercial in terms.items():
+        name = name.replace("_", "-")
+        folder = model_package(site, name)
+        folder.mkdir()
+        with_card(folder, CARD | {"name": name, "code": name[:2], "commercial": commercial})
+    use_models_of(site, monkeypatch)
+    return Candidates.installed()
+
+
+def test_a_large_model_is_chosen_only_where_there_is_no_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = cards(tmp_path, monkeypatch, nl_large=True, nl_legal=True, nl=True, en_large=True)
+    assert list(found.languages) == ["nl", "nl-legal", "en-large", "nl-large"]
+    assert found.choose(DUTCH).model == "nl"
+    assert found.choose(ENGLISH).model == "en-large"
+
+
+def test_a_free_model_is_chosen_before_one_that_has_to_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cards(tmp_path, monkeypatch, de=False, de_free_large=True).choose(GERMAN).model == "de-free-large"
+
+
+def test_the_only_installed_model_is_not_for_every_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """People install one model at first: a text in another language asks for another one."""
+    alone = cards(tmp_path, monkeypatch, nl=True)
+    assert alone.choose("Ja.") == alone.choose(DUTCH) == Choice("nl")
+    with pytest.raises(InputError) as caught:
+        alone.choose(GERMAN)
+    assert str(caught.value) == (
+        "this text looks like German, which no installed model is for: pip install discotree-de "
+        "(CC-BY-NC-SA-4.0: non-commercial use only), or name a model (nl)"
+    )
+    with pytest.raises(InputError, match=r"French, which no installed model is for: name a model \(nl\)"):
+        alone.choose(FRENCH)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (DUTCH, "pip install discotree-nl, or"),
+        (FRENCH, "pip install discotree-NAME (nl, de, en, is)"),
+        ("Ja.", "pip install discotree-NAME (nl, de, en, is)"),
+    ],
+)
+def test_without_a_model_it_is_said_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, hint: str
+) -> None:
+    monkeypatch.delenv("DISCOTREE_MODEL", raising=False)
+    use_models_of(tmp_path, monkeypatch)
+    with pytest.raises(ModelError) as caught:
+        dt.load(text=text)
+    assert str(caught.value).startswith(f"no model is installed: {hint}")
+    with pytest.raises(ModelError, match=r"^name a model \(none is installed\), or give its text"):
+        dt.load()

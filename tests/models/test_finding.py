@@ -1,4 +1,4 @@
-"""Models by name: those that come with discotree, folders, the hub; and their cards."""
+"""Models by name: installed ones, folders, the hub; and their cards."""
 
 import json
 import re
@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from support.models import CARD, README, saved_model, with_card
+from support.packages import model_package, use_models_of
 from typer.testing import CliRunner
 
 import discotree
 from discotree import ModelError
 from discotree.cli import app
-from discotree.models import finding as bundled
+from discotree.models import finding
 from discotree.models.card import Metrics, Treebank
 
 
@@ -24,13 +25,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shelf(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of bundled models that holds a single one, xx."""
-    folder = tmp_path / "models"
-    shutil.copytree(model, folder / "xx")
-    (folder / "__pycache__").mkdir()
-    monkeypatch.setattr(bundled, "MODELS", folder)
-    return folder
+def site(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of packages with a single model, xx."""
+    shutil.copytree(model, model_package(tmp_path / "site", "xx"))
+    use_models_of(tmp_path / "site", monkeypatch)
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def shelf(site: Path) -> Path:
+    """The folder of the model xx."""
+    return site / "discotree_xx" / "model"
 
 
 # Cards
@@ -38,7 +43,7 @@ def shelf(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("shelf")
 def test_a_card_says_what_is_in_its_file() -> None:
-    (card,) = bundled.bundled().values()
+    (card,) = finding.installed().values()
     assert (card.name, card.language, card.commercial, card.sentences) == ("xx", "German", False, 1020)
     assert card.treebanks == (Treebank("Twenty Trees", "https://example.org", "CC BY-NC 4.0"),)
     assert card.scores.test == Metrics(80.5, 61.0, 40.25, 97.5, None)
@@ -54,7 +59,7 @@ def test_a_card_says_what_is_in_its_file() -> None:
         ({"sentences": True}, "sentences: expected int, got True"),
         ({"sentences": "1020"}, "sentences: expected int, got '1020'"),
         ({"licence": None}, "licence: expected str, got None"),
-        ({"name": "yy"}, "the card of 'yy', in the folder of 'xx'"),
+        ({"name": "yy"}, "the card of 'yy', expected that of 'xx'"),
         ({"colour": "red"}, "unknown key 'colour'"),
         ({"treebanks": {}}, "treebanks: expected a list"),
         ({"treebanks": [{"name": "T", "url": "u"}]}, "treebanks: 'licence' is missing"),
@@ -64,51 +69,58 @@ def test_a_card_says_what_is_in_its_file() -> None:
         ({"scores": 7}, "scores: expected a table, got 7"),
     ],
 )
-def test_a_broken_card_is_an_error_with_its_path(shelf: Path, change: dict[str, object], complaint: str) -> None:
-    with_card(shelf / "xx", CARD | change)
-    with pytest.raises(ModelError) as caught:
-        bundled.bundled()
-    assert str(caught.value).startswith(str(shelf / "xx" / "card.json"))
-    assert complaint in str(caught.value)
+def test_a_broken_card_is_a_warning_with_its_package_and_path(
+    shelf: Path, change: dict[str, object], complaint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with_card(shelf, CARD | change)
+    assert finding.installed() == {}
+    (message,) = caplog.messages
+    assert message.startswith(f"discotree-xx 1.0: {shelf / 'card.json'}")
+    assert complaint in message
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"card"', "[" * 100_000, json.dumps(CARD)[:-1]])
-def test_a_card_that_is_no_table_is_an_error(shelf: Path, text: str) -> None:
-    with_card(shelf / "xx", text)
-    with pytest.raises(ModelError, match=r"card\.json: (not a card|expected a table)"):
-        bundled.bundled()
-    (shelf / "xx" / "card.json").unlink()
-    with pytest.raises(ModelError, match="not a card"):
-        bundled.bundled()
+def test_a_card_that_is_no_table_is_a_warning(shelf: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    with_card(shelf, text)
+    assert finding.installed() == {}
+    assert re.search(r"card\.json: (not a card|expected a table)", caplog.text)
+    (shelf / "card.json").unlink()
+    assert finding.installed() == {}
+    assert "not a card" in caplog.messages[-1]
 
 
-def test_the_cards_that_come_with_discotree_are_in_order() -> None:
-    for name, card in bundled.bundled().items():
+def test_the_cards_of_installed_models_are_in_order() -> None:
+    for name, card in finding.installed().items():
         assert card.name == name
-        assert (bundled.MODELS / name / "README.md").exists()
+        assert (finding.find(name) / "README.md").exists()
 
 
 # Finding and loading
 
 
 def test_a_model_is_found_by_its_name_or_its_folder(shelf: Path, model: Path) -> None:
-    assert bundled.find("xx") == shelf / "xx"
-    assert bundled.find(str(model)) == model
+    assert finding.find("xx") == shelf
+    assert finding.find(str(model)) == model
 
 
-@pytest.mark.parametrize("name", ["yy", "", "__pycache__", "xx/card.json"])
+@pytest.mark.parametrize("name", ["yy", "", "discotree_xx", "xx/card.json", "XX"])
 @pytest.mark.usefixtures("shelf")
 def test_what_is_no_model_is_told_which_there_are(name: str) -> None:
-    with pytest.raises(ModelError, match=r"neither a folder nor one that comes with discotree \(xx\)"):
-        bundled.find(name)
+    with pytest.raises(ModelError, match=r"neither a folder nor installed \(xx\)"):
+        finding.find(name)
 
 
 def test_no_models_are_no_catastrophe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundled, "MODELS", tmp_path / "nowhere")
-    assert bundled.bundled() == {}
-    with pytest.raises(ModelError, match=r"\(none\)"):
-        bundled.find("nl")
-    assert "no models come" in CliRunner().invoke(app, ["models"]).stderr
+    use_models_of(tmp_path / "nowhere", monkeypatch)
+    assert finding.installed() == {}
+    with pytest.raises(ModelError, match=r"^the model 'nl' is not installed: pip install discotree-nl$"):
+        finding.find("nl")
+    with pytest.raises(ModelError, match=r"installed \(nothing is\)$"):
+        finding.find("xx")
+    listed = CliRunner().invoke(app, ["models"]).stdout
+    assert listed.startswith("no model is installed\n")
+    assert re.search(r"de +small +German +CC-BY-NC-SA-4.0 .* +pip install discotree-de", listed)
+    assert "de-large" not in listed  # it is not released yet
 
 
 @pytest.mark.usefixtures("shelf")
@@ -145,16 +157,21 @@ def test_the_package_is_imported_without_torch() -> None:
 # discotree models
 
 
-def test_models_are_listed_with_their_licences(shelf: Path) -> None:
-    (shelf / "yy").mkdir()
-    with_card(shelf / "yy", CARD | {"name": "yy", "commercial": True, "licence": "CC BY-SA 4.0"})
+def test_models_are_listed_with_their_licences(site: Path, shelf: Path) -> None:
+    other = model_package(site, "nl-large")
+    other.mkdir()
+    with_card(other, CARD | {"name": "nl-large", "commercial": True, "licence": "CC BY-SA 4.0"})
     done = CliRunner().invoke(app, ["models"])
     assert done.exit_code == 0
-    head, first, second = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines()]
-    assert head[0] == "name"
+    rows = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines()]
+    head, first, second, empty, *available = rows
+    size = sum(path.stat().st_size for path in shelf.iterdir())
     licence = "CC BY-NC 4.0 (non-commercial use only)"
-    assert first == ["xx", "German", "Twenty Trees", licence, "1,020", "80.5", "61.0"]
-    assert second == ["yy", "German", "Twenty Trees", "CC BY-SA 4.0", "1,020", "80.5", "61.0"]
+    assert (head[0], empty) == ("name", [""])
+    assert first == ["nl-large", "large", "0 MB", "German", "Twenty Trees", "CC BY-SA 4.0", "1,020", "80.5", "61.0"]
+    assert second == ["xx", "small", f"{size / 1e6:.0f} MB", "German", "Twenty Trees", licence, "1,020", "80.5", "61.0"]
+    assert ["nl", "small", "Dutch", "LGPL-2.1-or-later", "pip install discotree-nl"] in available
+    assert "nl-large" not in {row[0] for row in available}  # it is installed
 
 
 @pytest.mark.usefixtures("shelf")
@@ -166,22 +183,22 @@ def test_models_as_json() -> None:
 
 def test_the_card_of_one_model(shelf: Path) -> None:
     assert CliRunner().invoke(app, ["models", "xx"]).stdout == README
-    (shelf / "xx" / "README.md").unlink()
+    (shelf / "README.md").unlink()
     assert isinstance(CliRunner().invoke(app, ["models", "xx"]).exception, ModelError)
     assert isinstance(CliRunner().invoke(app, ["models", "yy"]).exception, ModelError)
 
 
-def test_a_folder_with_the_name_of_a_bundled_model_is_a_folder_if_it_looks_like_one(
+def test_a_folder_with_the_name_of_an_installed_model_is_a_folder_if_it_looks_like_one(
     shelf: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """./xx, found and then loaded by what was found, must not become the bundled xx."""
+    """./xx, found and then loaded by what was found, must not become the installed xx."""
     shutil.copytree(model, tmp_path / "here" / "xx")
     monkeypatch.chdir(tmp_path / "here")
-    assert bundled.find("xx") == shelf / "xx"
+    assert finding.find("xx") == shelf
     for name in ("./xx", Path("xx")):
-        found = bundled.find(name)
+        found = finding.find(name)
         assert found.samefile(tmp_path / "here" / "xx")
-        assert bundled.find(str(found)) == found
+        assert finding.find(str(found)) == found
     assert discotree.load(Path("xx")).config.language == discotree.load("./xx").config.language
 
 

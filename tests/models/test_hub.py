@@ -26,8 +26,7 @@ from discotree import Parser
 from discotree.cli import app
 from discotree.config import Config, Data, DataSource, NetworkSettings, load_recipe
 from discotree.errors import MissingExtraError, ModelError
-from discotree.models import CONFIG, VOCAB, WEIGHTS
-from discotree.models import finding as bundled
+from discotree.models import CONFIG, VOCAB, WEIGHTS, finding
 from discotree.models.card import UNMEASURED, Card, Metrics, SplitMetrics, Treebank
 from discotree.models.card_page import metadata, page, without_metadata
 from discotree.models.description import describe, metrics_of
@@ -174,9 +173,9 @@ def test_names_do_not_break_the_card(name: str) -> None:
     assert (data.model_name, data.language, data.eval_results[0].dataset_name) == (name, name, name)
 
 
-@pytest.mark.parametrize("name", bundled.names())
-def test_bundled_models_have_the_same_card(name: str) -> None:
-    folder = bundled.find(name)
+@pytest.mark.parametrize("name", finding.names())
+def test_installed_models_have_the_same_card(name: str) -> None:
+    folder = finding.find(name)
     card = Card.read(folder / "card.json")
     text = (folder / "README.md").read_text("utf-8")
     assert text.startswith(metadata(card))

@@ -36,7 +36,7 @@ def saved_model(folder: Path, language: str = "de", tags: Any = "none") -> Path:
 
 
 def with_card(folder: Path, card: Any = CARD) -> Path:
-    """Give a model what one that comes with discotree has."""
+    """Give a model what an installed one has."""
     (folder / "card.json").write_text(card if isinstance(card, str) else json.dumps(card))
     (folder / "README.md").write_text(README)
     return folder

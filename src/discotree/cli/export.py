@@ -6,16 +6,17 @@ from typing import Annotated, Literal
 import typer
 
 from discotree.cli.common import report_written
-from discotree.cli.options import check_output, completing
+from discotree.cli.model_options import complete_model
+from discotree.cli.options import check_output
 from discotree.errors import MissingExtraError, ModelError
 from discotree.files.names import STANDARD_STREAM
-from discotree.models.finding import find, names
+from discotree.models.finding import find
 
 
 def export(
     model: Annotated[
         str,
-        typer.Argument(metavar="MODEL", autocompletion=completing(names()), help="A name, a folder, or hub:ORG/NAME."),
+        typer.Argument(metavar="MODEL", autocompletion=complete_model, help="A name, a folder, or hub:ORG/NAME."),
     ],
     onnx: Annotated[str, typer.Option(metavar="FILE", show_default=False, help="File to write, for example nl.onnx.")],
     precision: Annotated[

@@ -8,7 +8,8 @@ from discotree.config import EngineName
 from discotree.models.finding import names
 
 
-def _complete_model(incomplete: str) -> list[str]:
+def complete_model(incomplete: str) -> list[str]:
+    """Complete the name of an installed model in a shell."""
     return [name for name in names() if name.startswith(incomplete)]
 
 
@@ -18,7 +19,7 @@ Model = Annotated[
         "--model",
         "-m",
         envvar="DISCOTREE_MODEL",
-        autocompletion=_complete_model,
+        autocompletion=complete_model,
         show_default=False,
         help="A name (see discotree models), a folder, or hub:ORG/NAME. By default the language of the text decides.",
     ),

@@ -7,17 +7,19 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
-from discotree.cli.common import err, number, out, write_json, write_rich, write_text
-from discotree.cli.options import check_output, completing, format_for, output_option
+from discotree.cli.common import number, out, write_json, write_rich, write_text
+from discotree.cli.model_options import complete_model
+from discotree.cli.options import check_output, format_for, output_option
 from discotree.errors import ModelError, printable
 from discotree.files.names import STANDARD_STREAM
 from discotree.models.card import CARD, README, Card
 from discotree.models.card_page import without_metadata
 from discotree.models.description import describe
-from discotree.models.finding import bundled, find, names
+from discotree.models.finding import find, installed
+from discotree.models.published import install_command, published, tier
 from discotree.parsing.load import load
 
-RIGHT_ALIGNED = ("sentences", "F1", "disc. F1")
+RIGHT_ALIGNED = ("size", "sentences", "F1", "disc. F1")
 
 
 def models(
@@ -25,16 +27,17 @@ def models(
         str,
         typer.Argument(
             metavar="NAME",
-            autocompletion=completing(names()),
+            autocompletion=complete_model,
             help="Show the card of this model: a name, a folder, or hub:ORG/NAME.",
         ),
     ] = "",
     output: Annotated[str, output_option("File to write: .txt, .md or .json.")] = STANDARD_STREAM,
     to: Annotated[Literal["text", "json"] | None, typer.Option(help="A table or a card as text, or JSON.")] = None,
 ) -> None:
-    """List the bundled models, or show the card of one model.
+    """List the installed models, or show the card of one model.
 
-    F1 is measured on the test split, in percent; sentences are those of training.
+    F1 is measured on the test split, in percent; sentences are those of training. Models that are not installed, but
+    that pip can install, follow in a second table.
     """
     as_json = (to or format_for(output, {".txt": "text", ".md": "text", ".json": "json"}, "text")) == "json"
     if name:
@@ -46,13 +49,14 @@ def models(
     if name:
         _show(name, output)
         return
-    cards = bundled()
+    cards = installed()
     if as_json:
         write_json([asdict(card) for card in cards.values()], output)
-    elif cards:
-        write_rich(_table(cards), output=output)
-    else:
-        err.print("no models come with this discotree")
+        return
+    tables: list[Table | str] = [_installed_table(cards)] if cards else ["no model is installed"]
+    if missing := [name for name, model in published().items() if model.released and name not in cards]:
+        tables += ["", _available_table(missing)]
+    write_rich(*tables, output=output)
 
 
 def push(
@@ -96,19 +100,39 @@ def _show(name: str, output: str) -> None:
         write_text(text, output)
 
 
-def _table(cards: dict[str, Card]) -> Table:
+def _installed_table(cards: dict[str, Card]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("name", "language", "treebanks", "licence", *RIGHT_ALIGNED):
+    for column in ("name", "tier", "size", "language", "treebanks", "licence", "sentences", "F1", "disc. F1"):
         table.add_column(column, justify="right" if column in RIGHT_ALIGNED else "left")
     for name, card in cards.items():
         test = card.scores.test
         table.add_row(
             name,
+            tier(name),
+            _size(find(name)),
             card.language,
             ", ".join(treebank.name for treebank in card.treebanks),
-            card.licence if card.commercial else f"{card.licence} (non-commercial use only)",
+            _terms(card.licence, card.commercial),
             f"{card.sentences:,}",
             number(test.f1),
             number(test.discontinuous_f1),
         )
     return table
+
+
+def _available_table(names: list[str]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("not installed", "tier", "language", "licence", "to install"):
+        table.add_column(column)
+    for name in names:
+        model = published()[name]
+        table.add_row(name, tier(name), model.language, _terms(model.licence, model.commercial), install_command(name))
+    return table
+
+
+def _terms(licence: str, commercial: bool) -> str:
+    return licence if commercial else f"{licence} (non-commercial use only)"
+
+
+def _size(folder: Path) -> str:
+    return f"{sum(path.stat().st_size for path in folder.rglob('*') if path.is_file()) / 1e6:.0f} MB"

@@ -5,6 +5,7 @@ A model is a folder of these files. Nothing in it is run as code.
 
 CONFIG, VOCAB, WEIGHTS = "config.json", "vocab.json", "weights.safetensors"
 HEAD_RULES = "heads.headrules"  # where they are none of ours
+CALIBRATION = "calibration.json"  # where confidences were fitted on held-out trees
 ENCODER = "encoder"  # a Transformer's own configuration and tokenizer
 RESULTS = "results.json"  # what training measured, in the folder around the model's
 

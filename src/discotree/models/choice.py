@@ -1,7 +1,8 @@
 """Which model? One answer for the command line, Python, the API and the page.
 
 The model that you name; otherwise the one for the language of the text, if that is certain; otherwise an error that
-asks for a name. A model for non-commercial use only is never chosen: it has to be named.
+asks for a name, or for a model to install. A model for non-commercial use only is never chosen: it has to be named. A
+large model is chosen where there is no small one, so that installing it changes nothing until you name it.
 """
 
 import logging
@@ -12,7 +13,8 @@ from typing import NamedTuple
 
 from discotree.errors import InputError, ModelError
 from discotree.models.card import CARD, Card
-from discotree.models.finding import bundled
+from discotree.models.finding import installed
+from discotree.models.published import install_hint, tier
 from discotree.text.recognition import Recognition, language_name, recognise
 
 logger = logging.getLogger("discotree")
@@ -33,14 +35,17 @@ class Candidates:
 
     languages: Mapping[str, str]  # code by name; of several models for a language, the first one is chosen
     restricted: Mapping[str, Card] = field(default_factory=dict)  # models that have to be named
+    can_grow: bool = False  # whether more models can be installed
 
     @classmethod
     def installed(cls) -> "Candidates":
-        """Return the models that come with discotree."""
-        cards = bundled()
+        """Return the installed models, small ones first, and of these the one that is called like its language."""
+        cards = installed()
+        order = sorted(cards, key=lambda name: (tier(name) == "large", name != cards[name].code, name))
         return cls(
-            {name: card.code for name, card in cards.items() if card.commercial},
-            {name: card for name, card in cards.items() if not card.commercial},
+            {name: cards[name].code for name in order if cards[name].commercial},
+            {name: cards[name] for name in order if not cards[name].commercial},
+            can_grow=True,
         )
 
     def choose(self, text: str) -> Choice:
@@ -48,27 +53,44 @@ class Candidates:
         found = recognise(text)
         if len(self.languages) == 1 and not self.restricted:
             ((name, code),) = self.languages.items()
-            return Choice(name, warning=_mismatch(found, code))
+            warning = _mismatch(found, code)
+            if not warning or not self.can_grow:
+                return Choice(name, warning=warning)
         best = found.language
-        for name, code in self.languages.items():
-            if best and code == best:
-                return Choice(name, f"this text looks like {language_name(best)}: parsed with the model {name}")
-        for name, card in self.restricted.items():
-            if best and card.code == best:
+        if name := self.for_language(best):
+            looks = f"this text looks like {language_name(best)}"
+            if name in self.restricted:
+                licence = self.restricted[name].licence
                 raise InputError(
-                    f"this text looks like {language_name(best)}, and the model {name} is for non-commercial use only "
-                    f"({card.licence}): name it to use it"
+                    f"{looks}, and the model {name} is for non-commercial use only ({licence}): name it to use it"
                 )
+            return Choice(name, f"{looks}: parsed with the model {name}")
         if not self.languages and not self.restricted:
-            raise ModelError("there is no model to choose from: name a folder or hub:ORG/NAME")
-        raise InputError(f"{self._problem(found)}: name a model ({', '.join([*self.languages, *self.restricted])})")
+            raise ModelError(self._nothing(best))
+        raise InputError(f"{self._problem(found)}: {self._remedy(best)}")
+
+    def for_language(self, code: str) -> str:
+        """Return the model for a language, a restricted one where there is no other, "" where there is none."""
+        codes = {**self.languages, **{name: card.code for name, card in self.restricted.items()}}
+        return next((name for name, known in codes.items() if code and known == code), "")
+
+    def _nothing(self, code: str) -> str:
+        if not self.can_grow:
+            return "there is no model to choose from: name a folder or hub:ORG/NAME"
+        return f"no model is installed: {install_hint(code) or install_hint()}, or name a folder or hub:ORG/NAME"
+
+    def _remedy(self, code: str) -> str:
+        naming = f"name a model ({', '.join([*self.languages, *self.restricted])})"
+        hint = install_hint(code) if code and self.can_grow else ""
+        return f"{hint}, or {naming}" if hint else naming
 
     def _problem(self, found: Recognition) -> str:
         if found.is_foreign:
             return "this text looks like none of the languages that discotree knows"
         codes = {*self.languages.values(), *(card.code for card in self.restricted.values())}
         if found.best and all(found.excludes(code) for code in codes if code in found.scores):
-            return f"this text looks like {language_name(found.best)}, which no model is for"
+            models = "installed model" if self.can_grow else "model"
+            return f"this text looks like {language_name(found.best)}, which no {models} is for"
         return "the language of this text is not certain"
 
 

@@ -1,13 +1,14 @@
-"""The models that come with discotree, and how a model is found by its name.
+"""How a model is found by its name.
 
-    find("nl")                    one that comes with discotree
+    find("nl")                    an installed one (packages.py)
     find("runs/alpino/model")     a folder
     find("hub:org/name@v2")       one from the Hugging Face hub (hub.py)
 
-A bundled model is a folder in ``bundled`` with a card. Nothing here needs torch.
+Nothing here needs torch.
 """
 
 import hashlib
+import logging
 import os
 from contextlib import suppress
 from os import PathLike
@@ -15,31 +16,45 @@ from pathlib import Path
 
 from discotree.encoding.plain_files import check_plain
 from discotree.errors import ModelError
-from discotree.models import CONFIG, ENCODER, HEAD_RULES, VOCAB
+from discotree.models import CALIBRATION, CONFIG, ENCODER, HEAD_RULES, VOCAB
 from discotree.models.card import CARD, Card
 from discotree.models.hub import HUB, fetch
+from discotree.models.packages import archived, model_packages, package_folder
 
-MODELS = Path(__file__).parent / "bundled"
+logger = logging.getLogger("discotree")
 
 
-def bundled() -> dict[str, Card]:
-    """Return the cards of the models that come with discotree, by name."""
-    cards = {name: Card.read(MODELS / name / CARD) for name in names()}
-    for name, card in cards.items():
-        if card.name != name:
-            raise ModelError(f"{MODELS / name / CARD}: the card of {card.name!r}, in the folder of {name!r}")
+def installed() -> dict[str, Card]:
+    """Return the cards of the installed models, by name. A broken package costs a warning, and never the others."""
+    cards = {}
+    for name in names():
+        try:
+            cards[name] = _card(name)
+        except ModelError as error:
+            logger.warning("%s", error)
     return cards
 
 
+def _card(name: str) -> Card:
+    packages = model_packages()[name]
+    folder = package_folder(packages)
+    distribution = packages[0].distribution
+    try:
+        card = Card.read(folder / CARD)
+    except ModelError as error:
+        raise ModelError(f"{distribution}: {error}") from None
+    if card.name != name:
+        raise ModelError(f"{distribution}: {folder / CARD}: the card of {card.name!r}, expected that of {name!r}")
+    return card
+
+
 def names() -> list[str]:
-    """Return the names of the models that come with discotree."""
-    if not MODELS.is_dir():
-        return []
-    return sorted(folder.name for folder in MODELS.iterdir() if folder.is_dir() and folder.name[0] not in "._")
+    """Return the names of the installed models."""
+    return list(model_packages())
 
 
 def find(name: str | PathLike[str], revision: str = "") -> Path:
-    """Return the folder of a model: a bundled one, one of your own, or one on the hub, which is fetched.
+    """Return the folder of a model: an installed one, one of your own, or one on the hub, which is fetched.
 
     A ``Path``, and a name with a separator in it (``./nl``), is always a folder.
     """
@@ -49,20 +64,31 @@ def find(name: str | PathLike[str], revision: str = "") -> Path:
         return fetch(name, revision)
     if revision:
         raise ModelError(f"{name}: only a model on the hub has revisions")
-    if name in names():
-        return MODELS / name
+    if name in model_packages():
+        return package_folder(model_packages()[name])
     with suppress(OSError):  # the name is too long for a path
         if name and Path(name).is_dir():
-            return Path(name).absolute()  # absolute: it cannot be taken for a bundled one
-    known = ", ".join(names()) or "none"
-    raise ModelError(f"there is no model {name!r}: it is neither a folder nor one that comes with discotree ({known})")
+            return Path(name).absolute()  # absolute: it cannot be taken for an installed one
+    if name in model_packages(anew=True):  # installed since this process began
+        return package_folder(model_packages()[name])
+    raise ModelError(_missing(name))
+
+
+def _missing(name: str) -> str:
+    from discotree.models.published import install_command, published
+
+    if archive := archived(name):
+        return f"the model {name!r} is in an archive, as part of {archive}, and cannot be read there: unpack it"
+    if name in published() and published()[name].released:
+        return f"the model {name!r} is not installed: {install_command(name)}"
+    return f"there is no model {name!r}: it is neither a folder nor installed ({', '.join(names()) or 'nothing is'})"
 
 
 def fingerprint(folder: Path) -> str:
     """Return a digest that tells a model from all others, whatever its name: of every file that parsing reads."""
     digest = hashlib.sha256()
     encoder = sorted(path for path in (folder / ENCODER).rglob("*") if not path.is_dir())
-    own = [path for path in (folder / HEAD_RULES, *encoder) if os.path.lexists(path)]
+    own = [path for path in (folder / HEAD_RULES, folder / CALIBRATION, *encoder) if os.path.lexists(path)]
     for path in [folder / CONFIG, folder / VOCAB, *sorted(folder.glob("*.safetensors")), *own]:
         try:
             check_plain(path)

@@ -19,12 +19,23 @@ from discotree.config import Config
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules, parse
 from discotree.encoding.plain_files import check_plain, read_plain
 from discotree.errors import HeadRuleError, ModelError, first_line
-from discotree.models import CONFIG, ENCODER, HEAD_RULES, MAX_CONFIG_BYTES, MAX_VOCAB_BYTES, VOCAB, WEIGHTS
+from discotree.files.writing import writable
+from discotree.models import (
+    CALIBRATION,
+    CONFIG,
+    ENCODER,
+    HEAD_RULES,
+    MAX_CONFIG_BYTES,
+    MAX_VOCAB_BYTES,
+    VOCAB,
+    WEIGHTS,
+)
 from discotree.models.card import CARD, README, Card
 from discotree.models.card_page import page
 from discotree.models.description import describe
 from discotree.models.model import Model
 from discotree.models.private_paths import public
+from discotree.network.calibration import Calibration
 from discotree.network.shapes import shapes
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
@@ -33,7 +44,7 @@ from discotree.network.weights import FLOATS, Array, from_file, is_finite, numbe
 from discotree.validation import updated
 
 KINDS = ("F16", "F32", "F64", "I8")  # number types that a file of weights may have
-FORMAT = 1  # version of the folder format; a reader refuses a newer one
+FORMAT = 2  # version of the folder format, since settings have prices of gaps; a reader refuses a newer one
 AUXILIARY, STORED_AUXILIARY = "auxiliary", "small"  # the module of the auxiliary heads: in the network, in files
 
 
@@ -46,13 +57,14 @@ def write_model(model: Model, folder: str | Path, texts: Mapping[str, str] | Non
     temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
     temporary.mkdir(parents=True)
     try:
-        about = {"format": FORMAT, "config": json.loads(model.config.to_json())}
-        (temporary / CONFIG).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        (temporary / CONFIG).write_text(_config_text(model.config), "utf-8")
         (temporary / VOCAB).write_text(model.vocab.to_json() + "\n", "utf-8")
         if isinstance(model.subwords, Pretrained):
             model.subwords.save(temporary / ENCODER)
-        own_rules = {HEAD_RULES: model.own_head_rules} if model.own_head_rules else {}
-        for name, content in (own_rules | dict(texts or {})).items():
+        own = {HEAD_RULES: model.own_head_rules} if model.own_head_rules else {}
+        if model.calibration:
+            own[CALIBRATION] = model.calibration.to_json()
+        for name, content in (own | dict(texts or {})).items():
             (temporary / name).write_text(content, "utf-8")
         weights = rounded(model.weights, model.config.training.weight_bits)
         check_weights(replace(model, weights=weights), str(folder / WEIGHTS))
@@ -61,6 +73,24 @@ def write_model(model: Model, folder: str | Path, texts: Mapping[str, str] | Non
         _replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_fitted(model: Model, folder: Path) -> None:
+    """Put what is fitted on held-out trees into the folder of a model: its settings, then its calibration.
+
+    Each file changes whole or not at all. The weights stay.
+    """
+    texts = {CONFIG: _config_text(model.config)}
+    if model.calibration:
+        texts[CALIBRATION] = model.calibration.to_json()
+    for name, text in texts.items():
+        with writable(str(folder / name)) as stream:
+            stream.write(text.encode())
+
+
+def _config_text(settings: Config) -> str:
+    about = {"format": FORMAT, "config": json.loads(settings.to_json())}
+    return json.dumps(about, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_with_card(model: Model, folder: str | Path, card: Card | None = None, name: str = "") -> None:
@@ -87,7 +117,8 @@ def read_model(folder: str | Path) -> Model:
     vocab = Vocab.from_json(vocab_text, str(folder / VOCAB))
     path = folder / WEIGHTS
     weights = {network_name(name): value for name, value in from_file(_arrays(path), str(path)).items()}
-    model = Model(settings, vocab, weights, _pieces(folder, settings), folder, _own_head_rules(folder, settings))
+    rules, calibration = _own_head_rules(folder, settings), _calibration(folder)
+    model = Model(settings, vocab, weights, _pieces(folder, settings), folder, rules, calibration)
     check_weights(model, str(path))
     return model
 
@@ -178,6 +209,13 @@ def _own_head_rules(folder: Path, settings: Config) -> str:
     except HeadRuleError as error:
         raise ModelError(str(error)) from None
     return text
+
+
+def _calibration(folder: Path) -> Calibration | None:
+    """Return the calibration in the folder, if there is one."""
+    if not os.path.lexists(folder / CALIBRATION):
+        return None
+    return Calibration.from_json(_text(folder, CALIBRATION, MAX_CONFIG_BYTES), str(folder / CALIBRATION))
 
 
 def _text(folder: Path, name: str, max_bytes: int) -> str:

@@ -14,13 +14,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from discotree.errors import DiscotreeError, ModelError, first_line, requires_extra
-from discotree.models import CONFIG, ENCODER, HEAD_RULES, VOCAB, WEIGHTS
+from discotree.models import CALIBRATION, CONFIG, ENCODER, HEAD_RULES, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README
 from discotree.version import __version__
 
 HUB = "hub:"  # how the name of a model on the hub begins
 FILES = (  # the files of a model; whatever else a repository holds stays there
-    *(CONFIG, VOCAB, WEIGHTS, HEAD_RULES, CARD, README),
+    *(CONFIG, VOCAB, WEIGHTS, HEAD_RULES, CALIBRATION, CARD, README),
     *(f"{ENCODER}/*{suffix}" for suffix in (".json", ".txt", ".model", ".safetensors")),
 )
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)

@@ -7,6 +7,7 @@ from pathlib import Path
 from discotree.config import Config
 from discotree.encoding.head_rules import HeadRules, parse
 from discotree.errors import requires_extra
+from discotree.network.calibration import Calibration
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
@@ -23,6 +24,7 @@ class Model:
     subwords: Subwords | Pretrained | None  # pretrained sub-word vectors, or a Transformer
     folder: Path | None = None  # where it was read from
     own_head_rules: str = ""  # the text of those that it learned with, where they are none of ours
+    calibration: Calibration | None = None  # without one, confidences are raw probabilities
 
     @classmethod
     def new(cls, settings: Config, vocab: Vocab, subwords: Subwords | Pretrained | None = None) -> "Model":

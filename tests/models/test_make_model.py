@@ -1,0 +1,81 @@
+"""tools/make_model.py turns a training run into a package that pip can build."""
+
+import email
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import make_model
+import pytest
+from model_package import model_folder
+from support.tiny import TINY, small_recipe
+
+import discotree as dt
+from discotree.config import load_recipe
+from discotree.models.card import Card
+from discotree.training import run as train
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a training that took a second."""
+    folder = tmp_path_factory.mktemp("run")
+    settings = load_recipe(small_recipe(folder), [*TINY, f"data.folder={folder}", "language=nl"])
+    train.train(settings, folder / "run")
+    return folder / "run"
+
+
+def make(run: Path, out: Path, monkeypatch: pytest.MonkeyPatch, *options: str, name: str = "nl-large") -> None:
+    monkeypatch.setattr(
+        sys, "argv", ["make_model.py", str(run), name, "--commit", "0a1b2c", "--out", str(out), *options]
+    )
+    make_model.main()
+
+
+def test_a_run_becomes_a_package_that_pip_builds(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(run, tmp_path, monkeypatch, "--bits", "8", "--also")
+    folder = model_folder("nl-large", tmp_path)
+    card = Card.read(folder / "card.json")
+    assert (card.name, card.code, card.licence, card.commit) == ("nl-large", "nl", "LGPL-2.1-or-later", "0a1b2c")
+    assert "test, 8 bits, **as shipped**" in (folder / "README.md").read_text("utf-8")
+    assert str(run.parent) not in (folder / "config.json").read_text("utf-8")  # where the treebank was
+    assert len(dt.load(folder)("Wij lopen.").words) == 3
+    assert "GNU LESSER GENERAL PUBLIC LICENSE" in (tmp_path / "nl-large" / "LICENSE").read_text("utf-8")
+    assert "The model nl-large was trained" in (tmp_path / "nl-large" / "NOTICE").read_text("utf-8")
+
+    (folder / "calibration.json").write_text("{}")  # whatever else lies in the folder travels, too
+    pip = [sys.executable, "-m", "pip", "--quiet", "wheel", "--no-deps", "--wheel-dir", str(tmp_path)]
+    subprocess.run([*pip, str(tmp_path / "nl-large")], check=True, capture_output=True)
+    with zipfile.ZipFile(tmp_path / "discotree_nl_large-1.0.0-py3-none-any.whl") as archive:
+        names = set(archive.namelist())
+        about = {name.rpartition("/")[2]: archive.read(name) for name in names if ".dist-info/" in name}
+    inside = {name.removeprefix("discotree_nl_large/model/") for name in names if "/model/" in name}
+    assert inside == {path.name for path in folder.iterdir()}
+    assert about["entry_points.txt"].decode().split() == ["[discotree.models]", "nl-large", "=", "discotree_nl_large"]
+    metadata = email.message_from_bytes(about["METADATA"])
+    assert (metadata["Name"], metadata["License-Expression"]) == ("discotree-nl-large", "LGPL-2.1-or-later")
+
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        make(run, tmp_path, monkeypatch)
+    assert "nl-large is at version 1.0.0: give a newer one with --version" in capsys.readouterr().err
+    make(run, tmp_path, monkeypatch, "--version", "1.1.0", "--also")
+    assert re.search(
+        r'^version = "1.1.0"$', (tmp_path / "nl-large" / "pyproject.toml").read_text("utf-8"), re.MULTILINE
+    )
+    assert not (folder / "calibration.json").exists()  # it was that of the older model
+
+
+def test_a_run_in_another_language_is_refused(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        make(run, tmp_path, monkeypatch, name="de-large")
+    assert "is for 'nl', and de-large for 'de'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
