@@ -1,9 +1,11 @@
 """Accuracy and speed of splitting raw text into the sentences and tokens of a treebank.
 
     python benchmarks/text.py FOLDER [--split dev] [--trees 500]
+    python benchmarks/text.py --ud FOLDER
 
-FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); missing ones are left out. The splits
-are those of the recipes.
+FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); missing ones are left out. The
+splits are those of the recipes. With --ud it holds files of Universal Dependencies such as en_ewt-dev.conllu.gz, whose
+text is real: paragraphs are kept where the file has them, and blanks join the sentences of a paragraph.
 
 The treebanks have no raw text, so it is made from their tokens: spaces are left out where people write none, and
 sentences without a final mark become paragraphs, like headlines. A sentence or token is correct if both its offsets
@@ -12,6 +14,7 @@ and the tokenisers get Punkt's sentences, or ours where it is missing.
 """
 
 import argparse
+import gzip
 import importlib.util
 import re
 import time
@@ -31,6 +34,7 @@ TREEBANKS = {  # file, recipe
     "craft": ("craft/penn", "craft"),
     "icepahc": ("icepahc/finished", "icepahc"),
 }
+CONVENTIONS = {"alpino": "nl-alpino"}  # of a treebank, where raw text has others
 NAMES = {"nl": "dutch", "de": "german", "en": "english", "is": "english"}  # Punkt has no Icelandic
 RUNS = 3
 
@@ -201,8 +205,34 @@ def applied(splitter: Splitter, text: str, spans: Iterable[Span]) -> Iterator[Sp
             yield start, end
 
 
-def measure(name: str, trees: list[tuple[str, list[str]]], language: str) -> None:
-    text, gold_sentences, gold_tokens = raw_text(trees, language)
+def ud_text(path: Path) -> tuple[str, list[Span], list[Span]]:
+    """Return the text of a CoNLL-U file with the offsets of sentences and tokens; a multi-word token counts as one."""
+    text, gap, last = "", "", 0
+    found_sentences: list[Span] = []
+    found_tokens: list[Span] = []
+    start = -1
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        for line in stream:
+            fields = line.rstrip("\n").split("\t")
+            if not fields[0] and start >= 0:  # the end of a sentence
+                found_sentences.append((start, found_tokens[-1][1]))
+                gap, last, start = " ", 0, -1
+            elif line.startswith(("# newpar", "# newdoc")) and text:
+                gap = "\n\n"
+            elif len(fields) > 1 and "." not in fields[0]:
+                first, _, end = fields[0].partition("-")
+                if int(first) > last:  # else part of a multi-word token
+                    text += gap
+                    start = len(text) if start < 0 else start
+                    found_tokens.append((len(text), len(text) + len(fields[1])))
+                    text += fields[1]
+                    gap = "" if "SpaceAfter=No" in fields[9].split("|") else " "
+                    last = int(end or first)
+    return text, found_sentences, found_tokens
+
+
+def measure(name: str, gold: tuple[str, list[Span], list[Span]], language: str, conventions: list[str]) -> None:
+    text, gold_sentences, gold_tokens = gold
     size = len(text.encode()) / 1e6
     print(f"\n{name} ({language}): {len(gold_sentences):,} sentences, {len(gold_tokens):,} tokens, {size:.2f} MB")
     print(f"{'':20}{'token F1':>10}{'sentence F1':>13}{'MB/s':>8}")
@@ -214,9 +244,10 @@ def measure(name: str, trees: list[tuple[str, list[str]]], language: str) -> Non
         )
         print(f"{label:20}{next(scores):>10}{next(scores):>13}{size / seconds:8.2f}")
 
-    ours, seconds = timed(lambda: list(sentences(text, language)))
-    spans = [(words[0].start, words[-1].end) for words in ours]
-    show("discotree", seconds, ((word.start, word.end) for words in ours for word in words), spans)
+    for convention in conventions:
+        ours, seconds = timed(lambda convention=convention: list(sentences(text, convention)))
+        spans = [(words[0].start, words[-1].end) for words in ours]
+        show(f"discotree, {convention}", seconds, ((w.start, w.end) for words in ours for w in words), spans)
     whole = [(p.start, p.start + len(p.text)) for p in paragraphs(text)]
     splitters, tokenisers = others(language)
     for label, splitter in splitters.items():
@@ -240,14 +271,18 @@ def chosen(folder: Path, name: str, split: str) -> tuple[list[tuple[str, list[st
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--ud", action="store_true", help="the folder holds files of Universal Dependencies")
     parser.add_argument("--split", default="test")
     parser.add_argument("--trees", type=int, help="number of trees per treebank")
     parser.add_argument("--only", choices=TREEBANKS, help="one treebank")
     arguments = parser.parse_args()
-    for name, (path, _) in TREEBANKS.items():
-        if (arguments.folder / path).exists() and arguments.only in (None, name):
+    for path in sorted(arguments.folder.glob("*.conllu.gz")) if arguments.ud else ():
+        measure(path.name.partition(".")[0], ud_text(path), path.name[:2], [path.name[:2]])
+    for name, (file, _) in TREEBANKS.items():
+        if not arguments.ud and (arguments.folder / file).exists() and arguments.only in (None, name):
             trees, language = chosen(arguments.folder, name, arguments.split)
-            measure(name, trees[: arguments.trees], language)
+            names = [CONVENTIONS[name], language] if name in CONVENTIONS else [language]
+            measure(name, raw_text(trees[: arguments.trees], language), language, names)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Texts of many kinds for each bundled model: those in ``data/texts``, what is derived from them, and other scripts."""
+"""Texts of many kinds for each small model: those in ``data/texts``, what is derived from them, and other scripts."""
 
 import unicodedata
 from itertools import cycle, islice

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from discotree.text.boundaries import boundaries
 from discotree.text.conventions import Convention, convention, languages
+from discotree.text.lines import standing
 from discotree.text.streams import Paragraph, decode, decode_lines, lines_of, paragraphs
 from discotree.text.tokens import Word, tokenise
 
@@ -21,6 +22,7 @@ __all__ = [
     "Convention",
     "Paragraph",
     "Word",
+    "convention",
     "decode",
     "decode_lines",
     "paragraphs",
@@ -36,13 +38,14 @@ TOKEN = re.compile(r"[^ \t\r\n]+")  # in text that is tokenised already
 def sentences(source: str | Iterable[str], language: str | Convention, *, lines: bool = False) -> Iterator[list[Word]]:
     """Yield the sentences of a text: a string, an open text file, or an iterable of pieces.
 
-    Empty lines end sentences, single line breaks do not. With ``lines`` every line is one sentence, and an empty line
-    an empty sentence. ``language`` is a code of ``LANGUAGES`` or a ``Convention`` that you loaded from your own file.
+    Empty lines end sentences, and so do single line breaks where lines stand alone, as in a list. With ``lines`` every
+    line is one sentence, and an empty line an empty sentence. ``language`` is a code of ``LANGUAGES`` or a
+    ``Convention`` that you loaded from your own file.
     """
     rules = convention(language)
     if lines:
         return _sentence_per_line(source, rules)
-    return (sentence for text, start in paragraphs(source) for sentence in _sentences(text, start, rules))
+    return (sentence for text, start in _parts(source, rules) for sentence in _sentences(text, start, rules))
 
 
 def tokenised(lines: str | Iterable[str]) -> Iterator[list[Word]]:
@@ -62,6 +65,12 @@ def _sentences(text: str, start: int, rules: Convention) -> Iterator[list[Word]]
         yield tokenise(text, begin, end, rules, start)
         begin = end
     yield tokenise(text, begin, len(text), rules, start)
+
+
+def _parts(source: str | Iterable[str], rules: Convention) -> Iterator[tuple[str, int]]:
+    for text, start in paragraphs(source):
+        for begin, end in standing(text, rules):
+            yield text[begin:end], start + begin
 
 
 def _sentence_per_line(source: str | Iterable[str], rules: Convention) -> Iterator[list[Word]]:

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
@@ -22,9 +22,6 @@ else:
 
 FOLDER = Path(__file__).parent / "languages"
 SUFFIX = ".toml"
-
-QUOTES = "\"'`“”„‟‘’‚‛«»‹›"
-CLOSING = QUOTES + ")]}"
 
 
 class WordSet(frozenset[str]):
@@ -87,6 +84,8 @@ class Convention:
     sentence_openers: WordSet = NO_WORDS
     capital_nouns: bool = False
     ordinals: bool = False
+    marks_before_lowercase: str = ""
+    unfinished_words: WordSet = NO_WORDS
     colon_min_words: int = 0
     colon_before_lowercase: bool = False
 
@@ -99,6 +98,9 @@ class Convention:
     contractions: Contractions = NO_CONTRACTIONS
     penn_quotes: bool = False
     forms: dict[str, str] = field(default_factory=dict)
+    picture_tag: str = ""
+    address_tag: str = ""
+    foreign_tag: str = ""
 
     def __post_init__(self) -> None:
         self._refuse(
@@ -106,11 +108,16 @@ class Convention:
             self.non_final_abbreviations & (self.final_abbreviations | self.abbreviations_before_numbers),
             "stands in another list of abbreviations, too",
         )
-        for name in ("abbreviations_before_numbers", "sentence_openers"):
+        for name in ("abbreviations_before_numbers", "sentence_openers", "unfinished_words"):
             words: WordSet = getattr(self, name)
             self._refuse(name, (word for word in words if word != word.casefold()), "must be lowercase")
 
         self._refuse("forms", (key for key in self.forms if len(key) != 1), "is not one character")
+
+    @cached_property
+    def abbreviations(self) -> frozenset[str]:
+        """All abbreviations, wherever they stand."""
+        return self.non_final_abbreviations | self.final_abbreviations | self.abbreviations_before_numbers
 
     @staticmethod
     def _refuse(name: str, words: Iterable[str], reason: str) -> None:

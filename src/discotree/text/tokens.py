@@ -8,7 +8,21 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
-from discotree.text.conventions import CLOSING, Convention
+from discotree.text.characters import (
+    CLOSING,
+    DATE,
+    EMAIL,
+    EMOTICON,
+    FACE,
+    FLAG,
+    NAME,
+    PATH,
+    PICTURE,
+    SYMBOL,
+    TIME,
+    URL,
+)
+from discotree.text.conventions import Convention
 
 
 class Word(NamedTuple):
@@ -19,37 +33,20 @@ class Word(NamedTuple):
     end: int
 
 
-# Every character that is neither whitespace nor a symbol is part of a word: letters and digits of all scripts, their
-# accents, joiners, and invisible characters.
-_SYMBOL = (
-    r"!-/:-@\[-\^`{-~¡-©«¬®-±´¶-¸»¿×÷\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2117\u2120\u2122\u2190-\u245f\u2500-\u2bff"
-    r"\u2e00-\u2e7f\u3001-\u3003\u3008-\u3020\u3030\u303d\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\uffee"
-    r"\U0001f000-\U0001faff"
-)
-_EXTENDER = (  # accents, joiners, variation selectors and skin tones belong to the symbol before them
-    r"\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\u200c\u200d\U0001f3fb-\U0001f3ff"
-    r"\U000e0020-\U000e007f\U000e0100-\U000e01ef"
-)
-_W = rf"[^\s{_SYMBOL}]"
-_LETTER = rf"[^\s\d_{_SYMBOL}]"
+_W = rf"[^\s{SYMBOL}]"
+_LETTER = rf"[^\s\d_{SYMBOL}]"
 _LOWER = r"[a-zß-ÿ]"
 _HYPHEN = "[-‐‑–]"
-_REPEATED = "|".join(rf"{re.escape(c)}{{2,}}" for c in "-–—−*=~#•!?.")
+_REPEATED = "|".join(rf"{re.escape(c)}{{2,}}" for c in "-–—−*=~#•!?.$<>")
 
-_ADDRESS = (
-    r"(?:(?:https?|ftps?)://|www\.)[^\s<>\"“”„«»]*[^\s<>\"“”„«».,;:!?()\[\]{}'’…]"
-    r"|\w[\w.+-]{0,63}@\w[\w-]{0,63}(?:\.\w[\w-]{0,63}){1,8}"
-)
-_SYMBOLS = (
-    rf"{_REPEATED}|''|``|,,(?={_W})|°[CFK](?!{_W})|[\U0001f1e6-\U0001f1ff]{{2}}"
-    rf"|[{_SYMBOL}](?:[{_EXTENDER}]|(?<=\u200d)[{_SYMBOL}])*|\S"
-)
-_DOT = rf"\.(?!(?<={_LOWER}{_LOWER}\.)[A-ZÀ-Þ])(?={_W})"  # between letters, unless a space is missing after a sentence
+_SYMBOLS = rf"{_REPEATED}|''|``|,,(?!,)|°[CFK](?!{_W})|{FLAG}|{PICTURE}|\S"
+_DOT = rf"\.(?!(?<={_LOWER}{_LOWER}\.)[A-ZÀ-Þ](?![A-Z]))(?={_W})"  # unless a space is missing after a sentence
 _APOSTROPHE = rf"(?<={_LETTER})['’](?={_LETTER}|\d\d)|(?<=\d)['’](?=\d\d\d|s(?!{_W}))"
-# Inside a sentence a full stop belongs to its word, unless the word looks like the end of a sentence in brackets.
-_STOP = rf"\.(?=[\s,;:])(?![\s{re.escape(CLOSING)}]*\Z)(?!(?<={_LOWER * 4}\.)\s+[A-ZÀ-Þ])"
+_REST = rf"(?:[\s{re.escape(CLOSING)}]|{FACE}|{EMOTICON})*\Z"  # what may follow the full stop of a sentence
+# Inside a sentence a full stop belongs to its word, unless the word looks like the end of a sentence.
+_STOP = rf"\.(?=[\s,;:])(?!{_REST})(?!(?<={_LOWER * 4}\.)\s+{_LETTER})"
 _DOTTED = re.compile(rf"(?:{_LETTER}\.)+{_LETTER}")
-_AT_END = re.compile(rf"[\s{re.escape(CLOSING)}]*\Z")
+_AT_END = re.compile(_REST)
 
 
 def _word(convention: Convention) -> str:
@@ -74,15 +71,14 @@ def _word(convention: Convention) -> str:
 @lru_cache(maxsize=32)
 def _pattern(convention: Convention) -> re.Pattern[str]:
     """Return the expression for a token; frequent kinds come first where they cannot begin a longer token."""
-    plain = rf"{_W}+(?=[\s;!?)\]]|,(?![\d–—-])|:(?![\d/])|\Z)"
-    frequent = r",(?!,)|[/;%\[\]]|\.(?![.\d])(?P<stop>)"
+    plain = rf"{_W}+(?=[\s;!?)\]]|,(?![\d–—-])|:(?![\d/\\])|\Z)"
+    frequent = r",(?!,)|;(?![()DP|*-])|[/%\[\]](?<!(?<!\S)/)|\.(?![.\d])(?P<stop>)"
     if convention.forms:
         frequent = rf"[{re.escape(''.join(convention.forms))}](?P<form>)|{frequent}"
-    rare = [r"(?<!\S)\.\d+|\.(?!\.)", _ADDRESS, r"[A-Z]{1,3}\$"]
-    if convention.split_hyphens:
+    rare = [r"(?<!\S)\.\d+|\.(?!\.)", URL, EMAIL, EMOTICON, PATH, r"[A-Z]{1,3}\$", rf"[@#](?={_LETTER}){_W}+"]
+    if convention.split_hyphens:  # elsewhere these are words
         frequent += "|-(?!-)"
-    else:
-        rare.append(rf"[@#](?={_LETTER}){_W}+")
+        rare += [NAME, DATE, TIME]
     if convention.penn_quotes:
         frequent += '|"(?P<quote>)'
     for first, second in convention.contractions:
