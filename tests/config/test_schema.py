@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discotree.config import Config, Data, DataSource, NetworkSettings, Training, load_recipe, recipe_names
-from discotree.config.schema import MAX_SIZE
+from discotree.config import Config, Data, DataSource, Decoding, NetworkSettings, Training, load_recipe, recipe_names
+from discotree.config.schema import MAX_GAP_PRICES, MAX_SIZE
 from discotree.errors import ConfigError
 from discotree.validation import DESCRIPTION
 
@@ -107,3 +107,33 @@ def test_training_settings_that_make_no_sense_are_refused(setting, tmp_path):
     recipe.write_text("")
     with pytest.raises(ConfigError, match=r"expected at least [01]"):
         load_recipe(recipe, [setting])
+
+
+# Prices of gaps
+
+
+def test_prices_of_gaps_come_back_from_json():
+    config = Config(decoding=Decoding(gap_prices={"VP": 0.25, "NP": 2.0}))
+    assert Config.from_json(config.to_json(), "config.json") == config
+    assert load_recipe("alpino", ['decoding.gap_prices={np = 1, "s#1" = 0.5}']).decoding.gap_prices == {
+        "np": 1.0,
+        "s#1": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("prices", "message"),
+    [
+        ({"VP": -0.1}, "'VP': expected 0 to 100, got -0.1"),
+        ({"VP": 100.5}, "'VP': expected 0 to 100"),
+        ({"VP": float("nan")}, "expected 0 to 100, got nan"),
+        ({"VP": float("inf")}, "expected 0 to 100, got inf"),
+        ({"VP": "much"}, "VP: expected float, got 'much'"),
+        ({"VP": True}, "VP: expected float, got True"),
+        ([1.0], "expected a table"),
+        ({f"X{k}": 1.0 for k in range(MAX_GAP_PRICES + 1)}, "at most 10,000 labels"),
+    ],
+)
+def test_prices_of_gaps_are_checked(prices, message):
+    with pytest.raises(ConfigError, match=message):
+        Config.from_json(json.dumps({"decoding": {"gap_prices": prices}}), "config.json")

@@ -2,16 +2,21 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.networks import RULES, TREES
+from support.tiny import TINY
 
 from discotree import HeadRules, Token, TreebankError, to_dependencies, write
-from discotree.config import Data, DataSource
+from discotree.config import Data, DataSource, load_recipe
 from discotree.errors import ConfigError, DiscotreeError, HeadRuleError
-from discotree.training.data import SPLITS, checksums, load_splits, matching, resolve
+from discotree.network.batch import IGNORED
+from discotree.training.data import SPLITS, checksums, corpus_of, load_splits, matching, resolve
 from discotree.training.predicted_tags import format_tags, read_tags
+from discotree.training.results import percentages
+from discotree.training.run import build
 from discotree.treebanks.splits import read_ids, selected
 from discotree.trees.transforms import transform
 
@@ -372,3 +377,76 @@ def test_checksums_change_with_the_files_and_only_then(bank, tmp_path):
     assert {name for name in before if before[name] != after[name]} == {"folder", "folder/*.export"}
     (tmp_path / "splits.tsv").write_text("id\tsplit\ns1\ttrain\n")
     assert {name for name in before if after[name] != checksums(data, resolve(data))[name]} == {"splits.tsv"}
+
+
+# What a source says about its sentences
+
+
+def test_a_source_may_repeat_its_sentences_and_its_words_still_count_once(bank):
+    few, many = DataSource("all.export", sentences="1-2"), DataSource("all.export", sentences="3-4", repeat=3)
+    splits = loaded(with_sources(bank, few, many))
+    assert [tree.id for tree in splits["train"].trees] == numbered(1, 2, 3, 4)
+    parser = build(load_recipe("alpino", TINY), splits)
+    corpus = corpus_of(splits["train"], parser.forms(), has_tags=False)
+    lengths = [len(tree.tokens) for tree in splits["train"].trees]
+    assert corpus.lengths.tolist() == [*lengths[:2], *[lengths[2]] * 3, *[lengths[3]] * 3]
+    plain = build(load_recipe("alpino", TINY), loaded(with_sources(bank, few, dataclasses.replace(many, repeat=1))))
+    assert parser.vocab.singletons == plain.vocab.singletons
+
+
+def test_repeating_is_for_training(bank):
+    repeated = (DataSource("all.export", repeat=2),)
+    for name in ("dev", "test"):
+        data = dataclasses.replace(bank, **{name: repeated})
+        assert f"data.{name}: repeat is for training" in message(data, ConfigError)
+    with pytest.raises(ConfigError, match="repeat: expected at least 1"):
+        DataSource("all.export", repeat=0)
+
+
+def test_annotation_that_a_source_ignores_is_neither_learned_nor_scored(bank):
+    foreign = [dataclasses.replace(tree, tokens=[t._replace(tag=f"x{t.tag}") for t in tree.tokens]) for tree in TREES]
+    write(foreign, f"{bank.folder}/foreign.export")
+    own, other = (
+        DataSource("all.export", sentences="1-5"),
+        DataSource("foreign.export", sentences="6-9", ignore=("tag",)),
+    )
+    splits = loaded(with_sources(bank, own, other, dev=(own, other), tags="gold"))
+    parser = build(load_recipe("alpino", [*TINY, "data.tags=gold"]), splits)
+    assert not any(tag.startswith("x") for tag in parser.vocab.outputs["tag"].symbols)
+    assert not any(tag.startswith("x") for tag in parser.vocab.tags.symbols)
+    assert not any(" x" in pair for pair in parser.vocab.head_functions)
+    corpus = corpus_of(splits["dev"], parser.forms(), has_tags=True)
+    words = sum(len(tree.tokens) for tree in splits["dev"].trees[:5])
+    assert (corpus.gold["tag"][:words] != IGNORED).all()
+    assert (corpus.gold["tag"][words:] == IGNORED).all()
+    assert (corpus.gold["function"] != IGNORED).any()
+    right = {"tag": np.array([len(tree.tokens) for tree in splits["dev"].trees[:5]] + [0] * 4)}
+    assert percentages(corpus, right, np.arange(9)) == {"tag": 100.0}
+    assert percentages(corpus, right, np.arange(5, 9)) == {}
+
+
+def test_an_auxiliary_head_that_every_source_ignores_is_refused(bank):
+    splits = loaded(with_sources(bank, DataSource("all.export", ignore=("morph",))))
+    with pytest.raises(ConfigError, match=r"every training source ignores 'morph': set network.morph_weight=0"):
+        build(load_recipe("alpino", TINY), splits)
+
+
+def test_words_of_mark_up_are_left_out_and_so_are_sentences_of_nothing_else(bank, tmp_path):
+    (tmp_path / "m.mrg").write_text("((S (NP (PRP I)) (VP (VBP go) (NP (CODE <x>))) (SU /)))\n((CODE <p>))\n((NN b))\n")
+    split = loaded(with_sources(bank, DataSource("m.mrg", drop_tags=("CODE", "SU")), heads="ptb"))["train"]
+    assert [str(tree) for tree in split.trees] == ["(ROOT (S (NP (PRP 0=I)) (VP (VBP 1=go))))", "(ROOT (NN 0=b))"]
+    assert len(split.sources) == 2
+
+
+def test_sentences_of_named_sources_are_found(bank):
+    one, other = DataSource("all.export", sentences="1-3", name="A"), DataSource("all.export", sentences="7", name="B")
+    split = loaded(with_sources(bank, one, DataSource("all.export", sentences="4"), other, one))["train"]
+    assert split.named() == {"A": [0, 1, 2, 5, 6, 7], "B": [4]}
+
+
+def test_trees_are_converted_source_by_source(bank, tmp_path):
+    (tmp_path / "g.mrg").write_text("((NP (DT the) (NP (NN Tax) (NN gene))))\n")
+    sources = DataSource("g.mrg"), DataSource("g.mrg", scheme="genia")
+    native, converted = loaded(with_sources(bank, *sources, heads="ptb"))["train"].trees
+    assert len(list(native.nodes())) == 3
+    assert len(list(converted.nodes())) == 2

@@ -15,6 +15,7 @@ from discotree.config.schema import (
     NetworkSettings,
     Training,
 )
+from discotree.config.vectors import VectorSettings, vector_settings
 
 __all__ = [
     "BERT",
@@ -34,7 +35,9 @@ __all__ = [
     "Method",
     "NetworkSettings",
     "Training",
+    "VectorSettings",
     "load_recipe",
     "recipe_names",
     "recipe_path",
+    "vector_settings",
 ]

@@ -7,6 +7,7 @@ from discotree.config.schema import LSTM, Config, Data, Decoding, NetworkSetting
 # The paper's network, its hyper-parameters and its search
 PAPER = Config(
     data=Data(unaries="drop"),
+    training=Training(fit_dev=False),
     decoding=Decoding(method="beam"),
 )
 

@@ -8,7 +8,7 @@ import sys
 import typing
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from discotree.config.presets import PRESETS, SCENARIOS
 from discotree.config.schema import Config
@@ -23,6 +23,7 @@ else:
 RECIPES = Path(__file__).parent / "recipes"
 SUFFIX = ".toml"
 DEFAULT_PRESET = "default"
+T = TypeVar("T")
 
 
 def load_recipe(recipe: str | Path, settings: Sequence[str] = (), scenario: str = "", preset: str = "") -> Config:
@@ -37,8 +38,13 @@ def load_recipe(recipe: str | Path, settings: Sequence[str] = (), scenario: str 
     config = updated(_preset(preset or own_preset, path), {"name": path.stem} | table, str(path))
     if scenario:
         config = updated(config, _scenario(scenario), f"scenario {scenario}")
+    return with_settings(config, settings)
+
+
+def with_settings(config: T, settings: Sequence[str]) -> T:
+    """Return a configuration with single settings changed, each given as ``section.name=value``."""
     for setting in settings:
-        config = updated(config, _parsed(setting), f"--set {setting}")
+        config = updated(config, parsed_setting(setting), f"--set {setting}")
     return config
 
 
@@ -86,7 +92,7 @@ def _scenario(name: str) -> dict[str, dict[str, object]]:
     return SCENARIOS[name]
 
 
-def _parsed(setting: str) -> dict[str, Any]:
+def parsed_setting(setting: str) -> dict[str, Any]:
     """Turn ``training.seed=7`` into a nested table; a value that is not TOML is a string."""
     name, equals, value = setting.partition("=")
     if not equals:

@@ -21,6 +21,9 @@ MAX_LAYERS = 100
 MAX_SIZE = 1 << 14  # length of a vector; the largest in use have 8,192 numbers
 MAX_CHARS = 256  # characters of a word that a network reads
 MAX_BEAM = 256
+MAX_REPEAT = 1001
+MAX_GAP_PRICE = 100.0  # far more than any tree is worth; sums of prices must not lose digits
+MAX_GAP_PRICES = 10_000  # phrase labels with a price
 HALF = 16  # bits of a weight in half precision
 MIN_BITS, MAX_BITS = 2, 8  # bits of a quantized weight
 AUXILIARY_HEADS = ("tag", "morph", "function", "unary", "spine")
@@ -45,9 +48,22 @@ class DataSource:
         'Use the sentences with these numbers: `"1-18602"`, `"5,7,10-"`. Counted from 1, broken trees included.',
     )
     splits: str = setting("", "A table of splits for this source alone, in place of `data.splits`.")
-    scheme: Literal["", "squoia"] = setting("", "Convert the trees from this annotation scheme to TIGER's.")
+    scheme: Literal["", "squoia", "genia", "masc"] = setting(
+        "",
+        "Convert the trees from this annotation scheme: SQUOIA's to TIGER's, GENIA's and MASC's to CRAFT's. Convert "
+        "training trees only: scores on converted trees cannot be compared with those of others.",
+    )
+    drop_tags: tuple[str, ...] = setting((), "Leave out words with these tags: mark-up that is not part of the text.")
+    ignore: tuple[Literal["tag", "morph", "function", "unary", "spine"], ...] = setting(
+        (), "Annotation that this source lacks, or that belongs to another set: its auxiliary heads learn nothing here."
+    )
+    repeat: int = setting(1, "How many times an epoch goes through these sentences. For training only.", 1, MAX_REPEAT)
+    name: str = setting("", "Report the scores of these dev or test sentences apart, too, under this name.")
     format: str = setting("", "The treebank format. Empty: detect it.")
     skip_broken: bool = setting(False, "Skip trees that cannot be read, instead of stopping at the first one.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -182,8 +198,11 @@ class Training:
     average: float = setting(0.0, "Decay of the moving average of the weights. 0: no average.", 0, 1)
     max_seconds: float = setting(0.0, "Stop after the first epoch that ends later than this. 0: no limit.", 0)
     checkpoint_epochs: int = setting(1, "Epochs between two checkpoints. 0: no checkpoints.", 0)
+    fit_dev: bool = setting(
+        True, "After training, fit the prices of gaps and the confidences on dev, as `discotree calibrate` does."
+    )
     weight_bits: int = setting(
-        HALF, "Bits of a saved weight: 16 is half precision, 2 to 8 are steps of the largest weight of a row."
+        HALF, "Bits of a saved weight: 16 is half precision, 2 to 8 are whole numbers of steps, one step for each row."
     )
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto", "Precision of the forward pass; `auto` is `bfloat16` on a GPU and `float32` elsewhere."
@@ -205,9 +224,21 @@ class Decoding:
     )
     beam: int = setting(10, "Partial trees that beam search keeps.", 1, MAX_BEAM + 1)
     consistent: bool = setting(False, "Choose one label per phrase, by the sum over the arcs that form it.")
+    gap_prices: dict[str, float] = field(
+        default_factory=dict,
+        metadata={
+            DESCRIPTION: "Price of a discontinuous phrase, in log-probability, by its label; "
+            "trees with gaps get a second look. Empty: gaps are free."
+        },
+    )
 
     def __post_init__(self) -> None:
         check_bounds(self)
+        if len(self.gap_prices) > MAX_GAP_PRICES:
+            raise ConfigError(f"gap_prices: expected at most {MAX_GAP_PRICES:,} labels, got {len(self.gap_prices):,}")
+        for label, price in self.gap_prices.items():
+            if not 0 <= price <= MAX_GAP_PRICE:
+                raise ConfigError(f"gap_prices: {label!r:.50}: expected 0 to {MAX_GAP_PRICE:g}, got {price}")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import glob
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
@@ -20,6 +20,7 @@ from discotree.treebanks import read
 from discotree.treebanks.source import ErrorHandler, stop
 from discotree.treebanks.splits import read_ids, selected
 from discotree.trees.annotation_schemes import SCHEMES
+from discotree.trees.draft import Draft
 from discotree.trees.transforms import transform
 from discotree.trees.tree import Token, Tree
 
@@ -37,9 +38,31 @@ class Split:
     encoded: list[Dependencies] = field(default_factory=list)
     inputs: list[list[Token]] = field(default_factory=list)  # words, with tags if the network gets any
     skipped: int = 0  # broken trees
+    sources: list[DataSource] = field(default_factory=list)  # where every tree is from; by default a plain one
+
+    def __post_init__(self) -> None:
+        self.sources = self.sources or [DataSource("")] * len(self.trees)
 
     def __len__(self) -> int:
         return len(self.trees)
+
+    def keep(self, wanted: Callable[[Tree], bool]) -> None:
+        """Drop all trees but the wanted ones."""
+        kept = [(tree, source) for tree, source in zip(self.trees, self.sources, strict=True) if wanted(tree)]
+        self.trees, self.sources = [tree for tree, _ in kept], [source for _, source in kept]
+
+    def named(self) -> dict[str, list[int]]:
+        """Return the numbers of the sentences of every source that has a name."""
+        found: dict[str, list[int]] = {}
+        for number, source in enumerate(self.sources):
+            if source.name:
+                found.setdefault(source.name, []).append(number)
+        return found
+
+    def annotated(self, head: str) -> list[Dependencies]:
+        """Return the encoded trees whose source provides what an auxiliary head learns."""
+        pairs = zip(self.encoded, self.sources, strict=True)
+        return [tree for tree, source in pairs if head not in source.ignore]
 
 
 # Files
@@ -130,6 +153,9 @@ def load_splits(data: Data) -> dict[str, Split]:
         raise ConfigError("data.train, data.dev: expected sources of trees for both, got none")
     if data.tags == "predicted" and not data.predicted_tags:
         raise ConfigError("data.predicted_tags: expected the file of predicted tags, which `discotree tag` writes")
+    for name in ("dev", "test"):
+        if any(source.repeat > 1 for source in getattr(data, name)):
+            raise ConfigError(f"data.{name}: repeat is for training: sentences are scored once")
     splits = read_splits(data)
     rules = HeadRules.load(data.heads, marked_first=data.marked_heads)
     predicted = read_tags(Path(data.predicted_tags)) if data.tags == "predicted" else {}
@@ -137,14 +163,43 @@ def load_splits(data: Data) -> dict[str, Split]:
         if not split.trees and getattr(data, name):
             raise TreebankError(f"there are no {name} trees")
         split.encoded = [to_dependencies(tree, rules, data.unaries) for tree in split.trees]
-        if data.tags == "gold":
-            split.inputs = [[Token(token.form, token.tag) for token in tree.tokens] for tree in split.trees]
-        elif data.tags == "predicted":
-            rows = [tags_of(tree, predicted, data.predicted_tags) for tree in split.trees]
-            split.inputs = [list(map(Token, tree.words, row)) for tree, row in zip(split.trees, rows, strict=True)]
-        else:
-            split.inputs = [list(map(Token, tree.words)) for tree in split.trees]
+        split.inputs = _inputs(split, data, predicted)
     return splits
+
+
+def load_held_out(data: Data, name: str = "dev") -> Split:
+    """Read dev or test alone, with the parser's input but without the encoding."""
+    needs_test = name == "test" or data.drop_repeats  # dev drops what test repeats
+    needed = replace(data, train=(), dev=data.dev if name == "dev" else (), test=data.test if needs_test else ())
+    split = read_splits(needed)[name]
+    if not split.trees:
+        raise TreebankError(f"there are no {name} trees")
+    predicted = read_tags(Path(data.predicted_tags)) if data.tags == "predicted" else {}
+    split.inputs = _inputs(split, data, predicted)
+    return split
+
+
+def treebank_split(trees: Iterable[Tree], data: Data) -> Split:
+    """Return trees as a split of their own: their punctuation is that of the data, their tags are the input's."""
+    found = [transform(tree, punctuation=data.punctuation) for tree in trees]
+    tagged = replace(data, tags="none" if data.tags == "none" else "gold")
+    split = Split(found, sources=[DataSource("")] * len(found))
+    split.inputs = _inputs(split, tagged, {})
+    return split
+
+
+def _inputs(split: Split, data: Data, predicted: Mapping[str, Sequence[str]]) -> list[list[Token]]:
+    """Return the tokens that the parser gets: words, with the tags that the settings ask for."""
+    trees = split.trees
+    if data.tags == "gold":
+        return [_gold_input(tree, source) for tree, source in zip(trees, split.sources, strict=True)]
+    if data.tags == "predicted":
+        return [list(map(Token, tree.words, tags_of(tree, predicted, data.predicted_tags))) for tree in trees]
+    return [list(map(Token, tree.words)) for tree in trees]
+
+
+def _gold_input(tree: Tree, source: DataSource) -> list[Token]:
+    return [Token(token.form) if "tag" in source.ignore else Token(token.form, token.tag) for token in tree.tokens]
 
 
 def words_of(splits: dict[str, Split]) -> set[str]:
@@ -153,10 +208,12 @@ def words_of(splits: dict[str, Split]) -> set[str]:
 
 
 def corpus_of(split: Split, forms: Forms, has_tags: bool) -> Corpus:
-    """Return the sentences of a split as arrays, with their encoding as what is to be learned."""
-    tags = [[token.tag for token in tokens] for tokens in split.inputs] if has_tags else []
-    corpus = Corpus(split.inputs, forms, tags)
-    corpus.learn(split.encoded)
+    """Return the sentences of a split as arrays, each as often as its source says, with what is to be learned."""
+    chosen = [number for number, source in enumerate(split.sources) for _ in range(source.repeat)]
+    inputs = [split.inputs[number] for number in chosen]
+    tags = [[token.tag for token in tokens] for tokens in inputs] if has_tags else []
+    corpus = Corpus(inputs, forms, tags)
+    corpus.learn([split.encoded[number] for number in chosen], [split.sources[number].ignore for number in chosen])
     return corpus
 
 
@@ -167,7 +224,7 @@ def read_splits(data: Data) -> dict[str, Split]:
     if data.drop_repeats:
         seen: set[tuple[str, ...]] = set()
         for split in (splits[name] for name in reversed(SPLITS)):  # test keeps all of its sentences
-            split.trees = [tree for tree in split.trees if tree.words not in seen]
+            split.keep(lambda tree: tree.words not in seen)
             seen.update(tree.words for tree in split.trees)
     return splits
 
@@ -183,11 +240,22 @@ def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Spli
             if not table:
                 raise ConfigError(f"{source.file}: the split {source.split!r} needs a table of splits: set data.splits")
             trees = selected(trees, read_ids(table, source.split), table)
-        scheme = SCHEMES.get(source.scheme)
-        if scheme is not None:
-            trees = map(scheme, trees)
+        if source.drop_tags:
+            trees = _without(trees, source)
+        if source.scheme:
+            trees = map(SCHEMES[source.scheme], trees)
         split.trees += [transform(tree, punctuation=data.punctuation) for tree in trees]
+        split.sources += [source] * (len(split.trees) - len(split.sources))
     return split
+
+
+def _without(trees: Iterable[Tree], source: DataSource) -> Iterator[Tree]:
+    """Yield the trees without words that have a tag to be dropped; nothing may be left of a tree."""
+    for tree in trees:
+        dropped = [position for position, token in enumerate(tree.tokens) if token.tag in source.drop_tags]
+        left = Draft(tree).without(dropped) if dropped else tree
+        if left is not None:
+            yield left
 
 
 def _read_source(source: DataSource, cache: Cache) -> list[Tree | None]:

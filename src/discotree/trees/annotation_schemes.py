@@ -2,10 +2,13 @@
 
 ``squoia``: SQUOIA deepens the trees of TIGER: a phrase over every single noun, adjective and adverb, a noun phrase
 inside every prepositional phrase, heads marked everywhere. ``squoia_to_tiger`` undoes that.
+
+``genia``, ``masc``: see english_schemes.py.
 """
 
 from collections.abc import Callable
 
+from discotree.trees.english_schemes import genia_to_craft, masc_to_craft
 from discotree.trees.tree import Tree
 
 HEAD, KERNEL, ADPOSITION = "HD", "NK", "AC"
@@ -84,4 +87,8 @@ def _kept(node: int, parents: list[int], removed: set[int]) -> int:
     return node
 
 
-SCHEMES: dict[str, Callable[[Tree], Tree]] = {"squoia": squoia_to_tiger}
+SCHEMES: dict[str, Callable[[Tree], Tree]] = {
+    "squoia": squoia_to_tiger,
+    "genia": genia_to_craft,
+    "masc": masc_to_craft,
+}

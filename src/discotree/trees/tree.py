@@ -41,8 +41,8 @@ class Tree:
     id: str = ""
     secondary: tuple[SecondaryEdge, ...] = field(default=(), compare=False)
     comment: str = field(default="", compare=False)
-    confidence: float | None = field(default=None, compare=False)  # probability of the whole tree
-    confidences: tuple[float, ...] = field(default=(), compare=False)  # probabilities in the order of nodes()
+    confidence: float | None = field(default=None, compare=False)  # expected F1, from 0 to 1
+    confidences: tuple[float, ...] = field(default=(), compare=False)  # in the order of nodes()
 
     def __post_init__(self) -> None:
         tokens = self.tokens
