@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from support.assembly import assembled
 from support.scores import random_scores
 
-from discotree.network.assemble import Assembler, Decisions, of_candidates
+from discotree.network.assemble import Assembler, Decisions, decoded_candidates
 from discotree.network.decode import decode
 from discotree.network.k_best import k_best
 from discotree.network.scores import Auxiliary
 from discotree.network.vocab import Alphabet, Vocab
+from discotree.text import convention
 from discotree.trees.tree import NONE, Token
 
 LABELS = ["A#1", "B#1", "A#2", "B+C#1", "ROOT#1", "ROOT+A#2", "ROOT#2", "A", "ROOT", "#3", "A#9"]
@@ -51,7 +52,7 @@ def decisions(draw):
 
     classes = {head: of(len(HEADS[head])) for head in auxiliary}
     unaries = draw(probabilities) if "unary" in auxiliary else [1.0] * n
-    return Decisions(heads, of(len(LABELS)), draw(probabilities), classes, unaries, draw(st.floats(0, 1)))
+    return Decisions(heads, of(len(LABELS)), draw(probabilities), classes, unaries)
 
 
 @given(decisions())
@@ -60,7 +61,7 @@ def test_one_walk_makes_the_same_tree_as_all_the_steps(decided):
     words = [Token(f"w{k}", "T" if k % 2 else "U", "lemma", "morph", "function") for k in range(len(decided.heads))]
     found, expected = Assembler(vocab).tree(words, decided, "7"), assembled(words, decided, vocab, "7")
     assert found == expected
-    assert found.confidence == expected.confidence
+    assert found.confidence == pytest.approx(expected.confidence)
     assert all(abs(a - b) < 1e-9 for a, b in zip(found.confidences, expected.confidences, strict=True))
 
 
@@ -84,7 +85,6 @@ def test_every_sentence_gets_its_own_decisions():
     assert third.arc_probabilities == pytest.approx(
         (decoded.arc_probability * decoded.label_probability)[2, :2].tolist()
     )
-    assert third.confidence == pytest.approx(np.exp(decoded.log_probability[2]) * 0.9 * 0.65)
     bare = next(Decisions.of(decoded, replace(scores, auxiliary={})))
     assert bare.auxiliary == {}
     assert bare.unary_probabilities == [1.0] * 3
@@ -99,12 +99,28 @@ def test_candidates_are_decisions_with_probabilities_of_their_own():
 
     plain = with_auxiliary(random_scores([7], seed=2))
     (candidates,) = k_best(plain, 6)
-    found = list(of_candidates(candidates, replace(plain, labeler=labeler)))
+    decoded = list(decoded_candidates(candidates, replace(plain, labeler=labeler)))
     assert len(calls) == 1
+    found = [next(Decisions.of(one, plain)) for one in decoded]
     best = next(Decisions.of(decode(plain), plain))
     assert (found[0].heads, found[0].labels, found[0].auxiliary) == (best.heads, best.labels, best.auxiliary)
-    assert found[0].confidence == pytest.approx(best.confidence)
+    assert found[0].arc_probabilities == pytest.approx(best.arc_probabilities)
     assert [decided.heads for decided in found] == [candidate.heads.tolist() for candidate in candidates]
     assert [decided.labels for decided in found] == [candidate.labels.tolist() for candidate in candidates]
     for candidate, decided in zip(candidates, found, strict=True):
         assert np.log(decided.arc_probabilities).sum() == pytest.approx(candidate.log_probability, abs=1e-5)
+
+
+def test_what_is_no_word_gets_the_tag_of_its_language():
+    """Whatever the network says, if it knows that tag; and no morphology, which would be that of another tag."""
+    rules = replace(convention("nl"), picture_tag="U", address_tag="unknown")
+    words = [Token(form) for form in ("Hoi", "😀", "www.voorbeeld.nl", "😀")]
+    decided = Decisions([-1, 0, 0, 0], [0] * 4, [1.0] * 4, {"tag": [0, 0, 0, 1], "morph": [0] * 4}, [1.0] * 4)
+    vocab = vocab_of(decided.auxiliary)
+    tree = Assembler(vocab, convention=rules).tree(words, decided)
+    assert [(token.tag, token.morph) for token in tree.tokens] == [("T", "m"), ("U", NONE), ("T", "m"), ("U", "m")]
+    assert [token.tag for token in Assembler(vocab).tree(words, decided).tokens] == ["T", "T", "T", "U"]
+    kept = Assembler(vocab, keeps_tags=True, convention=rules).tree(words, decided)
+    assert [token.tag for token in kept.tokens] == [NONE] * 4
+    bare = replace(decided, auxiliary={})
+    assert Assembler(vocab_of({}), convention=rules).tree(words, bare).tokens == tuple(words)

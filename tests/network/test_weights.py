@@ -9,7 +9,7 @@ from safetensors.numpy import load, save
 
 from discotree.config import HALF
 from discotree.errors import ModelError
-from discotree.network.weights import Rows, dense, from_file, is_finite, rounded, to_file
+from discotree.network.weights import SAFE, Rows, dense, from_file, is_finite, rounded, to_file
 
 BITS = st.sampled_from([2, 3, 5, 6, 8])
 numbers = st.floats(-1000, 1000, width=32)
@@ -36,7 +36,7 @@ def test_rounding_to_few_bits_is_off_by_half_a_step_at_most(values, bits):
     if values.ndim < 2:
         assert found.dtype == np.float16
         return
-    assert int(np.abs(found.numbers).max()) <= (1 << (bits - 1)) - 1
+    assert int(np.abs(found.numbers).max()) <= max(SAFE, (1 << (bits - 1)) - 1)
     steps = found.step.reshape(-1, *[1] * (values.ndim - 1))
     assert (np.abs(found.dense() - values) <= 0.5001 * steps + 1e-6).all()
 
@@ -51,6 +51,28 @@ def test_fewer_bits_round_again_and_more_bits_keep_what_is_there():
     six = rounded({"a": np.linspace(-1, 1, 40, dtype=np.float32).reshape(4, 10)}, 6)
     assert rounded(six, 8)["a"] is six["a"]
     assert int(np.abs(rounded(six, 4)["a"].numbers).max()) == 7
+
+
+def test_a_large_weight_does_not_make_the_others_coarse():
+    values = np.random.default_rng(0).normal(size=(2, 400)).astype(np.float32)
+    values[1, 7] = 12
+    found = rounded({"a": values}, 5)["a"]
+    assert found.step[1] == pytest.approx(3 * np.sqrt(np.square(values[1]).mean()) / 15)
+    assert found.numbers[1, 7] == round(12 / found.step[1]) > 15
+    error = np.abs(found.dense() - values).mean(1)
+    assert error[1] < 1.5 * error[0]  # 4 times as large if the largest weight were 15 steps
+    assert rounded({"a": found}, 5)["a"] is found
+    values[1, 7] = 1000
+    assert rounded({"a": values}, 5)["a"].numbers[1, 7] == SAFE
+
+
+@pytest.mark.parametrize("bits", [3, 4, 5, 6, 7])
+def test_rows_of_more_bits_are_rounded_again(bits):
+    values = np.random.default_rng(bits).normal(size=(4, 300)).astype(np.float32)
+    finer, coarser = rounded({"a": values}, bits), rounded({"a": values}, bits - 1)["a"]
+    again = rounded(finer, bits - 1)["a"]
+    assert again is not finer["a"]
+    assert np.allclose(again.step, coarser.step, rtol=0.1)
 
 
 def test_half_precision_is_the_nearest_half():

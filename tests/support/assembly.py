@@ -1,6 +1,7 @@
 """The slow and obvious way from decisions to a tree, step by step: what the assembler must agree with."""
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -30,7 +31,8 @@ def assembled(tokens: Sequence[Token], decisions: Decisions, vocab: Vocab, id: s
     if "function" in names:
         dependencies = with_functions(dependencies, names["function"], vocab.head_functions)
     tree = to_tree(dependencies)
-    return replace(tree, confidence=decisions.confidence, confidences=confidences(tree, decisions))
+    values = confidences(tree, decisions)
+    return replace(tree, confidence=statistics.mean(values[1:] or values), confidences=values)
 
 
 def with_functions(tree: Dependencies, top: Sequence[str], head_functions: dict[str, str]) -> Dependencies:

@@ -4,7 +4,7 @@ Shapes: B sentences, N words in the longest of them, U distinct words in the bat
 longest of those, P pieces in the longest sentence. Heads are columns 0..N as in Scores: 0 is the dummy root.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +15,7 @@ from discotree.errors import ModelError
 from discotree.network.vocab import UNKNOWN, UNKNOWN_CHAR, Vocab, normalized, targets
 from discotree.trees.tree import Token
 
-IGNORED = -100  # the class that no loss counts: padding, and labels that are not in the vocabulary
+IGNORED = -100  # the class that no loss counts: padding, labels that are not in the vocabulary, annotation to ignore
 HEAD = "head"
 LABEL = "label"
 MAX_PAIRS = 1 << 21  # pairs of words in a batch: a few very long sentences must not fill the memory
@@ -117,18 +117,24 @@ class Corpus:
                 raise ModelError("the tags do not fit the words: expected one tag for every word")
             self.tags[:] = [known.get(tag, UNKNOWN) for row in tags for tag in row]
         self.gold: dict[str, Ints] = {}
+        self.annotated: dict[str, npt.NDArray[np.bool_]] = {}  # (S,) sentences that have the gold of a head
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def learn(self, trees: Sequence[Dependencies]) -> None:
-        """Set the trees of these sentences as the gold standard of training."""
+    def learn(self, trees: Sequence[Dependencies], ignored: Sequence[Collection[str]] = ()) -> None:
+        """Set the trees of these sentences as the gold standard of training.
+
+        ``ignored`` holds for every sentence the auxiliary heads that learn nothing from it.
+        """
         vocab = self.table.vocab
         alphabets = {LABEL: vocab.labels, **vocab.outputs}
         self.gold[HEAD] = np.array([head + 1 for tree in trees for head in tree.heads], np.int64)
         for name, alphabet in alphabets.items():
             symbols = (symbol for tree in trees for symbol in (tree.labels if name == LABEL else targets(tree, name)))
             self.gold[name] = np.array([alphabet.ids.get(symbol, IGNORED) for symbol in symbols], np.int64)
+            self.annotated[name] = np.array([name not in heads for heads in ignored] or [True] * len(trees), np.bool_)
+            self.gold[name][~np.repeat(self.annotated[name], self.lengths)] = IGNORED
 
     def batch(self, sentences: Ints) -> Batch:
         """Return the batch of the sentences with these numbers."""

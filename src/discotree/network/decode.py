@@ -23,6 +23,8 @@ import numpy as np
 from discotree.errors import ConfigError
 from discotree.network.arborescence import Floats, Ints, arborescence
 from discotree.network.arc_weights import ArcWeights, log_of
+from discotree.network.gap_prices import GapPrices
+from discotree.network.gaps import close_gaps
 from discotree.network.scores import Bools, Scores
 
 SEARCHES = 6  # searches of a sentence before the labels of all its arcs are scored
@@ -42,10 +44,18 @@ class Decoded:
     log_probability: Floats  # (B,) log p(tree)
 
 
-def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Ints | None = None) -> Decoded:
+def decode(
+    scores: Scores,
+    method: str = "exact",
+    beam: int = 10,
+    levels: Ints | None = None,
+    prices: GapPrices | None = None,
+) -> Decoded:
     """Find the best trees by one of METHODS.
 
     Given the ``levels`` of all labels (L,), the dependents that join one phrase agree on its label: see ``agree``.
+    Given ``prices``, trees with gaps get a second look, whatever the method: see ``gaps``. Probabilities do not
+    contain prices.
     """
     if method not in METHODS:
         raise ConfigError(f"unknown decoding method {method!r}, expected one of {', '.join(METHODS)}")
@@ -55,16 +65,29 @@ def decode(scores: Scores, method: str = "exact", beam: int = 10, levels: Ints |
     columns = METHODS[method](weights, beam)  # (B, N)
     sentence, word = np.nonzero(weights.inside)
     weights.score(sentence, word, columns[sentence, word])
-    arc, label, labels = _pick(weights.arcs, columns), _pick(weights.labels, columns), _pick(weights.names, columns)
+    labels = _pick(weights.names, columns)
     if levels is not None:
-        before, labels = labels, agree(weights, columns - 1, labels, levels)
-        sentence, word = np.nonzero(labels != before)
-        if len(word):
-            given = weights.rows(sentence, word, columns[sentence, word])  # (changed, L)
-            label[sentence, word] = _pick(given, labels[sentence, word])
+        labels = agree(weights, columns - 1, labels, levels)
+    arc, label = _picked(weights, columns, labels)
+    if prices is not None:
+        heads, labels = close_gaps(weights, columns - 1, labels, arc + label, prices)
+        if not np.array_equal(heads, columns - 1):
+            columns = heads + 1
+            weights.score(sentence, word, columns[sentence, word])
+        arc, label = _picked(weights, columns, labels)
     arc, label = log_of(arc), log_of(label)
     total = np.where(weights.inside, arc + label, 0.0).sum(1)
     return Decoded(columns - 1, labels, np.exp(arc), np.exp(label), total)
+
+
+def _picked(weights: ArcWeights, columns: Ints, labels: Ints) -> tuple[Floats, Floats]:
+    """Return the scores (B, N) of the chosen arcs, and those of their labels, finite; their best labels are known."""
+    arc, label = _pick(weights.arcs, columns), _pick(weights.labels, columns)
+    sentence, word = np.nonzero(weights.inside & (labels != _pick(weights.names, columns)))
+    if len(word):
+        given = weights.rows(sentence, word, columns[sentence, word])  # (M, L)
+        label[sentence, word] = _pick(given, labels[sentence, word])
+    return arc, label
 
 
 def agree(weights: ArcWeights, heads: Ints, labels: Ints, levels: Ints) -> Ints:

@@ -7,7 +7,7 @@ for every digit, characters do not.
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -81,11 +81,13 @@ class Vocab:
         tags: Iterable[Sequence[str]] = (),
         also: Iterable[str] = (),
         pretrained: Callable[[str], bool] = lambda _: False,
+        ignored: Sequence[Collection[str]] = (),
     ) -> "Vocab":
         """Build the vocabulary of training trees.
 
         ``heads`` are the auxiliary heads, ``tags`` those that the network looks at. Further words, ``also``, are added
-        where ``pretrained`` says that there is a vector for them.
+        where ``pretrained`` says that there is a vector for them. ``ignored`` holds for every tree the auxiliary heads
+        that learn nothing from it.
         """
         words: Counter[str] = Counter()
         chars: set[str] = set()
@@ -93,17 +95,19 @@ class Vocab:
         outputs: dict[str, Counter[str]] = {head: Counter() for head in heads}
         pairs: dict[str, Counter[str]] = {}
         roots: Counter[str] = Counter()
-        for tree in trees:
+        for tree, without in zip(trees, ignored or [()] * len(trees), strict=True):
             words.update(normalized(token.form) for token in tree.tokens)
             for token in tree.tokens:
                 chars.update(token.form)
             labels.update(tree.labels)
             roots[tree.root] += 1
             for head in heads:
-                outputs[head].update(targets(tree, head))
-            if "function" in heads:
+                if head not in without:
+                    outputs[head].update(targets(tree, head))
+            if "function" in heads and "function" not in without:
                 untagged = replace(tree, tokens=tuple(token._replace(tag=NONE) for token in tree.tokens))
-                for pair, function in chain(head_functions(tree), head_functions(untagged)):
+                tagged = () if "tag" in without else head_functions(tree)
+                for pair, function in chain(tagged, head_functions(untagged)):
                     pairs.setdefault(pair, Counter())[function] += 1
         further = {normalized(word) for word in also if pretrained(word)} - words.keys()
         return cls(

@@ -2,7 +2,9 @@
 
 With 8 bits or less, every row of a matrix is a multiple of one step: int8 numbers ``NAME`` and a step for each row
 ``NAME.step``. Fewer than 8 bits still take a byte each, but compress better: a wheel, which is a zip file, stores
-6 bits in about 5.
+6 bits in about 5. Since it is the zip file that counts, not the largest number, the step follows the usual size of a
+row's weights, and the few that are much larger become larger numbers. If the largest weight filled the bits, it would
+make the step coarse for all others.
 """
 
 from collections.abc import Mapping
@@ -17,6 +19,10 @@ from discotree.errors import ModelError
 
 STEP = ".step"
 LARGEST = 128  # magnitude of an int8 number
+# Kernels for x86 without VNNI add two products of an input (≤ 255) and a weight in 16 bits: 2 · 255 · 63 fits,
+# 2 · 255 · 127 does not.
+SAFE = 63
+DEVIATIONS = 3  # root mean squares of a row that its bits cover
 FLOATS = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
 
 Floats = npt.NDArray[np.float32]
@@ -81,13 +87,35 @@ def rounded(weights: Weights, bits: int) -> dict[str, Weight]:
 def _rounded(weight: Weight, bits: int) -> Weight:
     if bits == HALF or len(weight.shape) < 2:
         return dense(weight).astype(np.float16)
-    largest = (1 << (bits - 1)) - 1
-    if isinstance(weight, Rows) and int(np.abs(weight.numbers).max(initial=0)) <= largest:
+    usual = (1 << (bits - 1)) - 1
+    if isinstance(weight, Rows) and _is_rounded(weight, usual):
         return weight
     rows = dense(weight).reshape(weight.shape[0], -1)
-    step = np.abs(rows).max(1, initial=0) / np.float32(largest)
+    step = _steps(rows, usual)
     numbers = np.rint(rows / np.maximum(step, np.finfo(np.float32).tiny)[:, None])
     return Rows(numbers.astype(np.int8).reshape(weight.shape), step)
+
+
+def _steps(rows: Floats, usual: int) -> Floats:
+    """Return the step of each row: usual weights are up to ``usual`` steps large, all others up to ``SAFE``."""
+    largest = np.abs(rows).max(1, initial=0)
+    steps = np.minimum(DEVIATIONS * _rms(rows), largest) / usual
+    found: Floats = np.maximum(steps, largest / max(usual, SAFE)).astype(np.float32)
+    return found
+
+
+def _is_rounded(weight: Rows, usual: int) -> bool:
+    """Tell whether rounding can have made these numbers. A number is at most half larger than before it was rounded."""
+    rows = weight.numbers.reshape(len(weight.numbers), -1)
+    largest = np.maximum(rows.max(1, initial=0), -rows.min(1, initial=0).astype(np.int16))
+    outliers = (largest <= max(usual, SAFE)) & (_rms(rows) <= usual / DEVIATIONS + 0.501)
+    return bool(((largest <= usual) | outliers).all())
+
+
+def _rms(rows: Array) -> npt.NDArray[np.float64]:
+    """Return the root mean square of each row."""
+    found: npt.NDArray[np.float64] = np.sqrt(np.square(rows, dtype=np.float64).sum(1) / max(1, rows.shape[1]))
+    return found
 
 
 def to_file(weights: Weights) -> dict[str, Array]:

@@ -29,6 +29,7 @@ from discotree.network.vectors import Vectors, read_vectors, spellings
 from discotree.network.vocab import Vocab
 from discotree.network.weights import rounded
 from discotree.parsing.parser import Parser
+from discotree.training.calibrate import finished
 from discotree.training.data import Split, checksums, corpus_of, load_splits, own_head_rules, resolve, words_of
 from discotree.training.distributed import World
 from discotree.training.fit import Report, Run, fit, silent
@@ -36,7 +37,7 @@ from discotree.training.results import attachment, score_split, summarize, write
 from discotree.version import __version__
 
 MODEL = "model"
-LIMITS = ("epochs", "max_seconds", "max_decays", "checkpoint_epochs")  # how long a run lasts, not which one it is
+LIMITS = ("epochs", "max_seconds", "max_decays", "checkpoint_epochs", "fit_dev")  # when a run ends, not which one it is
 
 
 def train(
@@ -67,14 +68,17 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
     state = fit(network, corpora["train"], lambda: attachment(parser, corpora["dev"]), "las", run)
     weights = rounded(weights_of(network), config.training.weight_bits)
     load_weights(network, weights)  # the scores are those of the saved weights
+    model = finished(parser, splits["dev"]) if config.training.fit_dev else parser.model
+    parser = Parser(model, parser.engine)
     if world.is_first:
-        write_model(replace(parser.model, weights=weights), folder / MODEL)
+        write_model(replace(model, weights=weights), folder / MODEL)
     results = {
         "name": config.name,
         "config": asdict(config),
         "data": {
             "sha256": sha256,
             "sentences": {name: len(split) for name, split in splits.items()},
+            "sources": {name: sizes for name, split in splits.items() if (sizes := _sizes(split))},
             "skipped": {name: split.skipped for name, split in splits.items() if split.skipped},
         },
         "versions": {"discotree": __version__, "torch": torch.__version__, "python": platform.python_version()},
@@ -87,11 +91,17 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
             for name in ("dev", "test")
             if len(splits[name])
         },
+        **({"gap_prices": model.config.decoding.gap_prices} if model.config.decoding.gap_prices else {}),
+        **({"confidence": model.calibration.fitted} if model.calibration else {}),
         "history": state.history,
     }
     if world.is_first:
         write_results(folder / RESULTS, results)
     return results
+
+
+def _sizes(split: Split) -> dict[str, int]:
+    return {name: len(numbers) for name, numbers in split.named().items()}
 
 
 def train_seeds(
@@ -166,7 +176,11 @@ def build(
         [[token.tag for token in tokens] for tokens in train.inputs] if has_tags else (),
         words_of(splits) if vectors else (),
         lambda word: vectors is not None and vectors.lookup(word) is not None,
+        [source.ignore for source in train.sources],
     )
+    for head, classes in vocab.outputs.items():
+        if not len(classes):
+            raise ConfigError(f"every training source ignores {head!r}: set network.{head}_weight=0")
     pieces = pretrained_pieces(config.network)
     torch.manual_seed(config.training.seed)
     network = PointerNetwork(config.network, vocab, has_tags, pieces)

@@ -18,6 +18,7 @@ from discotree.network.onnx.engine import OnnxEngine
 from discotree.network.onnx.network import Network
 from discotree.network.onnx.session import Session
 from discotree.network.onnx.transformer import MODEL, PREFIX, EncoderGraph
+from discotree.network.vocab import PADDING
 from discotree.network.weights import rounded
 
 DISTILBERT = {"dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 24, "max_position_embeddings": 20}
@@ -97,6 +98,74 @@ def test_int8_is_close(folder):
     scores = [OnnxEngine(*parts, precision, 1).start(batch)() for precision in ("float32", "int8")]
     differences = np.abs(scores[0].dependents - scores[1].dependents)[scores[0].mask]
     assert 0 < differences.max() < 0.5
+
+
+@pytest.mark.parametrize("kind", VARIANTS)
+def test_int8_of_every_kind_is_close_to_float32(kind):
+    settings = {"vocab_size": 30, "max_position_embeddings": 22, **SIZES, **VARIANTS[kind]}
+    own = EncoderConfig.of({"model_type": kind, **settings})
+    rng = np.random.default_rng(3)
+    weights = {MODEL + name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in own.shapes().items()}
+    weights |= {PREFIX + "mixture": np.zeros(2, np.float32), PREFIX + "scale": np.ones(1, np.float32)}
+    network = Network(CALM, weights, False, [], None, EncoderGraph(own, [2, 5], [3], weights), int8=False)
+    batch = {"pieces": rng.integers(6, 30, (3, 9)), "counts": np.array([9, 4, 1])}
+    exact, found = (
+        Session(graphs.transformer(dataclasses.replace(network, int8=int8)), 1).run(batch)["vectors"]
+        for int8 in (False, True)
+    )
+    real = np.arange(9) < batch["counts"][:, None]
+    error = np.sqrt(np.square(found - exact)[real].mean() / np.square(exact)[real].mean())
+    assert 0 < error < 0.06
+
+
+@pytest.mark.parametrize("window", [0, 5], ids=["whole", "in windows"])
+def test_int8_scores_do_not_depend_on_the_other_sentences(folder, window):
+    parser = parser_with(folder, encoder_window=window, encoder_stride=window // 2)
+    weights = random_weights(parser)
+    weights["encoder.chars.table.weight"][PADDING] = 0  # as training leaves it
+    weights = rounded(weights, 6)
+    parts = (parser.config.network, parser.vocab, parser.has_tags, parser.model.subwords, weights)
+    engine, corpus = OnnxEngine(*parts, "int8", 1), corpus_for(parser)
+    together = engine.start(corpus.batch(np.arange(len(TREES))))()
+    for number, length in enumerate(together.lengths):
+        alone = engine.start(corpus.batch(np.array([number])))()
+        for name, size in (("arcs", (length, length + 1)), ("dependents", (length,)), ("heads", (length + 1,))):
+            inside = (0, *map(slice, size))
+            whole = getattr(together, name)[(number, *inside[1:])]
+            assert np.abs(np.exp(whole) - np.exp(getattr(alone, name)[inside])).max() < 1e-5
+
+
+def test_vectors_are_the_same_in_every_batch_to_the_last_digit(folder):
+    """Also where a batch is longer: rows of attention are padded to whole registers."""
+    parser = parser_with(folder)
+    parts = (parser.config.network, parser.vocab, parser.has_tags, parser.model.subwords, random_weights(parser))
+    engine = OnnxEngine(*parts, "int8", 1)
+    run, read = engine._session("transformer", 1).run, engine.windows.read
+    rng = np.random.default_rng(0)
+    pieces, counts = rng.integers(5, 100, (12, 30)), rng.integers(1, 31, 12)
+    together = read(run, pieces, counts)
+    for row, count in enumerate(counts):
+        alone = read(run, pieces[row : row + 1, :count], counts[row : row + 1])
+        assert np.array_equal(alone[0, :count], together[row, :count])
+
+
+def test_large_features_of_a_transformer_are_not_cut_off(folder):
+    """A feature that the last layer alone would call 0, and one that is large in every piece."""
+    parser = parser_with(folder)
+    weights = random_weights(parser)
+    last = f"{MODEL}encoder.layer.2.output.LayerNorm"
+    weights[f"{last}.weight"][0] = weights[f"{last}.bias"][0] = 0
+    weights[f"{MODEL}encoder.layer.1.output.LayerNorm.bias"][1] = 30
+    parts = (parser.config.network, parser.vocab, parser.has_tags, parser.model.subwords, weights)
+    engine = OnnxEngine(*parts, "int8", 1)
+    batch = corpus_for(parser).batch(np.arange(len(TREES)))
+    found = engine.start(batch)()
+    vectors = engine.windows.read(engine._session("transformer", 1).run, batch.pieces, batch.last.max(1) + 1)
+    real = np.arange(vectors.shape[1]) <= batch.last.max(1)[:, None]
+    assert (np.abs(vectors[real]).max(0) <= engine.network.encoder_ranges).mean() > 0.9
+    assert np.abs(vectors[real][:, :2]).max(0) == pytest.approx(engine.network.encoder_ranges[:2], rel=0.75)
+    exact = OnnxEngine(*parts, "float32", 1).start(batch)()
+    assert np.abs(np.exp(found.arcs) - np.exp(exact.arcs))[exact.mask].mean() < 0.02
 
 
 def test_other_kinds_need_torch(folder, monkeypatch):

@@ -189,8 +189,19 @@ def test_a_transformer_and_subword_vectors_do_not_go_together(folders):
 
 
 def test_a_folder_that_is_no_transformer_is_refused(tmp_path):
-    with pytest.raises(ModelError, match=rf"hf:{tmp_path}: not a Transformer that can be used: "):
+    with pytest.raises(
+        ModelError, match=rf"hf:{tmp_path}: not a Transformer that can be used: there is no config.json"
+    ):
         load_transformer(str(tmp_path))
+    (tmp_path / CONFIG).write_text('{"hidden_size": 8}', "utf-8")
+    with pytest.raises(ModelError, match=rf"hf:{tmp_path}: not a Transformer that can be used: .*model_type"):
+        load_transformer(str(tmp_path))
+
+
+def test_a_parser_is_no_transformer(folders, tmp_path):
+    write_model(parser_of(network=with_transformer(folders["bert"])).model, tmp_path / "parser")
+    with pytest.raises(ModelError, match=r"parser: not a Transformer that can be used: it is a parser, which has one"):
+        load_transformer(str(tmp_path / "parser"))
 
 
 def test_pickled_weights_are_not_read(folders, tmp_path):

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import Network
 from discotree.network.onnx.session import Session
 from discotree.network.onnx.windows import Windows
-from discotree.network.scores import Auxiliary, Floats32, Scores, grouped_labeler
+from discotree.network.scores import Auxiliary, Floats32, Labeler, Scores, grouped_labeler
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
@@ -61,7 +62,7 @@ class OnnxEngine:
         self.windows = None
         if isinstance(pieces, Pretrained) and self.network.encoder is not None:
             self.windows = Windows.of(self.network.encoder, settings, pieces.where)
-        self.labels = grouped_labeler(self._projected, len(vocab.labels))
+        self.label_count = len(vocab.labels)
         self._graphs: dict[str, Graph] = {}
         self._begin(threads or usable_cores())
 
@@ -91,12 +92,26 @@ class OnnxEngine:
         """Return the session of a graph, which is loaded when it is first needed."""
         with self._lock:
             if name not in self._graphs:
+                if name == "network":
+                    self._measure(threads)
                 self._graphs[name] = GRAPHS[name](self.network)
             if (name, threads) not in self._sessions:
                 if threads == 1:
                     self._sessions.pop((name, self.threads), None)  # each has a copy of the weights
                 self._sessions[name, threads] = Session(self._graphs[name], threads)
             return self._sessions[name, threads]
+
+    def _measure(self, threads: int) -> None:
+        """Find how large the features of a Transformer get, where the network rounds them."""
+        encoder = self.network.encoder
+        if encoder is not None and self.network.int8:
+            ranges = encoder.ranges(self._session("transformer", threads).run)
+            self.network = replace(self.network, encoder_ranges=ranges)
+
+    @property
+    def labels(self) -> Labeler:
+        """Scores labels. An engine that kept this would refer to itself, and its memory wait for the collector."""
+        return grouped_labeler(self._projected, self.label_count)
 
     def _projected(self, heads: Floats32) -> Floats32:
         """Return the weights (H, K · L) that labels give the features of a dependent, for heads (H, K)."""

@@ -21,6 +21,7 @@ from discotree.network.onnx import graphs
 from discotree.network.onnx.engine import Precision
 from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import WORDS, Network
+from discotree.network.onnx.session import Session
 from discotree.network.onnx.windows import Windows
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
@@ -45,6 +46,9 @@ def export(
     if isinstance(pieces, Pretrained) and pieces.config is None:
         raise ModelError(f"{pieces.where}: {NO_GRAPH}")
     network = Network.of(settings, vocab, has_tags, pieces, weights, precision == "int8")
+    if network.encoder is not None and network.int8:
+        run = Session(graphs.transformer(network), 1).run
+        network = dataclasses.replace(network, encoder_ranges=network.encoder.ranges(run))
     graph = whole(network)
     size = sum(array.nbytes for array in graph.arrays.values())
     if size > MAX_BYTES:

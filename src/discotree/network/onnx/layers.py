@@ -14,11 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discotree.network.onnx.graph import MICROSOFT, Graph
-from discotree.network.weights import Floats, Rows, Weight, dense
+from discotree.network.weights import SAFE, Floats, Rows, Weight, dense
 
-# Kernels for x86 without VNNI add two products of an input (≤ 255) and a weight in 16 bits: 2 · 255 · 63 fits,
-# 2 · 255 · 127 does not.
-LARGEST = 63
+LARGEST = SAFE  # a weight
 ZERO = 128  # the number that stands for an input of 0
 TINY = 1e-30
 ANCHORS = 2  # constant features 1 and -1

@@ -48,6 +48,7 @@ class Network:
     table: Weight | None  # vectors of sub-words
     encoder: EncoderGraph | None  # or a Transformer
     int8: bool
+    encoder_ranges: Floats | None = None  # how large the Transformer's features get, for int8
 
     @classmethod
     def of(
@@ -200,8 +201,8 @@ class Network:
             parts.append(np.abs(self._vector("encoder.tags.weight")).max(0))
         if self.table is not None:
             parts += [np.abs(dense(self.table)).max(0)] * 2
-        elif self.encoder is not None:
-            parts.append(self.encoder.ranges())
+        elif self.encoder_ranges is not None:
+            parts.append(self.encoder_ranges)
         ranges: Floats = np.maximum(np.concatenate(parts), np.abs(self._vector("encoder.root")))
         return np.maximum(ranges, np.finfo(np.float32).tiny)
 

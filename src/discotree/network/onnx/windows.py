@@ -5,23 +5,21 @@ K windows in each; R windows of W pieces; H features.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from discotree.config import NetworkSettings
 from discotree.errors import ModelError
 from discotree.network.batch import Ints
-from discotree.network.onnx.transformer import EncoderGraph
+from discotree.network.onnx.transformer import EncoderGraph, Run
 from discotree.network.scores import Floats32
 
 MAX_OVERLAP = 16  # windows that a piece may lie in
+# Rows of attention have a multiple of this length: sums are made of so many at once, and what is left over would be
+# summed in another order in a longer batch. Then a row's numbers are the same in every batch, to the last digit.
+LANES = 16
 CHUNK = 1 << 22  # most pairs of pieces that attend to each other, and most features of a layer, at a time
-
-
-Run = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -30,13 +28,15 @@ class Windows:
 
     width: int
     stride: int
+    around: int  # pieces before and after a sentence
     heads: int
     features: int  # numbers in a vector of the widest layer
 
     @classmethod
     def of(cls, encoder: EncoderGraph, settings: NetworkSettings, where: str) -> "Windows":
         sizes = encoder.config
-        most = sizes.room - len(encoder.before) - len(encoder.after)
+        around = len(encoder.before) + len(encoder.after)
+        most = sizes.room - around
         width = min(settings.encoder_window or most, most)
         if width < 1:
             raise ModelError(f"{where}: it has no room for a sentence")
@@ -44,10 +44,10 @@ class Windows:
         if width > MAX_OVERLAP * stride:
             least = math.ceil(width / MAX_OVERLAP)
             raise ModelError(f"{where}: encoder_stride: expected at least {least}, got {stride}")
-        return cls(width, stride, sizes.heads, max(sizes.inner, 3 * sizes.hidden))
+        return cls(width, stride, around, sizes.heads, max(sizes.inner, 3 * sizes.hidden))
 
     def read(self, run: Run, pieces: Ints, counts: Ints) -> Floats32:
-        """Run it over pieces (B, P), given how many each sentence has (B,) → vectors (B, P, H)."""
+        """Run it over pieces (B, P), given how many each sentence has (B,) → vectors (B, P or more, H)."""
         width, stride = self.width, self.stride
         if pieces.shape[1] <= width:
             return self._read(run, pieces, counts)
@@ -67,7 +67,8 @@ class Windows:
 
     def _read(self, run: Run, pieces: Ints, counts: Ints) -> Floats32:
         """Return the vectors of pieces that fit one window."""
-        columns = max(1, pieces.shape[1])
+        pieces = np.pad(pieces, ((0, 0), (0, -(pieces.shape[1] + self.around) % LANES)))
+        columns = pieces.shape[1] + self.around
         step = max(1, CHUNK // (columns * max(self.features, self.heads * columns)))
         parts = [
             run({"pieces": pieces[k : k + step], "counts": counts[k : k + step]})["vectors"]

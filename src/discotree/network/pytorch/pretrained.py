@@ -14,6 +14,7 @@ from discotree.errors import ModelError, first_line, requires_extra
 from discotree.network.transformer import LIBRARY_EXTRA, Pretrained
 from discotree.network.untrusted import CONFIG, plain, table_of
 
+ENCODER = "encoder"  # folder of the Transformer in that of a parser
 MAX_BUFFERS = 1 << 26  # numbers in all constants that a Transformer computes when it is built, such as masks
 _FACTORIES = (torch.ones, torch.zeros, torch.full, torch.arange, torch.linspace, torch.eye, torch.rand, torch.randn)
 
@@ -39,6 +40,8 @@ def load_transformer(name: str) -> Pretrained:
     with requires_extra(LIBRARY_EXTRA):
         library = import_module("transformers")
     local = Path(name).is_dir()
+    if local:
+        _check_folder(Path(name))
     options = {"local_files_only": local, "trust_remote_code": False}
     try:
         with _quiet(library, bars=not local):
@@ -59,6 +62,16 @@ def load_transformer(name: str) -> Pretrained:
     if missing := sorted(weights.keys() & set(report["missing_keys"])):
         raise ModelError(f"{config.HF}{name}: {missing[0]} is missing from its weights")
     return Pretrained(settings, tokenizer.backend_tokenizer.to_str(), weights, config.HF + name)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse folders that one might take for that of a Transformer; the library's messages are of little help."""
+    if not (folder / CONFIG).is_file():
+        raise ModelError(f"{config.HF}{folder}: not a Transformer that can be used: there is no {CONFIG} in it")
+    if (folder / ENCODER / CONFIG).is_file():
+        raise ModelError(
+            f"{config.HF}{folder}: not a Transformer that can be used: it is a parser, which has one inside"
+        )
 
 
 def build(pretrained: Pretrained) -> Any:
