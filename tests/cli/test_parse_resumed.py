@@ -19,6 +19,7 @@ import pytest
 from support.helpers import parsed
 from support.networks import TREES
 from support.parse_command import LINES, Cli
+from support.signals import heed_interrupts
 
 import discotree as dt
 from discotree.parsing.outputs import OUTPUTS
@@ -175,7 +176,7 @@ def start(model: Path, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Pop
     def start(*arguments: str) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", "discotree", "parse", "-", "--model", str(model), *arguments]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        process = subprocess.Popen(command, cwd=tmp_path, **pipes)  # type: ignore[call-overload]
+        process = subprocess.Popen(command, cwd=tmp_path, preexec_fn=heed_interrupts, **pipes)  # type: ignore[call-overload]
         started.append(process)
         return process  # type: ignore[no-any-return]
 
@@ -252,15 +253,18 @@ def test_several_processes_write_what_one_writes(cli: Cli, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("pause", [0, 1], ids=["at once", "later"])
 def test_a_worker_that_is_killed_costs_nothing_but_a_new_start(
-    start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path
+    start: Callable[..., "subprocess.Popen[bytes]"], cli: Cli, tmp_path: Path, pause: float
 ) -> None:
+    """The death is noticed by a task that waits or, some time later, by the next one."""
     process = start("--from", "tokens", "-o", "out.txt", "--to", "discbracket", "--workers", "2")
     feed(process, MANY[:40])
     wait_for(tmp_path / "out.txt.progress", 2)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     for child in children[-2:]:  # the first one keeps track of shared memory
         os.kill(int(child), signal.SIGKILL)
+    time.sleep(pause)
     feed(process, MANY[40:])
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
@@ -43,6 +43,12 @@ class FailedSentence:
     reason: str
 
 
+class UncertainText(str):
+    """The text of a sentence whose tree has less confidence than was asked for."""
+
+    __slots__ = ()
+
+
 Texts = list[str | FailedSentence]
 
 
@@ -59,6 +65,11 @@ class ParseJob:
     width: int | None = None  # columns of the terminal
     engine: str = ""
     threads: int = 0  # for each process, on a CPU
+    min_confidence: float = 0.0  # sentences below are uncertain
+
+    def is_uncertain(self, trees: Sequence[Tree]) -> bool:
+        """Return whether the best of a sentence's trees has less confidence than was asked for."""
+        return (trees[0].confidence or 0.0) < self.min_confidence
 
     def format(self, parser: "Parser") -> OutputFormat:
         """Return how trees are written."""
@@ -94,7 +105,7 @@ class ParseWorker:
                 except SENTENCE_ERRORS as error:
                     texts.append(_failed(sentence, error))
                 else:
-                    texts.append(text)
+                    texts.append(UncertainText(text) if self.job.is_uncertain(trees) else text)
                     number += 1
         return texts
 
@@ -143,7 +154,7 @@ def side_by_side(
     pool = ProcessPoolExecutor(workers, context, _start, (replace(job, threads=threads), listening, begin))
     try:
         for window, number in windows:
-            with _uninterrupted_children():
+            with _uninterrupted_children(), _told_of_deaths():
                 task = pool.submit(_work, window, number)
             waiting.append((window, number, task))
             while len(waiting) > WINDOWS_PER_PROCESS * workers or (waiting and waiting[0][2].done()):
@@ -170,13 +181,20 @@ def _uninterrupted_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _result(window: Window, number: int, future: "Future[Texts]") -> tuple[Window, int, Texts]:
+@contextmanager
+def _told_of_deaths() -> Iterator[None]:
+    """Say what it means that the pool is broken, which the next task learns as well as one that waits."""
     from concurrent.futures.process import BrokenProcessPool
 
     try:
-        return window, number, future.result()
+        yield
     except BrokenProcessPool:
         raise DiscotreeError("a worker process has died: too many for the memory or the device?") from None
+
+
+def _result(window: Window, number: int, future: "Future[Texts]") -> tuple[Window, int, Texts]:
+    with _told_of_deaths():
+        return window, number, future.result()
 
 
 _worker: ParseWorker | DiscotreeError
