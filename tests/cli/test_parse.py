@@ -232,11 +232,9 @@ def test_several_trees_for_every_sentence(cli: Cli) -> None:
     json_lines = cli("-", "--from", "lines", "--k", "3", "--to", "json", stdin=text)
     assert [record["id"] for record in json_lines.records] == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
     assert brackets_of(parsed(json_lines.out, "json")) == [line.partition("\t")[0] for line in done.trees]
-    for records in (json_lines.records[:3], json_lines.records[3:]):
-        confidences = [record["confidence"] for record in records]
-        assert confidences == sorted(confidences, reverse=True)
+    assert all(0 < record["confidence"] <= 1 for record in json_lines.records)
     drawn = cli("-", "--from", "lines", "--k", "3", "--to", "draw", stdin=text).out.decode()
-    assert re.findall(r"^([12]\.[123])  probability [\d.e-]+$", drawn, re.MULTILINE) == [
+    assert re.findall(r"^([12]\.[123])  expected F1 \d+ %$", drawn, re.MULTILINE) == [
         *("1.1", "1.2", "1.3", "2.1", "2.2", "2.3")
     ]
 

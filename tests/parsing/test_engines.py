@@ -1,10 +1,13 @@
 """Which engine runs a model: the one that was asked for, or the one that suits the machine."""
 
+import gc
 import sys
+import weakref
 from dataclasses import replace
 
 import pytest
 from support.encoders import saved_bert
+from support.models import saved_model
 from support.networks import parser_of
 
 import discotree as dt
@@ -113,3 +116,17 @@ def test_without_torch_the_extra_is_named() -> None:
 def test_without_torch_no_new_model_is_made(model: Model, without_torch: None) -> None:  # noqa: ARG001
     with pytest.raises(MissingExtraError, match=r"^torch is missing: pip install 'discotree\[train\]'$"):
         Model.new(model.config, model.vocab)
+
+
+@pytest.mark.parametrize("engine", ["onnx", "torch"])
+def test_a_parser_that_nobody_needs_gives_its_memory_back_at_once(tmp_path, engine):
+    """Without waiting for the garbage collector: a process that loads one model after another would grow."""
+    parser = dt.load(saved_model(tmp_path / "model"), "cpu", engine=engine)
+    parser(["Es", "kam", "nichts"])
+    kept = [weakref.ref(parser), weakref.ref(parser.engine), weakref.ref(parser.model)]
+    gc.disable()
+    try:
+        del parser
+        assert [ref() for ref in kept] == [None] * 3
+    finally:
+        gc.enable()

@@ -16,8 +16,9 @@ from discotree.config.schema import AUXILIARY_HEADS
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import InputError, ModelError
 from discotree.models.model import Model
-from discotree.network.assemble import Decisions
+from discotree.network.assemble import Decisions, decoded_candidates
 from discotree.network.batch import Corpus
+from discotree.network.k_best import k_best
 from discotree.network.vocab import head_functions, top_functions
 from discotree.parsing.parser import Parser
 from discotree.trees.tree import NONE, Node, Tree
@@ -178,7 +179,11 @@ def test_the_best_trees_differ(parser):
     for words in (WORDS[0][:1], WORDS[0], WORDS[1][:2]):
         trees = parser.k_best(words, 6)
         assert len(set(trees)) == len(trees)
-        assert [tree.confidence for tree in trees] == sorted((tree.confidence for tree in trees), reverse=True)
+        ((_, scores),) = parser.scores(parser.corpus([words]))
+        likely = (
+            parser.assembler.trees([words], one, scores)[0] for one in decoded_candidates(k_best(scores, 24)[0], scores)
+        )
+        assert trees == list(dict.fromkeys(likely))[: len(trees)]  # the most probable first
 
 
 def test_a_model_that_does_not_look_at_tags_does_not_care_about_them(parser):
@@ -272,7 +277,7 @@ def test_confidences_are_those_of_the_definition(engine, untrained, is_trained, 
             assert tree.confidences == pytest.approx(confidences(tree, decided))
             assert all(0 < value <= 1 for value in tree.confidences)
             assert len(tree.confidences) == sum(1 for _ in tree.nodes())
-            # The whole: of all arcs and their labels, as the network scores them, and of the unaries.
+            # Those of arcs: with their labels, as the network scores them.
             n = len(tree)
             columns = np.zeros(scores.arcs.shape[:2], np.int64)
             columns[row, :n] = np.array(decided.heads) + 1
@@ -281,8 +286,8 @@ def test_confidences_are_those_of_the_definition(engine, untrained, is_trained, 
                 float(scores.arcs[row, k, decided.heads[k] + 1]) + float(labels[k, decided.labels[k]]) for k in range(n)
             ]
             assert decided.arc_probabilities == pytest.approx([math.exp(value) for value in logs], rel=1e-4)
-            whole = math.exp(sum(logs)) * math.prod(decided.unary_probabilities)
-            assert tree.confidence == decided.confidence == pytest.approx(whole, rel=1e-3)
+            inner = tree.confidences[1:] or tree.confidences
+            assert tree.confidence == pytest.approx(sum(inner) / len(inner))
             assert 0 < tree.confidence <= 1
             seen += 1
     assert seen == 20
@@ -346,10 +351,34 @@ def test_the_best_of_the_best_trees_is_the_tree(parser):
         best = parser.k_best(words, 4)
         assert best[0] == parser(words)
         assert best[0].confidence == pytest.approx(parser(words).confidence, rel=1e-4)
-        assert [tree.confidence for tree in best] == sorted((tree.confidence for tree in best), reverse=True)
         assert all(tree.words == best[0].words for tree in best)
     with pytest.raises(InputError, match="no words"):
         parser.k_best([], 2)
+
+
+def gaps_of(tree: Tree) -> int:
+    return sum(len(node.positions) <= max(node.positions) - min(node.positions) for node in tree.nodes())
+
+
+def test_a_model_carries_the_prices_of_its_gaps(untrained, tmp_path):
+    labels = {node.label for tree in TREES for node in tree.nodes()}
+    decoding = Decoding(gap_prices=dict.fromkeys(labels, 50.0))
+    model = dataclasses.replace(untrained.model, config=dataclasses.replace(untrained.config, decoding=decoding))
+    torch_parser(model).save_pretrained(tmp_path / "model")
+    priced = Parser.from_pretrained(tmp_path / "model", "cpu", engine="torch")
+    assert priced.config.decoding == decoding
+    free = list(untrained.parse_tokens(WORDS))
+    closed = list(priced.parse_tokens(WORDS))
+    assert sum(map(gaps_of, closed)) < sum(map(gaps_of, free)) / 2
+    assert list(priced.parse_tokens(WORDS, Decoding())) == free
+    again = untrained.parse_tokens(WORDS, decoding)
+    assert again == closed
+    for words, tree, before in zip(WORDS, again, free, strict=True):
+        if not gaps_of(before):
+            assert tree == before
+        best = priced.k_best(words, 3)
+        assert gaps_of(best[0]) <= gaps_of(tree)
+        assert len(set(best)) == len(best)
 
 
 @pytest.mark.parametrize("tags", ["none", "gold"])

@@ -210,3 +210,50 @@ def test_a_journal_entry_on_a_full_disk_is_cut_off(tmp_path: Path) -> None:
     file.write("two ", SentenceCounts(2, 2, 0))
     file.finish(">")
     assert (tmp_path / "out").read_bytes() == b"<one two >"
+
+
+# A second file beside the output
+
+
+def test_a_file_beside_another_resumes_where_that_one_does(tmp_path: Path) -> None:
+    """The second file is written first, so after a crash it may be a window ahead: that window is written again."""
+    job = {"what": "test"}
+    main = journal(tmp_path / "out")
+    beside = ResumableFile(str(tmp_path / "beside"), "<", job, True, main)
+    beside.write("a ", SentenceCounts(2, 1, 1))
+    main.write("b ", SentenceCounts(2, 2, 0, "", 1))
+    beside.write("torn ", SentenceCounts(4, 2, 2))
+    crash(main)
+    crash(beside)
+    main = journal(tmp_path / "out")
+    assert main.counts == SentenceCounts(2, 2, 0, "", 1)
+    beside = ResumableFile(str(tmp_path / "beside"), "<", job, True, main)
+    assert beside.counts == SentenceCounts(2, 1, 1)
+    beside.write("c ", SentenceCounts(3, 2, 1))
+    main.write("", SentenceCounts(3, 3, 0, "", 2))
+    for file in (main, beside):
+        file.finish(">")
+    assert (tmp_path / "beside").read_bytes() == b"<a c >"
+    assert (tmp_path / "out").read_bytes() == b"<b >"
+
+
+def test_a_lost_second_file_is_noticed(tmp_path: Path) -> None:
+    main = journal(tmp_path / "out")
+    main.write("b ", SentenceCounts(2, 2, 0, "", 1))
+    with pytest.raises(DiscotreeError, match="beside: the interrupted run wrote no such file"):
+        ResumableFile(str(tmp_path / "beside"), "<", {"what": "test"}, True, main)
+    crash(main)
+
+
+def test_a_new_run_leaves_the_unfinished_output_of_another_alone(tmp_path: Path) -> None:
+    """Whatever is interrupted can be resumed, also if a second run names its file for what is uncertain."""
+    interrupted = journal(tmp_path / "a")
+    interrupted.write("one ", SentenceCounts(1, 1, 0))
+    crash(interrupted)
+    main = journal(tmp_path / "b")
+    with pytest.raises(DiscotreeError, match="holds 1 sentences of an interrupted run"):
+        ResumableFile(str(tmp_path / "a"), "<", {"what": "test"}, False, main)
+    with pytest.raises(DiscotreeError, match="remove the file to start again"):
+        ResumableFile(str(tmp_path / "a"), "<", {"what": "another"}, True, main)
+    assert (tmp_path / "a.part").read_bytes() == b"<one "
+    crash(main)

@@ -26,7 +26,7 @@ from discotree.cli.options import (
 from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
 from discotree.cli.progress import ProgressBar, size_of
 from discotree.config import Method
-from discotree.errors import InputError, TreebankError, printable
+from discotree.errors import DiscotreeError, InputError, TreebankError, printable
 from discotree.files.names import STANDARD_STREAM, is_archive
 from discotree.models import finding
 from discotree.models.choice import Candidates, Choice, mismatch
@@ -35,6 +35,7 @@ from discotree.parsing.outputs import DRAW, OUTPUTS, PLAIN, OutputFormat, output
 from discotree.parsing.resumable import ResumableFile, Sink, StreamSink
 from discotree.parsing.text_input import LINES, TEXT, DecodingErrors, Sentences
 from discotree.parsing.workers import ParseJob, ParseWorker, suitable_workers
+from discotree.treebanks import guess_format
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
@@ -63,6 +64,12 @@ def parse(
     engine: Engine = None,
     decode: Annotated[Method | None, typer.Option(help="Method to search for the best tree.")] = None,
     k: Annotated[int, typer.Option(min=0, help="Return the K most probable trees per sentence.")] = 0,
+    min_confidence: Annotated[
+        float, typer.Option(min=0, max=1, help="Leave out sentences whose tree has a lower expected F1, from 0 to 1.")
+    ] = 0,
+    uncertain: Annotated[
+        str, typer.Option(metavar="FILE", help="With --min-confidence: write the sentences that it leaves out.")
+    ] = "",
     encoding: Encoding = None,
     errors: Annotated[
         DecodingErrors, typer.Option(help="Leave out sentences that cannot be decoded, or replace bytes by �.")
@@ -92,21 +99,29 @@ def parse(
     chosen = to or (DRAW if on_terminal else _format_for(output))
     if chosen in PICTURES and (resume or (workers or 1) > 1):
         raise typer.BadParameter("pictures are drawn by one process in one go: leave out --resume and --workers")
+    _check_uncertain(uncertain, min_confidence, chosen)
     with _interruptible():
         if not model:
             sample, sources = _beginning(sources, encoding, tags)
             choice = Candidates.installed().choose(sample)
             report_choice(choice)
         folder = finding.find(model or choice.model)
-    check_output(output, [*(paths if text is None else []), *([] if paths else [STANDARD_STREAM]), str(folder)])
+    used = [*(paths if text is None else []), *([] if paths else [STANDARD_STREAM]), str(folder)]
+    check_output(output, used)
+    if uncertain:
+        check_output(uncertain, [*used, output])
+        if os.path.realpath(uncertain) == os.path.realpath(output):
+            raise typer.BadParameter(f"--uncertain {uncertain}: is also the output: choose another name")
     colors = on_terminal and "NO_COLOR" not in os.environ
     width = shutil.get_terminal_size().columns if on_terminal else None
     output_format = PLAIN if chosen in PICTURES else chosen
-    job = ParseJob(str(folder), device, decode, k, output_format, colors, width, engine or "")
+    job = ParseJob(str(folder), device, decode, k, output_format, colors, width, engine or "", 0, min_confidence)
     identity: dict[str, object] = {
         "--from": [source.kind for source in sources],
         "--to": chosen,
         "--k": k,
+        "--min-confidence": min_confidence,
+        "--uncertain": bool(uncertain),
         "--decode": decode,
         "--errors": errors,
         "--encoding": encoding,
@@ -116,6 +131,10 @@ def parse(
         worker = ParseWorker(job)
         identity["--engine"] = worker.parser.engine.name
         _check(worker.parser, sources, tags)
+        if min_confidence and not worker.parser.model.calibration:
+            err.print(
+                "discotree: this model is not calibrated: its confidences are too low or too high", style="yellow"
+            )
         window = K_BEST_WINDOW if k else worker.parser.window
         language = worker.parser.config.language
         if model:
@@ -131,16 +150,27 @@ def parse(
             )
 
         if chosen in PICTURES:
-            failed = _draw(worker, sentences(), window, cast(PictureFormat, chosen), output, bar)
+            failures = _draw(worker, sentences(), window, cast(PictureFormat, chosen), output, bar)
+            failed, left_out = failures.count, failures.uncertain
         else:
             sink = _sink(output, worker.format, identity, folder, resume, chosen == DRAW)
             processes = workers or suitable_workers(worker.parser.device, size_of(names))
-            run = ParseRun(sink, worker, processes, window)
+            beside = None
+            if uncertain:
+                try:
+                    beside = ResumableFile(uncertain, worker.format.header, identity | _own(folder), resume, sink)
+                except DiscotreeError:
+                    sink.stop(worker.format.footer)
+                    raise
+            run = ParseRun(sink, worker, processes, window, beside)
             # A file's windows depend on its sentences alone, so that a run can resume.
             eager = None if sink.is_file or processes > 1 else run.flush
             run(sentences(eager), bar)
-            report_written(f"{sink.counts.written:,} sentences", output)
-            failed = sink.counts.failed
+            failed, left_out = sink.counts.failed, sink.counts.uncertain
+            report_written(f"{sink.counts.written - left_out:,} sentences", output)
+    if left_out:
+        where = f"written to {uncertain}" if uncertain else "left out"
+        err.print(f"discotree: {left_out:,} sentences below --min-confidence {min_confidence} {where}", soft_wrap=True)
     if failed:
         err.print(f"discotree: {failed:,} sentences could not be parsed or written", style="red")
         raise typer.Exit(1)
@@ -208,13 +238,35 @@ def _sink(
         raise TreebankError("archives can be read but not written", output)
     if os.path.exists(output) and not os.path.isfile(output):  # a pipe or a device cannot be replaced
         return StreamSink(open(output, "wb"), format.header)
-    return ResumableFile(output, format.header, identity | {"model": finding.fingerprint(folder)}, resume)
+    return ResumableFile(output, format.header, identity | _own(folder), resume)
+
+
+def _own(folder: Path) -> dict[str, object]:
+    """Return what tells the model of a run from others."""
+    return {"model": finding.fingerprint(folder)}
+
+
+def _check_uncertain(uncertain: str, min_confidence: float, chosen: str) -> None:
+    """Refuse what is no confidence, and a file that nothing goes to or that cannot be like the output."""
+    if min_confidence != min_confidence:
+        raise typer.BadParameter("--min-confidence: expected a number from 0 to 1")
+    if not uncertain:
+        return
+    if not min_confidence:
+        raise typer.BadParameter("--uncertain needs --min-confidence")
+    if chosen in PICTURES:
+        raise typer.BadParameter("--uncertain is for trees: pictures of uncertain ones are only left out")
+    is_other = os.path.exists(uncertain) and not os.path.isfile(uncertain)
+    if uncertain == STANDARD_STREAM or is_archive(uncertain) or is_other:
+        raise typer.BadParameter(f"--uncertain {uncertain}: expected the name of a file")
+    if guess_format(uncertain) not in (None, chosen):
+        raise typer.BadParameter(f"--uncertain {uncertain}: expected the format of the output, {chosen}")
 
 
 def _draw(
     worker: ParseWorker, sentences: Sentences, window: int, format: PictureFormat, output: str, bar: ProgressBar
-) -> int:
-    """Draw all trees; return how many sentences failed."""
+) -> FailureReport:
+    """Draw all trees; return which sentences failed."""
     from discotree.cli.pictures import TreePair, style_for, write_pictures
 
     failures = FailureReport()
@@ -222,4 +274,4 @@ def _draw(
         pairs = map(TreePair, parse_trees(worker, sentences, window, failures, bar))
         target = None if output == STANDARD_STREAM else output
         write_pictures(pairs, format, style_for(format, None, "auto"), target, Path(output).name)
-    return failures.count
+    return failures

@@ -18,7 +18,7 @@ from discotree.errors import DiscotreeError, TreebankError
 from discotree.parsing.resumable import SentenceCounts, Sink
 from discotree.parsing.standard_input import OutputFailedError
 from discotree.parsing.text_input import InputItem, InputSentence, Sentences
-from discotree.parsing.workers import FailedSentence, ParseWorker, Texts, Window, side_by_side
+from discotree.parsing.workers import FailedSentence, ParseWorker, Texts, UncertainText, Window, side_by_side
 from discotree.trees.tree import Tree
 
 MAX_REPORTED = 20  # failed sentences reported one by one
@@ -30,6 +30,7 @@ class FailureReport:
 
     def __init__(self) -> None:
         self.count = 0
+        self.uncertain = 0  # sentences that were left out because of their confidence
 
     def add(self, reason: str) -> None:
         self.count += 1
@@ -56,10 +57,14 @@ def windows_of(sentences: Sentences, size: Callable[[int], int], done: int = 0) 
 
 
 class ParseRun:
-    """Parses sentences and writes them to a sink."""
+    """Parses sentences and writes them to a sink; those whose trees are uncertain go to another, if there is one."""
 
-    def __init__(self, sink: Sink, worker: ParseWorker, processes: int, max_window: int) -> None:
+    def __init__(
+        self, sink: Sink, worker: ParseWorker, processes: int, max_window: int, uncertain: Sink | None = None
+    ) -> None:
         self.sink = sink
+        self.uncertain = uncertain
+        self.sinks = [sink, *([uncertain] if uncertain else [])]
         self.worker = worker
         self.processes = processes
         self.max_window = max_window
@@ -80,14 +85,15 @@ class ParseRun:
                 else:
                     self.run_here(sentences)
             with uninterrupted():
-                self.sink.finish(self.worker.format.footer)
+                for sink in self.sinks:
+                    sink.finish(self.worker.format.footer)
         except BrokenPipeError:
             raise
         except (KeyboardInterrupt, DiscotreeError, OSError) as error:
             with uninterrupted():
-                outcome = self.sink.stop(self.worker.format.footer)
+                outcomes = self.stop()
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped"
-            err.print(f"discotree: {reason}; {outcome}", style="red", soft_wrap=True)
+            err.print(f"discotree: {'; '.join([reason, *outcomes])}", style="red", soft_wrap=True)
             raise
 
     def skip(self, sentences: Sentences) -> None:
@@ -97,8 +103,18 @@ class ParseRun:
             self.sink.check_input(self.fingerprint.value)
         except (KeyboardInterrupt, DiscotreeError, OSError):
             with uninterrupted():
-                self.sink.stop(self.worker.format.footer)
+                self.stop()
             raise
+
+    def stop(self) -> list[str]:
+        """End all outputs where they are; return what became of each."""
+        footer = self.worker.format.footer
+        outcomes = [self.sink.stop(footer)]
+        if self.uncertain and not self.sink.is_file:  # a stream cannot be resumed, so this file is all there will be
+            self.uncertain.finish(footer)
+        if self.uncertain:
+            outcomes.append(self.uncertain.stop(footer))
+        return outcomes
 
     def run_here(self, sentences: Sentences) -> None:
         """Work on windows in this process."""
@@ -143,18 +159,22 @@ class ParseRun:
 
     def write(self, window: Window, texts: Texts) -> None:
         """Write the texts of a window and report what failed."""
-        done, written, failed, _ = self.sink.counts
+        done, written, failed, _, uncertain = self.sink.counts
         whole = [text for text in texts if isinstance(text, str)]
+        doubtful = [text for text in whole if isinstance(text, UncertainText)]
         for item, text in zip(window, texts, strict=True):
             if isinstance(text, FailedSentence):
                 self.failures.add(text.reason)
                 self.unparsable += not isinstance(item, TreebankError)
         if self.sink.is_file:
             self.fingerprint.add(window)
-        failed += len(texts) - len(whole)
-        counts = SentenceCounts(done + len(texts), written + len(whole), failed, self.fingerprint.value)
+        done, written, uncertain = done + len(texts), written + len(whole), uncertain + len(doubtful)
+        content = self.fingerprint.value
         with uninterrupted():
-            self.sink.write("".join(whole), counts)
+            if self.uncertain:  # first, so that it never lacks what the other file says is done
+                self.uncertain.write("".join(doubtful), SentenceCounts(done, uncertain, done - uncertain, content))
+            counts = SentenceCounts(done, written, failed + len(texts) - len(whole), content, uncertain)
+            self.sink.write("".join(text for text in whole if not isinstance(text, UncertainText)), counts)
         self.bar.advance(len(texts), self.positions.popleft())
 
 
@@ -182,11 +202,13 @@ class InputFingerprint:
 def parse_trees(
     worker: ParseWorker, sentences: Sentences, max_window: int, failures: FailureReport, bar: ProgressBar
 ) -> Iterator[Tree]:
-    """Yield the trees of sentences as they are parsed."""
+    """Yield the trees of sentences as they are parsed, but those that are uncertain: they are counted."""
     for window in windows_of(sentences, lambda done: min(max(done, 1), max_window)):
         for _, outcome in worker.parse(window):
             if isinstance(outcome, FailedSentence):
                 failures.add(outcome.reason)
+            elif worker.job.is_uncertain(outcome):
+                failures.uncertain += 1
             else:
                 yield from outcome
         bar.advance(len(window), bar.bytes)

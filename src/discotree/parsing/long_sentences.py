@@ -48,8 +48,12 @@ def joined(trees: list[Tree]) -> Tree:
     root = trees[0].root
     whole = Tree.from_parents(tokens, token_parents, nodes, root=(root.label, root.function), id=trees[0].id)
     inner = [value for tree in trees for value in tree.confidences[1:]]
+    sizes = [len(tree.confidences) for tree in trees]
+    expected = sum((tree.confidence or 0.0) * size for tree, size in zip(trees, sizes, strict=True)) / max(
+        1, sum(sizes)
+    )
     return dataclasses.replace(
         whole,
-        confidence=math.prod(tree.confidence or 0.0 for tree in trees),
+        confidence=expected,
         confidences=(math.prod(tree.confidences[0] for tree in trees), *inner),
     )

@@ -55,7 +55,7 @@ def drawings(with_headings: bool, color: bool = False, width: int | None = None)
 
 def _heading(tree: Tree) -> str:
     name = printable(tree.id)
-    return f"{name}  probability {tree.confidence:.4g}\n" if tree.confidence is not None else f"{name}\n"
+    return f"{name}  expected F1 {100 * tree.confidence:.0f} %\n" if tree.confidence is not None else f"{name}\n"
 
 
 def json_lines() -> OutputFormat:

@@ -19,24 +19,23 @@ from discotree.models.finding import find
 from discotree.models.folder import read_model, write_with_card
 from discotree.models.hub import HUB, check_names, push
 from discotree.models.model import Model
-from discotree.network.assemble import Assembler, Decisions, of_candidates
+from discotree.network.assemble import Assembler, decoded_candidates, ranked
 from discotree.network.batch import Corpus, Forms, Ints, KnownPieces, by_length
 from discotree.network.decode import Decoded, decode
 from discotree.network.engine import Engine
+from discotree.network.gap_prices import GapPrices
 from discotree.network.k_best import k_best
 from discotree.network.scores import Scores
 from discotree.network.vocab import Vocab
 from discotree.parsing.engines import EngineChoice, new_engine
 from discotree.parsing.garbage_collection import uncollected
 from discotree.parsing.long_sentences import MAX_WORDS, in_parts, joined
+from discotree.parsing.sentences import EXPECTED, Sentence, id_of, named, token_of
 from discotree.trees.tree import NONE, Token, Tree
 
 MEAN_WORDS = 20  # rough estimate of the length of a sentence
 MAX_WORDS_K = 200  # longest sentence for k_best: memory per candidate grows with words²
 MAX_CANDIDATES = 4  # labelled dependencies that k_best looks at for every tree
-
-Sentence = str | Sequence[str] | Sequence[Token] | Tree
-EXPECTED = "a sentence is a string, a list of words or Tokens, or a Tree"
 
 
 class Parser:
@@ -48,8 +47,11 @@ class Parser:
         self.engine = engine or new_engine(model)
         self.batch_words = self.engine.batch_words
         self.levels = np.array(model.vocab.levels)
+        self.phrases = GapPrices.of(model.vocab.labels.symbols, model.vocab.root)
         self.pieces = KnownPieces(model.subwords.pieces, model.vocab) if model.subwords else None
-        self.assembler = Assembler(model.vocab, keeps_tags=self.has_tags)
+        language = model.config.language
+        rules = text.convention(language) if language in text.LANGUAGES else None
+        self.assembler = Assembler(model.vocab, self.has_tags, model.calibration, rules)
 
     @classmethod
     def from_pretrained(
@@ -112,7 +114,7 @@ class Parser:
 
     def __call__(self, sentence: Sentence) -> Tree:
         """Return the tree of one sentence."""
-        (tree,) = self.parse_tokens([self.tokens(sentence)], ids=[_id_of(sentence)])
+        (tree,) = self.parse_tokens([self.tokens(sentence)], ids=[id_of(sentence)])
         return tree
 
     def parse(self, sentences: Iterable[Sentence], decoding: Decoding | None = None, window: int = 0) -> Iterator[Tree]:
@@ -122,7 +124,7 @@ class Parser:
         """
         if isinstance(sentences, str | Tree | Token) or not isinstance(sentences, Iterable):
             raise TypeError(
-                f"parse takes a list of sentences, not {_named(sentences)}: use parser(sentence) for one sentence, "
+                f"parse takes a list of sentences, not {named(sentences)}: use parser(sentence) for one sentence, "
                 f"parser.parse_text(text) for a text"
             )
         return self._parse(iter(sentences), decoding, window or self.window)
@@ -130,14 +132,14 @@ class Parser:
     def _parse(self, sentences: Iterator[Sentence], decoding: Decoding | None, window: int) -> Iterator[Tree]:
         first = 1
         while group := list(islice(sentences, window)):
-            ids = [_id_of(sentence) or str(number) for number, sentence in enumerate(group, first)]
+            ids = [id_of(sentence) or str(number) for number, sentence in enumerate(group, first)]
             yield from self.parse_tokens([self.tokens(sentence) for sentence in group], decoding, ids)
             first += len(group)
 
     def parse_text(self, text: str, decoding: Decoding | None = None) -> Iterator[Tree]:
         """Split a text into sentences, and yield their trees."""
         if not isinstance(text, str):
-            raise TypeError(f"parse_text takes a string, not {_named(text)}")
+            raise TypeError(f"parse_text takes a string, not {named(text)}")
         if warning := mismatch(text, self.config.language):
             logger.warning("%s", warning)
         return self.parse(([word.form for word in words] for words in self._sentences(text)), decoding)
@@ -155,13 +157,15 @@ class Parser:
                 )
             return [Token(word.form) for words in found for word in words]
         if isinstance(sentence, Token) or not isinstance(sentence, Iterable):
-            raise TypeError(f"{EXPECTED}, not {_named(sentence)}")
-        return [word if isinstance(word, Token) else _token(word) for word in sentence]
+            raise TypeError(f"{EXPECTED}, not {named(sentence)}")
+        return [word if isinstance(word, Token) else token_of(word) for word in sentence]
 
     def k_best(self, sentence: Sentence, k: int, id: str = "") -> list[Tree]:
-        """Return the k most probable trees of a sentence, best first, with their probabilities as confidence.
+        """Return the k most probable trees of a sentence, most probable first.
 
-        Several labellings may mean the same tree: it has the probability of the best of them. The trees of a sentence
+        Several labellings may mean the same tree: it has the rank of the best of them. Where gaps have prices, the
+        ``MAX_CANDIDATES`` · k most probable trees and the one that ``parse`` finds are ranked with these. The
+        confidence of each tree is its own expected F1, so it need not fall from tree to tree. The trees of a sentence
         with an id have ids of their own: 7.1, 7.2, and so on.
         """
         tokens = self.tokens(sentence)
@@ -170,14 +174,17 @@ class Parser:
         if len(tokens) > MAX_WORDS_K:
             raise InputError(f"the sentence has {len(tokens)} words: k-best trees are for at most {MAX_WORDS_K}")
         ((_, scores),) = self.scores(self.corpus([tokens]))
-        candidates = k
+        prices = self.gap_prices(self.config.decoding)
+        candidates = MAX_CANDIDATES * k if prices else k
         while True:
-            decisions = list(of_candidates(k_best(scores, candidates)[0], scores))
-            trees = list(dict.fromkeys(self.assembler.tree(tokens, decided) for decided in decisions))[:k]
-            if len(trees) == k or len(decisions) < candidates or candidates >= MAX_CANDIDATES * k:
+            decoded = list(decoded_candidates(k_best(scores, candidates)[0], scores))
+            if prices:
+                decoded = ranked([self.decode(scores), *decoded], prices)
+            trees = list(dict.fromkeys(self.assembler.trees([tokens], one, scores)[0] for one in decoded))[:k]
+            if len(trees) == k or len(decoded) < candidates or candidates >= MAX_CANDIDATES * k:
                 break
             candidates *= 2
-        id = id or _id_of(sentence)
+        id = id or id_of(sentence)
         return [dataclasses.replace(tree, id=f"{id}.{rank}") for rank, tree in enumerate(trees, 1)] if id else trees
 
     def parse_tokens(
@@ -227,7 +234,12 @@ class Parser:
     def decode(self, scores: Scores, decoding: Decoding | None = None) -> Decoded:
         """Find heads and labels, as the model's own settings say unless others are given."""
         decoding = decoding or self.config.decoding
-        return decode(scores, decoding.method, decoding.beam, self.levels if decoding.consistent else None)
+        levels = self.levels if decoding.consistent else None
+        return decode(scores, decoding.method, decoding.beam, levels, self.gap_prices(decoding))
+
+    def gap_prices(self, decoding: Decoding) -> GapPrices | None:
+        """Return what gaps cost, if anything."""
+        return self.phrases.priced(decoding.gap_prices) if any(decoding.gap_prices.values()) else None
 
     def forms(self) -> Forms:
         """Return an empty table of words."""
@@ -241,9 +253,10 @@ class Parser:
     def _trees(self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None, ids: Sequence[str]) -> list[Tree]:
         trees: list[Tree | None] = [None] * len(sentences)
         for numbers, scores in self.scores(self.corpus(sentences)):
-            found = Decisions.of(self.decode(scores, decoding), scores)
-            for number, decisions in zip(numbers.tolist(), found, strict=True):
-                trees[number] = self.assembler.tree(sentences[number], decisions, ids[number])
+            own, names = [sentences[number] for number in numbers], [ids[number] for number in numbers]
+            found = self.assembler.trees(own, self.decode(scores, decoding), scores, names)
+            for number, tree in zip(numbers, found, strict=True):
+                trees[number] = tree
         return [tree for tree in trees if tree is not None]
 
     def _sentences(self, string: str) -> Iterator[list[text.Word]]:
@@ -271,18 +284,3 @@ class Parser:
             folder = Path(temporary, "model")
             write_with_card(self.model, folder, card, HUB + repository)
             return push(folder, repository, private, revision, commit_message, token)
-
-
-def _id_of(sentence: Sentence) -> str:
-    return sentence.id if isinstance(sentence, Tree) else ""
-
-
-def _token(word: object) -> Token:
-    if not isinstance(word, str):
-        raise TypeError(f"{EXPECTED}; one of its words is {_named(word)}")
-    return Token(word)
-
-
-def _named(value: object) -> str:
-    """Say what a value is, for an error message."""
-    return f"{value!r:.40} ({type(value).__name__})"

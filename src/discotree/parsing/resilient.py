@@ -10,7 +10,8 @@ from discotree.errors import SENTENCE_ERRORS, InputError, ModelError, first_line
 from discotree.trees.tree import NONE, Token, Tree
 
 if TYPE_CHECKING:
-    from discotree.parsing.parser import Parser, Sentence
+    from discotree.parsing.parser import Parser
+    from discotree.parsing.sentences import Sentence
 
 MAX_SENTENCES = 10_000  # parsed together, however short they are
 PROBE = "."  # a sentence that every parser can parse

@@ -1,10 +1,10 @@
 """Output that survives whatever ends the process, and resumes from there.
 
 A run writes to ``FILE.part``, window by window, and keeps a journal in ``FILE.progress``: first the identity of the
-job, then for every window the numbers of sentences done, written and failed, a fingerprint of those sentences, and the
-length of ``FILE.part``. Each is on the disk before the next begins. A run that resumes cuts off whatever comes after
-the last entry, so that no torn sentence stays. At the end ``FILE.part`` takes the name ``FILE``. The writer holds a
-lock, ``FILE.lock``.
+job, then for every window the numbers of sentences done, written and failed, a fingerprint of those sentences, the
+length of ``FILE.part``, and how many sentences went to another file because their trees are uncertain. Each is on the
+disk before the next begins. A run that resumes cuts off whatever comes after the last entry, so that no torn sentence
+stays. At the end ``FILE.part`` takes the name ``FILE``. The writer holds a lock, ``FILE.lock``.
 
 The journal appears with its first line complete, and before ``FILE.part``. So a ``FILE.progress`` that begins with
 anything else, and a ``FILE.part`` without a journal, belong to somebody else, and are left alone.
@@ -47,12 +47,21 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 
 
 class SentenceCounts(NamedTuple):
-    """How many sentences of the input are done, and what became of them. The fingerprint is that of their content."""
+    """How many sentences of the input are done, and what became of them. The fingerprint is that of their content.
+
+    Those that count as uncertain are written, too, but not to the output.
+    """
 
     done: int = 0
     written: int = 0
     failed: int = 0
     fingerprint: str = ""
+    uncertain: int = 0
+
+    @property
+    def shown(self) -> int:
+        """How many sentences are in the output."""
+        return self.written - self.uncertain
 
 
 class Sink(Protocol):
@@ -104,7 +113,7 @@ class StreamSink:
         if not self.stream.closed:
             with suppress(OSError):  # the stream may be the reason to stop
                 self.finish(footer)
-        return f"{self.counts.written:,} sentences were written"
+        return f"{self.counts.shown:,} sentences were written"
 
 
 class ResumableFile:
@@ -112,8 +121,14 @@ class ResumableFile:
 
     is_file = True
 
-    def __init__(self, path: str, header: str, job: Mapping[str, object], resume: bool) -> None:
-        """``job`` is what a run that resumes must have in common with the one that began."""
+    def __init__(
+        self, path: str, header: str, job: Mapping[str, object], resume: bool, beside: "Sink | None" = None
+    ) -> None:
+        """``job`` is what a run that resumes must have in common with the one that began.
+
+        A file that is written ``beside`` another, window by window before it, resumes where that one does.
+        """
+        self.most = beside.counts.done if beside else None  # sentences that may be done already
         self.path = Path(os.path.realpath(path))
         self.part = self.path.with_name(self.path.name + PART)
         self.header = header
@@ -127,6 +142,11 @@ class ResumableFile:
                 self.lock = lock_output(str(self.path) + LOCK, path)
                 undo.callback(unlock_output, self.lock)
                 end = self._recall(notes, identity, resume)
+                if self.most and self.counts.done != self.most:
+                    raise DiscotreeError(
+                        f"{path}: the interrupted run wrote no such file: give it the one that it wrote, or remove its "
+                        "unfinished files to start again"
+                    )
                 if not end:
                     with writable(str(notes)) as stream:
                         stream.write(identity.to_json())
@@ -149,18 +169,20 @@ class ResumableFile:
         size = self.part.stat().st_size if has_part else -1
         with notes.open("rb") as stream:
             begun = _begun(stream.readline(MAX_IDENTITY_BYTES), notes)
-            end = 0
+            held, end = 0, 0  # sentences in FILE.part, also those that the file beside it does not have yet
             for counts, length, position in _entries(stream, str(notes)):
                 if length <= size:
-                    self.counts, self.length, end = counts, length, position
-        if end:
-            self._check(identity, begun, resume)
+                    held = counts.written
+                    if self.most is None or counts.done <= self.most:
+                        self.counts, self.length, end = counts, length, position
+        if end or held:
+            self._check(identity, begun, resume, held)
         return end
 
-    def _check(self, identity: JobIdentity, begun: JobIdentity, resume: bool) -> None:
+    def _check(self, identity: JobIdentity, begun: JobIdentity, resume: bool, held: int) -> None:
         if not resume:
             raise DiscotreeError(
-                f"{self.part} holds {self.counts.written:,} sentences of an interrupted run: "
+                f"{self.part} holds {held:,} sentences of an interrupted run: "
                 "resume it with --resume, or remove the file"
             )
         identity.check(str(self.part), begun, "remove the file to start again")
@@ -176,7 +198,8 @@ class ResumableFile:
         if text:
             self._put(text)
         length = self.stream.tell()
-        self._note(json.dumps([*counts, length]).encode() + b"\n")
+        done, written, failed, fingerprint, uncertain = counts
+        self._note(json.dumps([done, written, failed, fingerprint, length, uncertain]).encode() + b"\n")
         self.counts, self.length = counts, length
 
     def finish(self, footer: str) -> None:
@@ -189,7 +212,7 @@ class ResumableFile:
     def stop(self, footer: str) -> str:
         """Write the footer after the last whole sentence; a run that resumes cuts it off again."""
         if self.journal.closed:
-            return f"all {self.counts.written:,} sentences are in {self.path}"
+            return f"all {self.counts.shown:,} sentences are in {self.path}"
         if self.stream.closed:
             self.stream = open_own(self.part, "r+b")
         self._truncate()
@@ -203,7 +226,7 @@ class ResumableFile:
                 self._put(footer)
         self.stream.close()
         self._close(remove_journal=False)
-        return f"{self.counts.written:,} sentences are in {self.part}; the same command with --resume goes on"
+        return f"{self.counts.shown:,} sentences are in {self.part}; the same command with --resume goes on"
 
     def _truncate(self) -> None:
         """Cut off whatever the journal does not know of."""
@@ -259,10 +282,11 @@ def _entries(stream: BinaryIO, path: str) -> Iterator[tuple[SentenceCounts, int,
 
 def _entry(line: bytes) -> tuple[SentenceCounts, int] | None:
     try:
-        done, written, failed, fingerprint, length = json.loads(line)
+        done, written, failed, fingerprint, length, *rest = json.loads(line)
+        (uncertain,) = rest or [0]  # runs without --min-confidence have none
     except (ValueError, TypeError, RecursionError):
         return None
-    are_counts = all(type(number) is int and number >= 0 for number in (done, written, failed, length))
+    are_counts = all(type(number) is int and number >= 0 for number in (done, written, failed, length, uncertain))
     if not are_counts or not isinstance(fingerprint, str) or not line.endswith(b"\n") or done != written + failed:
         return None
-    return SentenceCounts(done, written, failed, fingerprint), length
+    return SentenceCounts(done, written, failed, fingerprint, uncertain), length
