@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.networks import TREES
+from support.signals import heed_interrupts
 from support.tiny import TINY, set_all, small_recipe
 from typer.testing import CliRunner, Result
 
@@ -56,6 +57,7 @@ def process(folder: Path, *arguments: str, code: str = "", **env: str) -> "subpr
     return subprocess.Popen(
         [sys.executable, *start, *arguments],
         cwd=folder,
+        preexec_fn=heed_interrupts,
         env={**os.environ, **env},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -15,8 +15,9 @@ from discotree.errors import ConfigError, ModelError, TreebankError
 from discotree.network.batch import Corpus
 from discotree.training import tagger
 from discotree.training.data import Split, load_splits, resolve
+from discotree.training.folds import accuracies, jackknife
 from discotree.training.predicted_tags import format_tags, read_tags
-from discotree.training.tagger import Tagger, accuracies, enough_epochs, jackknife, tag
+from discotree.training.tagger import Tagger, enough_epochs, tag
 
 
 @pytest.fixture

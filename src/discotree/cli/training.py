@@ -113,6 +113,7 @@ def tag(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Epochs per model; by default 10, more for few sentences.")
     ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Models that learn at the same time, on the same device.")] = 1,
 ) -> None:
     """Predict the tags of a recipe's sentences, for training with --scenario predicted-pos.
 
@@ -128,7 +129,7 @@ def tag(
 
     world = World.join(chosen.training.device)
     with TrainingProgress(chosen.training, "dev/accuracy", "accuracy", world.is_first) as watch:
-        accuracies = tag_all(chosen, output, folds, epochs or 0, watch, world)
+        accuracies = tag_all(chosen, output, folds, epochs or 0, watch, world, jobs)
     if not world.is_first:
         return
     table = Table("% right", box=None, pad_edge=False)
@@ -200,6 +201,7 @@ class TrainingProgress:
             self.bar.update(self.task, description=where, completed=done, total=steps, last=self.last)
         elif event == "epoch":
             self.last = f"loss {metrics['loss']:.3f}  dev {self.title} {metrics[self.criterion]:.2f}"
+            self.bar.update(self.task, description=where, last=self.last)
             if not err.is_terminal:
                 err.print(f"{where}  {self.last}  {metrics['seconds']:.1f} s", soft_wrap=True)
             self.write(metrics)
@@ -241,14 +243,20 @@ def _which(metrics: Mapping[str, float]) -> Iterator[str]:
 
 
 def _scores(runs: Sequence[dict[str, Any]]) -> Table:
-    """A row per split; for several runs, means and standard deviations."""
+    """A row per split and per source with a name; for several runs, means and standard deviations."""
     table = Table("", box=None, pad_edge=False)
     for name in METRICS:
         table.add_column(name, justify="right")
     for split in runs[0]["scores"]:
-        cells = [_cell([run["scores"][split][kind][name] for run in runs]) for kind, name in METRICS.values()]
-        table.add_row(split, *cells)
+        found = [run["scores"][split] for run in runs]
+        table.add_row(split, *_cells(found))
+        for source in found[0].get("sources", ()):
+            table.add_row(f"  {source}", *_cells([scores["sources"][source] for scores in found]))
     return table
+
+
+def _cells(scores: Sequence[dict[str, Any]]) -> list[str]:
+    return [_cell([run[kind][name] for run in scores]) for kind, name in METRICS.values()]
 
 
 def _decoding(runs: Sequence[dict[str, Any]]) -> Table:

@@ -8,12 +8,11 @@ import hashlib
 import json
 import math
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ from torch import Tensor, nn
 
 from discotree.config import Config, Data, NetworkSettings, Training
 from discotree.encoding.dependencies import Dependencies
-from discotree.errors import ConfigError, ModelError, TreebankError
+from discotree.errors import ConfigError, ModelError
 from discotree.evaluation.score import percent
 from discotree.files.writing import writable
 from discotree.network.batch import IGNORED, Corpus, Forms, by_length
@@ -31,22 +30,20 @@ from discotree.network.pytorch.tensors import TensorBatch
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vectors import Vectors
-from discotree.network.vocab import Vocab, normalized
+from discotree.network.vocab import Vocab
 from discotree.training.data import Split, checksums, load_splits, resolve, words_of
 from discotree.training.distributed import World
 from discotree.training.fit import Report, Run, fit, silent
+from discotree.training.folds import TAG, Accuracies, Fold, accuracies, check_ids, jackknife
 from discotree.training.predicted_tags import format_tags, read_tags
 from discotree.training.run import copy_vectors, labelled, with_vectors
+from discotree.training.side_by_side import side_by_side
 
-TAG = "tag"
 FOLDS = 10
 STEPS = 3000  # enough to learn to tag
 MIN_EPOCHS = 10
-STRETCHES_PER_FOLD = 10  # neighbouring sentences stay together, and every fold has some of every text
 WORK_SUFFIX = ".folds"  # the folder of unfinished work, beside the output
 IDENTITY = "identity"
-
-Accuracies = dict[str, dict[str, float]]  # by split, then for all, known and unknown words
 
 
 class Tagger(nn.Module):
@@ -88,30 +85,6 @@ class Tagger(nn.Module):
         return rows
 
 
-class Fold(NamedTuple):
-    """The sentences that a model learns from, and those that it then tags."""
-
-    seen: list[Dependencies]
-    unseen: list[Dependencies]
-
-
-def jackknife(splits: dict[str, Split], count: int) -> list[Fold]:
-    """Return every fold of the training split with the rest of it, and finally dev and test with all of it."""
-    train = splits["train"].encoded
-    if not 2 <= count <= len(train):
-        raise ConfigError(f"{len(train):,} training sentences cannot be divided into {count} folds")
-    stretches = min(len(train), STRETCHES_PER_FOLD * count)
-    fold_of = [number * stretches // len(train) % count for number in range(len(train))]
-    folds = [
-        Fold(
-            [tree for tree, own in zip(train, fold_of, strict=True) if own != fold],
-            [tree for tree, own in zip(train, fold_of, strict=True) if own == fold],
-        )
-        for fold in range(count)
-    ]
-    return [*folds, Fold(train, splits["dev"].encoded + splits["test"].encoded)]
-
-
 def tag(
     config: Config,
     path: str | Path,
@@ -119,14 +92,18 @@ def tag(
     epochs: int = 0,
     report: Report = silent,
     world: World | None = None,
+    jobs: int = 1,
 ) -> Accuracies:
     """Write predicted tags for all sentences of a recipe and return their accuracies.
 
     Without ``epochs``, every model trains for as many as learning to tag takes, up to those of the recipe. The tags of
     every finished model are kept beside the file until all are there: an interrupted call continues when it is
-    repeated.
+    repeated. With several ``jobs``, that many models learn at the same time, each in a process of its own, on the same
+    device.
     """
     world = world or World.join(config.training.device)
+    if jobs > 1 and world.size > 1:
+        raise ConfigError("models learn side by side, or in several processes each (torchrun), but not both")
     config = replace(config, data=replace(config.data, tags="none", predicted_tags=""))
     data = resolve(config.data)
     splits = load_splits(data)
@@ -135,44 +112,52 @@ def tag(
     config = replace(config, training=replace(config.training, epochs=epochs))
     sha256 = checksums(config.data, data)
     identity = hashlib.sha256(f"{config.to_json()} {json.dumps(sha256)} {folds}".encode()).hexdigest()
-    jobs = jackknife(splits, folds)
+    parts = jackknife(splits, folds)
     work = Path(f"{path}{WORK_SUFFIX}")
     with no_empty_work(work):
-        tags = tags_of_folds(config, data, splits, jobs, Run(config.training, world, work, identity, report))
+        run = Run(config.training, world, work, identity, report)
+        tags = tags_of_folds(config, data, splits, parts, run, jobs)
     if world.is_first:
         trees = [tree for split in splits.values() for tree in split.trees]
         write_text(Path(path), format_tags((tree.id, tags[tree.id]) for tree in trees))
         shutil.rmtree(work)
-    return accuracies(splits, jobs, tags)
+    return accuracies(splits, parts, tags)
 
 
 def tags_of_folds(
-    config: Config, data: Data, splits: dict[str, Split], jobs: Sequence[Fold], run: Run
+    config: Config, data: Data, splits: dict[str, Split], folds: Sequence[Fold], run: Run, jobs: int = 1
 ) -> dict[str, Sequence[str]]:
     """Return the tags of all sentences by id. The run's folder keeps those of finished models."""
-    work, world, epochs = cast(Path, run.folder), run.world, config.training.epochs
-    begin(work, run.identity, world)
-    finished = {number: work / f"{number}.tsv" for number in range(1, len(jobs) + 1)}
-    missing = {number for number, file in finished.items() if not file.exists()}
-    world.wait()  # until all processes have looked, before any of them writes
-    learner = None
-    if missing:
-        config, vectors = with_vectors(config, data.vectors, words_of(splits))
-        learner = FoldLearner(config, splits["dev"].encoded, vectors, pretrained_pieces(config.network))
-    tags: dict[str, Sequence[str]] = {}
-    for number, job in enumerate(jobs, 1):
-        if learner is None or number not in missing:
-            tags |= read_tags(finished[number])
-            continue
-        labels = labelled(run.report, fold=number, folds=len(jobs), epochs=epochs)
-        own = replace(run, folder=work / str(number), identity=f"{run.identity} {number}", report=labels)
-        found = learner.tags(job, own)
-        tags |= found
-        world.wait()  # until no process needs the checkpoint any more
-        if world.is_first:
-            write_text(finished[number], format_tags(found.items()))
-            shutil.rmtree(work / str(number), ignore_errors=True)
-    return tags
+    work = cast(Path, run.folder)
+    begin(work, run.identity, run.world)
+    missing = [number for number in range(1, len(folds) + 1) if not tags_file(work, number).exists()]
+    run.world.wait()  # until all processes have looked, before any of them writes
+    if jobs > 1:
+        threads = max(1, torch.get_num_threads() // jobs)
+        arguments = {number: (number, config, work, run.identity, len(folds) - 1, threads) for number in missing}
+        side_by_side(tag_fold_alone, arguments, jobs, run.report)
+    elif missing:
+        learner = FoldLearner.of(config, data, splits)
+        for number in missing:
+            learner.tag_fold(folds, number, run)
+    run.world.wait()  # until the first process has written
+    return {id: tags for number in range(1, len(folds) + 1) for id, tags in read_tags(tags_file(work, number)).items()}
+
+
+def tag_fold_alone(
+    number: int, config: Config, work: Path, identity: str, folds: int, threads: int, report: Report
+) -> None:
+    """Read the treebank and tag one fold of it, in a process of its own."""
+    torch.set_num_threads(threads)
+    data = resolve(config.data)
+    splits = load_splits(data)
+    run = Run(config.training, World.join(config.training.device), work, identity, report)
+    FoldLearner.of(config, data, splits).tag_fold(jackknife(splits, folds), number, run)
+
+
+def tags_file(work: Path, number: int) -> Path:
+    """Return the file with the tags of a finished fold."""
+    return work / f"{number}.tsv"
 
 
 @contextmanager
@@ -195,6 +180,22 @@ class FoldLearner:
     dev: Sequence[Dependencies]
     vectors: Vectors | None
     subwords: Subwords | Pretrained | None
+
+    @classmethod
+    def of(cls, config: Config, data: Data, splits: dict[str, Split]) -> "FoldLearner":
+        config, vectors = with_vectors(config, data.vectors, words_of(splits))
+        return cls(config, splits["dev"].annotated(TAG), vectors, pretrained_pieces(config.network))
+
+    def tag_fold(self, folds: Sequence[Fold], number: int, run: Run) -> None:
+        """Train a tagger for one of the folds, counted from 1, and write its tags into the folder of the run."""
+        work = cast(Path, run.folder)
+        labels = labelled(run.report, fold=number, folds=len(folds), epochs=run.settings.epochs)
+        own = replace(run, folder=work / str(number), identity=f"{run.identity} {number}", report=labels)
+        found = self.tags(folds[number - 1], own)
+        run.world.wait()  # until no process needs the checkpoint any more
+        if run.world.is_first:
+            write_text(tags_file(work, number), format_tags(found.items()))
+            shutil.rmtree(work / str(number), ignore_errors=True)
 
     def tags(self, fold: Fold, run: Run) -> dict[str, list[str]]:
         """Train a tagger on one side of a fold and return the tags of the other side, by sentence id."""
@@ -253,34 +254,3 @@ def begin(work: Path, identity: str, world: World) -> None:
 def write_text(path: Path, text: str) -> None:
     with writable(str(path)) as stream:
         stream.write(text.encode())
-
-
-def check_ids(splits: dict[str, Split]) -> None:
-    """Refuse sentences that share an id: the tags of a sentence are found by it."""
-    counts = Counter(tree.id for split in splits.values() for tree in split.trees)
-    id, count = counts.most_common(1)[0]
-    if count > 1:
-        raise TreebankError(
-            f"predicted tags need unique ids, but {count} sentences have the id {id!r}; "
-            "put the files into one folder, or merge them into one file with ids"
-        )
-
-
-def accuracies(splits: dict[str, Split], folds: Sequence[Fold], tags: dict[str, Sequence[str]]) -> Accuracies:
-    """Return the percentage of right tags in each split; a word is known if the model that tagged it has seen it."""
-    right: dict[str, Counter[str]] = {name: Counter() for name in splits}
-    words: dict[str, Counter[str]] = {name: Counter() for name in splits}
-    split_of = {tree.id: name for name, split in splits.items() for tree in split.trees}
-    for fold in folds:
-        known = {normalized(token.form) for tree in fold.seen for token in tree.tokens}
-        for tree in fold.unseen:
-            split = split_of[tree.id]
-            for token, tag in zip(tree.tokens, tags[tree.id], strict=True):
-                kinds = ["all", "known" if normalized(token.form) in known else "unknown"]
-                words[split].update(kinds)
-                right[split].update(kinds if token.tag == tag else [])
-    return {
-        split: {kind: percent(right[split][kind], words[split][kind]) for kind in ("all", "known", "unknown")}
-        for split in splits
-        if words[split]
-    }
