@@ -1,0 +1,274 @@
+"""An index of trees on disk: one SQLite file with the trees, and which of them have what.
+
+For every value of every feature (``cat="NP"``, ``word="het"``, ``gap="NP"`` for a discontinuous NP) the file lists the
+numbers of the trees that have it. A query looks up the values that it cannot do without, and reads only the trees that
+have all of them. The file is a copy: it does not change with the treebank.
+"""
+
+import json
+import os
+import re
+import sqlite3
+import uuid
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from os import PathLike, fspath
+from pathlib import Path
+
+from discotree.errors import DiscotreeError, TreebankError
+from discotree.queries.language import FEATURES, Exactly, Or
+from discotree.queries.match import Match
+from discotree.queries.plan import Plan
+from discotree.queries.query import Query
+from discotree.queries.tree_view import TreeView
+from discotree.queries.values import value_test
+from discotree.trees.tree import SecondaryEdge, Token, Tree
+
+SUFFIX = ".dtindex"
+APPLICATION = 0x64747265  # tells our files from other SQLite files
+FORMAT = 1
+GAP_FEATURE = "gap"  # the labels of discontinuous constituents
+PART = 200_000  # trees whose lists are kept in memory while an index is made
+MAX_TREE_BYTES = 1 << 26
+
+# What a record that makes no sense may raise
+DAMAGE = (ValueError, TypeError, IndexError, OverflowError, RecursionError, zlib.error, DiscotreeError)
+
+_SCHEMA = """
+CREATE TABLE trees (number INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE lists (
+    feature TEXT NOT NULL, value TEXT NOT NULL, part INTEGER NOT NULL, trees BLOB NOT NULL,
+    PRIMARY KEY (feature, value, part)
+) WITHOUT ROWID;
+"""
+
+
+def write_index(trees: Iterable[Tree], path: str | PathLike[str]) -> int:
+    """Write the index of trees and return how many they are. The file appears when it is complete."""
+    path = fspath(path)
+    temporary = f"{os.path.realpath(path)}.{uuid.uuid4().hex[:8]}.tmp"
+    try:
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as database:
+            database.execute("PRAGMA journal_mode = OFF")
+            database.execute("PRAGMA synchronous = OFF")  # a file that was not finished is deleted
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA user_version = {FORMAT}")
+            database.executescript(_SCHEMA)
+            database.execute("BEGIN")
+            count = _fill(database, trees)
+            database.execute("COMMIT")
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, os.path.realpath(path))
+    except (OSError, sqlite3.Error) as error:
+        raise TreebankError(f"cannot be written: {error}", path) from None
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return count
+
+
+def _fill(database: sqlite3.Connection, trees: Iterable[Tree]) -> int:
+    lists: dict[tuple[str, str], array[int]] = {}
+    count = 0
+    for count, tree in enumerate(trees, 1):
+        database.execute("INSERT INTO trees VALUES (?, ?)", (count, _packed(tree)))
+        for key in _keys(tree):
+            lists.setdefault(key, array("I")).append(count)
+        if count % PART == 0:
+            _store(database, lists, count // PART)
+    _store(database, lists, count // PART + 1)
+    return count
+
+
+def _store(database: sqlite3.Connection, lists: dict[tuple[str, str], "array[int]"], part: int) -> None:
+    rows = [(feature, value, part, numbers.tobytes()) for (feature, value), numbers in sorted(lists.items())]
+    try:
+        database.executemany("INSERT INTO lists VALUES (?, ?, ?, ?)", rows)
+    except UnicodeEncodeError as error:
+        raise TreebankError(f"{error.object!r:.50} holds half a character, which an index cannot store") from None
+    lists.clear()
+
+
+def _keys(tree: Tree) -> set[tuple[str, str]]:
+    """Return the features of a tree's nodes with their values."""
+    view = TreeView(tree)
+    found = {(feature, value) for feature in FEATURES for value in view.values(feature)}
+    return found | {(GAP_FEATURE, node.label) for node in view.nodes if node.is_discontinuous}
+
+
+def _packed(tree: Tree) -> bytes:
+    token_parents, nodes = tree.parents()
+    columns = list(zip(*tree.tokens, strict=True))
+    by_column = list(zip(*nodes, strict=True)) or [(), (), ()]  # labels, functions, parents
+    root = (tree.root.label, tree.root.function)
+    confidence = None if tree.confidence is None else float(tree.confidence)
+    rest = (tree.secondary, tree.comment, confidence, list(map(float, tree.confidences)))
+    record = json.dumps([tree.id, columns, token_parents, *by_column, root, *rest], separators=(",", ":"))
+    return zlib.compress(record.encode(), 1)
+
+
+def _unpacked(record: bytes) -> Tree:
+    """Return the tree of a record; raise ValueError, TypeError or an error of ours for one that makes no sense."""
+    unpack = zlib.decompressobj()
+    text = unpack.decompress(record, MAX_TREE_BYTES)
+    if unpack.unconsumed_tail:
+        raise ValueError(f"more than {MAX_TREE_BYTES:,} bytes")
+    id, columns, token_parents, labels, functions, node_parents, root, secondary, comment, confidence, confidences = (
+        json.loads(text)
+    )
+    _check_types(str, *columns, labels, functions, root, [id, comment])
+    _check_types(int, token_parents, node_parents)
+    _check_types(float, confidences, [] if confidence is None else [confidence])
+    tree = Tree.from_parents(
+        list(map(Token._make, zip(*columns, strict=True))),
+        token_parents,
+        list(zip(labels, functions, node_parents, strict=True)),
+        root=(root[0], root[1]),
+        id=id,
+        secondary=[SecondaryEdge(str(label), int(child), int(parent)) for label, child, parent in secondary],
+        comment=comment,
+    )
+    if confidence is None and not confidences:
+        return tree
+    return replace(tree, confidence=confidence, confidences=tuple(confidences))
+
+
+def _check_types(expected: type, *columns: list[object]) -> None:
+    for column in columns:
+        if not {*map(type, column)} <= {expected}:
+            raise TypeError(f"expected {expected.__name__} values")
+
+
+class Index:
+    """An index, open for reading in one thread."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = fspath(path)
+        if not os.path.isfile(self.path):
+            raise TreebankError("there is no such index", self.path)
+        self.database = sqlite3.connect(f"{Path(self.path).resolve().as_uri()}?mode=ro", uri=True)
+        try:
+            self._check()
+        except sqlite3.Error as error:
+            self.database.close()
+            raise TreebankError(f"not an index: {error}", self.path) from None
+        except TreebankError:
+            self.database.close()
+            raise
+
+    def _check(self) -> None:
+        """Refuse the file of another program, of a newer version, and one whose tables compute what they contain."""
+        self.database.execute("PRAGMA trusted_schema = OFF")
+        (application,) = self.database.execute("PRAGMA application_id").fetchone()
+        (version,) = self.database.execute("PRAGMA user_version").fetchone()
+        if application != APPLICATION:
+            raise TreebankError("not an index: make one with discotree index", self.path)
+        if version > FORMAT:
+            raise TreebankError(f"made by a newer discotree (format {version}, this one knows {FORMAT})", self.path)
+        found = self.database.execute("SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").fetchall()
+        if sorted(found) != [("table", "lists"), ("table", "trees")]:
+            raise TreebankError("not an index: expected two tables, and nothing else", self.path)
+
+    def __enter__(self) -> "Index":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.database.close()
+
+    def __len__(self) -> int:
+        with self._readable():
+            (count,) = self.database.execute("SELECT count(*) FROM trees").fetchone()
+        return int(count)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise TreebankError(f"the index cannot be read, it may be damaged: {error}", self.path) from None
+
+    def trees(self, numbers: Iterable[int] | None = None) -> Iterator[Tree]:
+        """Yield the trees with these numbers, counted from 1; all of them if none are given."""
+        with self._readable():
+            if numbers is None:
+                records: Iterable[tuple[int, bytes]] = self.database.execute(
+                    "SELECT number, record FROM trees ORDER BY number"
+                )
+            else:
+                records = (self._record(number) for number in numbers)
+            for number, record in records:
+                try:
+                    tree = _unpacked(record)
+                except DAMAGE as error:
+                    raise TreebankError(f"tree {number} is damaged: {error}", self.path) from None
+                yield tree
+
+    def _record(self, number: int) -> tuple[int, bytes]:
+        found = self.database.execute("SELECT number, record FROM trees WHERE number = ?", (number,)).fetchone()
+        if found is None:
+            raise TreebankError(f"tree {number} is missing: the index is damaged", self.path)
+        return found[0], found[1]
+
+    def search(self, query: str | Query) -> Iterator[Match]:
+        """Yield all matches of a query, tree by tree."""
+        query = query if isinstance(query, Query) else Query(query)
+        for tree in self.trees(self.candidates(query)):
+            yield from query.matches(tree)
+
+    def candidates(self, query: Query) -> list[int] | None:
+        """Return the numbers of trees that may match, in order; None for all of them."""
+        found: set[int] = set()
+        for plan in query.plans:
+            possible = self._possible(plan)
+            if possible is None:
+                return None
+            found |= possible
+        return sorted(found)
+
+    def _possible(self, plan: Plan) -> set[int] | None:
+        """Return the trees that have everything a plan asks for; None if that is nothing."""
+        possible: set[int] | None = None
+        for step in plan.steps:
+            for requirement in step.requirements:
+                choices = requirement.test.parts if isinstance(requirement.test, Or) else (requirement.test,)
+                exact = [choice.text for choice in choices if isinstance(choice, Exactly)]
+                feature = GAP_FEATURE if requirement.name == "cat" and step.is_discontinuous else requirement.name
+                if len(exact) < len(choices):
+                    test = value_test(requirement.test)
+                    exact = [value for value in self.values(feature) if test(value, {})]
+                trees = {number for value in exact for number in self._list(feature, value)}
+                possible = trees if possible is None else possible & trees
+                if not possible:
+                    return possible
+        return possible
+
+    def values(self, feature: str) -> list[str]:
+        """Return the values of a feature, sorted."""
+        with self._readable():
+            rows = self.database.execute("SELECT DISTINCT value FROM lists WHERE feature = ?", (feature,)).fetchall()
+        return sorted(str(value) for (value,) in rows)
+
+    def _list(self, feature: str, value: str) -> "array[int]":
+        numbers = array("I")
+        with self._readable():
+            query = "SELECT trees FROM lists WHERE feature = ? AND value = ? ORDER BY part"
+            for (piece,) in self.database.execute(query, (feature, value)):
+                if not isinstance(piece, bytes) or len(piece) % numbers.itemsize:
+                    raise TreebankError(f"the list of {feature}={value!r} is damaged", self.path)
+                numbers.frombytes(piece)
+        return numbers
+
+
+def search_index(path: str | PathLike[str], query: Query) -> Iterator[Match]:
+    """Yield all matches of a query in an index."""
+    with Index(path) as index:
+        yield from index.search(query)
+
+
+def is_index(path: str) -> bool:
+    """Tell whether a file is called like an index."""
+    return re.search(rf"{re.escape(SUFFIX)}$", path.lower()) is not None

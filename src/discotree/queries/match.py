@@ -1,0 +1,126 @@
+"""Match: where a query was found, and the nodes that its variables stand for."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from discotree.queries.predicates import confidence
+from discotree.queries.tree_view import TreeView
+from discotree.trees.node import lowest_bit
+from discotree.trees.tree import Node, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class FoundNode:
+    """A node of a tree, word or constituent, that a variable stands for. Features that it lacks are None."""
+
+    view: TreeView
+    address: int  # a token's position; beyond the tokens, nodes in the order of Tree.nodes
+
+    @property
+    def tree(self) -> Tree:
+        return self.view.tree
+
+    @property
+    def node(self) -> Node | None:
+        """The constituent; None for a word."""
+        return self.view.nodes[self.address - self.view.terminals] if self.address >= self.view.terminals else None
+
+    @property
+    def word(self) -> str | None:
+        return self.view.value(self.address, "word")
+
+    @property
+    def lemma(self) -> str | None:
+        return self.view.value(self.address, "lemma")
+
+    @property
+    def pos(self) -> str | None:
+        return self.view.value(self.address, "pos")
+
+    @property
+    def morph(self) -> str | None:
+        return self.view.value(self.address, "morph")
+
+    @property
+    def cat(self) -> str | None:
+        return self.view.value(self.address, "cat")
+
+    @property
+    def edge(self) -> str | None:
+        return self.view.value(self.address, "edge")
+
+    @property
+    def text(self) -> str:
+        """The words, with an ellipsis for gaps."""
+        return self.tree.text(self.node if self.node is not None else self.address)
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The positions of all words."""
+        return (self.address,) if self.node is None else self.node.positions
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """The unbroken stretches of words, as (start, end) with the end excluded."""
+        return ((self.address, self.address + 1),) if self.node is None else self.node.spans
+
+    @property
+    def gap_degree(self) -> int:
+        return len(self.spans) - 1
+
+    @property
+    def confidence(self) -> float | None:
+        """The parser's confidence of a constituent, if the tree has confidences."""
+        return confidence(self.view, self.address)
+
+    def __repr__(self) -> str:
+        return f"<{self.cat or self.pos or 'word'}: {self.text}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Mapping[str, "FoundNode | str | None"]):
+    """One way in which a query fits a tree: its variables, and what each stands for.
+
+    A variable of an alternative that was not taken stands for None. Names may be written with or without their #.
+    """
+
+    tree: Tree
+    view: TreeView
+    bindings: dict[str, int | str | None]
+
+    def __getitem__(self, name: str) -> "FoundNode | str | None":
+        bound = self.bindings[name if name in self.bindings else f"#{name}"]
+        return FoundNode(self.view, bound) if isinstance(bound, int) else bound
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.bindings)
+
+    def __len__(self) -> int:
+        return len(self.bindings)
+
+    @property
+    def focus(self) -> FoundNode:
+        """The first node of the query that is bound; the root where the variables stand for values alone."""
+        root = FoundNode(self.view, self.view.terminals)
+        return next((node for node in self.values() if isinstance(node, FoundNode)), root)
+
+    def concordance(self, width: int = 40, focus: str = "") -> str:
+        """Return a line with the words of a node in brackets, and ``width`` characters of its sentence around it.
+
+        The node is the one of the variable ``focus``, or the first one where that is not bound.
+        """
+        found = self[focus] if focus else None
+        if not isinstance(found, FoundNode):
+            found = self.focus
+        words = self.tree.words
+        spans = found.spans
+        pieces = []
+        end = spans[0][0]
+        for start, stop in spans:
+            pieces += [*words[end:start], f"[{' '.join(words[start:stop])}]"]
+            end = stop
+        left = " ".join(words[: lowest_bit(self.view.mask(found.address))])
+        right = " ".join(words[end:])
+        left = left if len(left) <= width else f"…{left[len(left) - width + 1 :]}"
+        right = right if len(right) <= width else f"{right[: max(0, width - 1)]}…"
+        return f"{left:>{width}} {' '.join(pieces)} {right}".rstrip()

@@ -1,0 +1,124 @@
+"""Queries are read as the grammar says, and mistakes are pointed at."""
+
+import pytest
+
+from discotree import QueryError, Tree
+from discotree.queries.language import And, Described, Exactly, Feature, Matching, Not, Or, Related, Relation, Without
+from discotree.queries.query import MAX_NODES, Query
+
+TREE = Tree.parse("(ROOT (S (NP (ART 0=das) (NN 2=Haus)) (V 1=hat)))")
+
+
+def graph(text):
+    return Query(text).graph
+
+
+def test_a_node_has_features():
+    assert graph('[cat="NP"]') == Described("1", Feature("cat", Exactly("NP")))
+    assert graph('#n:[pos!="NN"]') == Described("#n", Feature("pos", Not(Exactly("NN"))))
+    assert graph("[]") == Described("1", And(()))
+
+
+def test_and_binds_more_tightly_than_or():
+    a, b, c = (Feature("cat", Exactly(text)) for text in "abc")
+    assert graph('[cat="a" | cat="b" & cat="c"]') == Described("1", Or((a, And((b, c)))))
+    assert graph('[(cat="a" | cat="b") & cat="c"]') == Described("1", And((Or((a, b)), c)))
+
+
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [
+        (">", Relation(">")),
+        (">*", Relation(">", 1, None)),
+        (">3", Relation(">", 3, 3)),
+        (">2,4", Relation(">", 2, 4)),
+        (">HD", Relation(">", label=Exactly("HD"))),
+        (">OC-HD", Relation(">", label=Exactly("OC-HD"))),
+        ('>"--"', Relation(">", label=Exactly("--"))),
+        (">/H.*/", Relation(">", label=Matching("H.*"))),
+        (">@l", Relation(">@l")),
+        (">@r", Relation(">@r")),
+        (".", Relation(".")),
+        (".*", Relation(".", 1, None)),
+        (".2,4", Relation(".", 2, 4)),
+        ("$", Relation("$")),
+        ("$.*", Relation("$.*")),
+        (">~", Relation(">~")),
+        (">~MO", Relation(">~", label=Exactly("MO"))),
+    ],
+)
+def test_relations(text, relation):
+    nodes = Described("#a", And(())), Described("#b", And(()))
+    assert graph(f"#a {text} #b") == And((nodes[0], Related("#a", relation, "#b"), nodes[1]))
+    assert graph(f"#a !{text} #b") == And((nodes[0], Not(Related("#a", relation, "#b")), nodes[1]))
+
+
+def test_spaces_line_ends_and_comments_mean_nothing():
+    text = '#n : [ cat = "NP" ]  // a noun phrase\n & #n > [ ]'
+    assert graph(text) == graph('#n:[cat="NP"]&#n>[]')
+
+
+def test_backslashes_make_characters_plain():
+    assert graph(r'[word="\"\\"]') == Described("1", Feature("word", Exactly('"\\')))
+    assert graph(r"[word=/a\/b\./]") == Described("1", Feature("word", Matching(r"a/b\.")))
+
+
+def test_without_is_a_form_of_its_own():
+    assert isinstance(graph('#n & without(#n > [pos="ART"])').parts[1], Without)
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "expected"),
+    [
+        ("", 0, "a node"),
+        ("[cat=]", 5, "a value"),
+        ('[cat="NP"', 9, "]"),
+        ("[cot=1]", 1, "a feature (word, lemma, pos, morph, cat, edge), T or NT"),
+        ("#n >", 4, "a node"),
+        ("#a > #b > #c", 8, "& or | or the end"),
+        ("foo(#n)", 0, "a predicate"),
+        ("arity(#n)", 8, "expected ,"),
+        ("arity(2)", 6, "a variable"),
+        ("arity(#n, 5, 2)", 0, "from the smaller to the larger"),
+        ("[" + "!" * 200, 100, "more than 100 brackets"),
+        (f"#a >{9**2000} #b", 13, "expected"),
+        ("[word=/[[a]/]", 7, "not a regular expression"),
+        ('without([cat="NP"])', 0, "nothing to find"),
+        ('#n | without([cat="NP"])', 0, "nothing to find"),
+        ("confidence(#n)", 14, "<, <=, > or >="),
+        ("root(#n, 2)", 7, "expected )"),
+        ("!#n", 1, "a predicate after !"),
+        ("#a >4,2 #b", 4, "distances"),
+        ("#a .0 #b", 4, "distances"),
+        ('"x', 0, "closing quote"),
+        ("[word=/(/]", 7, "not a regular expression"),
+        ("[pos!=#p]", 6, "never gets a value"),
+        ("[pos=#p | T] & #n", 5, "never gets a value"),
+        ("#n & [cat=#n]", 10, "is a node elsewhere"),
+        ("#n ; #m", 3, "means nothing here"),
+        ("(" * 200, 100, "brackets inside each other"),
+        ("&".join(["[]"] * (MAX_NODES + 1)), 0, "more than 50 nodes"),
+        ("&".join(["([]|[])"] * 12), 0, "multiply"),
+        ('[cat="a\nb" & \n  cat=]', 20, "a value"),
+    ],
+)
+def test_mistakes_are_pointed_at(text, offset, expected):
+    with pytest.raises(QueryError) as caught:
+        Query(text)
+    assert caught.value.offset == offset
+    assert expected in caught.value.message
+    *_, line, caret = str(caught.value).split("\n")
+    assert caret.index("^") == len(caret) - 1 <= len(line)
+
+
+def test_a_query_is_a_string():
+    with pytest.raises(TypeError, match="the text of a query"):
+        Query(5)
+
+
+def test_anonymous_nodes_only_have_to_exist_beside_variables():
+    def bindings(text):
+        return [[str(node) for node in match.values()] for match in Query(text).matches(TREE)]
+
+    assert bindings('#n:[cat="NP"] > []') == [["<NP: das … Haus>"]]
+    assert bindings('[cat="NP"] > []') == [["<NP: das … Haus>", "<ART: das>"], ["<NP: das … Haus>", "<NN: Haus>"]]

@@ -1,0 +1,74 @@
+"""A match gives the nodes that variables stand for; rows and counts are made of them."""
+
+import pytest
+
+import discotree as dt
+from discotree.errors import ConfigError
+from discotree.queries.index import write_index
+from discotree.queries.query import Query
+from discotree.queries.rows import GroupKey, count, header, rows
+
+TREE = dt.Tree.parse("(ROOT (S (NP (ART 0=das) (NN 2=Haus)) (V 1=hat)) ($. 3=.))", id="7")
+
+
+def test_a_match_binds_variables():
+    (match,) = dt.search([TREE], '#n:[cat="NP"] > #w:[pos="NN"]')
+    assert match["#n"].text == match["n"].text == "das … Haus"
+    assert (match["#n"].cat, match["#n"].pos, match["#n"].gap_degree) == ("NP", None, 1)
+    assert (match["#w"].word, match["#w"].cat, match["#w"].positions) == ("Haus", None, (2,))
+    assert match["#n"].node is TREE.find("NP")[0]
+    assert list(match) == ["#n", "#w"]
+
+
+def test_a_variable_of_the_other_alternative_is_not_bound():
+    (match,) = dt.search([TREE], '#a:[word="das"] | #b:[word="nichts"]')
+    assert match["#a"].word == "das"
+    assert match["#b"] is None
+
+
+def test_a_value_variable_stands_for_a_string():
+    matches = list(dt.search([TREE], "[cat=#p]"))
+    assert [match["#p"] for match in matches] == ["ROOT", "S", "NP"]
+    assert matches[1].concordance(0) == " [das hat Haus .]"  # no node is bound: the whole sentence
+
+
+def test_the_concordance_shows_gaps():
+    (match,) = dt.search([TREE], '#n:[cat="NP"] & discontinuous(#n)')
+    assert match.concordance(5) == "      [das] hat [Haus] ."
+    (match,) = dt.search([TREE], '#v:[pos="V"] & #n:[cat="NP"]')
+    assert match.concordance(4) == " das [hat] Hau…"
+    assert match.concordance(9, "#n") == "          [das] hat [Haus] ."
+
+
+def test_the_focus_falls_back_to_what_is_bound():
+    (match,) = dt.search([TREE], '#a:[word="das"] | #b:[word="nichts"]')
+    assert match.concordance(0, "#b") == " [das] …"
+
+
+def test_one_tree_is_no_treebank():
+    with pytest.raises(TypeError, match="pass \\[tree\\]"):
+        dt.search(TREE, "[]")
+
+
+def test_search_reads_files(tmp_path):
+    dt.write([TREE], tmp_path / "a.export")
+    write_index([TREE], tmp_path / "a.dtindex")
+    for name in ("a.export", "a.dtindex"):
+        assert [match["#n"].text for match in dt.search(tmp_path / name, '#n:[cat="NP"]')] == ["das … Haus"]
+
+
+def test_rows_and_counts():
+    query = Query("#n:[NT] > #w:[T]")
+    matches = list(query.matches(TREE))
+    assert header(query)[:4] == ["id", "#n.text", "#n.label", "#n.edge"]
+    assert next(rows(matches))[:4] == ["7", "das hat Haus .", "ROOT", ""]
+    assert count(matches, [GroupKey("#n.cat", query)]) == {("NP",): 2, ("S",): 1, ("ROOT",): 1}
+    assert count(matches, [GroupKey("#n.cat", query), GroupKey("#w.pos", query)])["NP", "NN"] == 1
+
+
+def test_keys_have_to_fit_the_query():
+    query = Query("#n:[]")
+    with pytest.raises(ConfigError, match="no variable '#m'; it has #n"):
+        GroupKey("#m.cat", query)
+    with pytest.raises(ConfigError, match="there is no 'cot'"):
+        GroupKey("#n.cot", query)

@@ -1,0 +1,58 @@
+"""Queries find what their definition by enumeration finds, on random trees and random queries."""
+
+import os
+import random
+import re
+from dataclasses import replace
+
+import pytest
+from queries.definition import matches
+from queries.random_queries import random_query
+from support.strategies import random_tree
+
+from discotree import QueryError, SecondaryEdge
+from discotree.queries.query import Query
+
+
+def random_case(rng):
+    tree = random_tree(rng, rng.randint(1, 4))
+    nodes = sum(1 for _ in tree.nodes())
+    end = len(tree) + nodes
+    edges = [SecondaryEdge(rng.choice(("MO", "SB")), rng.randrange(end), rng.randrange(len(tree), end))]
+    confidences = tuple(rng.random() for _ in range(nodes)) if rng.random() < 0.5 else ()
+    return replace(tree, secondary=tuple(edges[: rng.randint(0, 1)]), confidences=confidences)
+
+
+def readable_query(rng):
+    while True:
+        text = random_query(rng)
+        try:
+            return Query(text)
+        except QueryError as error:
+            if not re.search("never gets a value|nothing to find", str(error)):
+                raise
+
+
+def compare(seed, count):
+    rng = random.Random(seed)
+    found = 0
+    for _ in range(count):
+        query = readable_query(rng)
+        tree = random_case(rng)
+        if len(query.variables) > 2 and len(tree) > 2:
+            tree = replace(random_tree(rng, 2))
+        ours = [tuple(match.bindings.values()) for match in query.matches(tree)]
+        assert len(ours) == len(set(ours)), query.text
+        assert set(ours) == matches(query, tree), f"{query.text}   in   {tree}"
+        found += len(ours)
+    return found
+
+
+def test_matches_are_those_of_the_definition():
+    assert compare(1, 100) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_matches_of_many_queries_are_those_of_the_definition(seed):
+    assert compare(100 + seed, int(os.environ.get("DISCOTREE_QUERIES", "500"))) > 500

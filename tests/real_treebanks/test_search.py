@@ -1,0 +1,127 @@
+"""Counts of queries on PCC agree with those of short scripts that read the XML themselves."""
+
+from collections import Counter
+from xml.etree import ElementTree
+
+import pytest
+from support.treebanks import folder
+
+import discotree as dt
+
+pytestmark = pytest.mark.data
+
+
+class Graph:
+    """A sentence of a TigerXML file, as its elements say."""
+
+    def __init__(self, sentence):
+        self.words = {t.get("id"): t for t in sentence.iter("t")}
+        self.order = {name: k for k, name in enumerate(self.words)}
+        self.nodes = {nt.get("id"): nt for nt in sentence.iter("nt")}
+        self.edges = [
+            (nt.get("id"), edge.get("label"), edge.get("idref"))
+            for nt in self.nodes.values()
+            for edge in nt.iter("edge")
+        ]
+        self.secondary = sum(1 for _ in sentence.iter("secedge"))
+
+    def positions(self, name):
+        if name in self.order:
+            return {self.order[name]}
+        return set().union(*(self.positions(child) for parent, _, child in self.edges if parent == name))
+
+    def is_discontinuous(self, name):
+        found = self.positions(name)
+        return max(found) - min(found) + 1 > len(found)
+
+    def cat(self, name):
+        return self.nodes[name].get("cat") if name in self.nodes else None
+
+    def pos(self, name):
+        return self.words[name].get("pos") if name in self.words else None
+
+
+@pytest.fixture(scope="module")
+def pcc():
+    return folder("DISCOTREE_DATA") / "pcc" / "syntax"
+
+
+@pytest.fixture(scope="module")
+def graphs(pcc):
+    paths = sorted(pcc.glob("*.xml"))
+    return [Graph(sentence) for path in paths for sentence in ElementTree.parse(path).getroot().iter("s")]
+
+
+@pytest.fixture(scope="module")
+def trees(pcc):
+    return list(dt.read(pcc))
+
+
+def relative_clauses(graph):
+    """NPs with a relative clause, discontinuous."""
+    return sum(
+        graph.cat(parent) == "NP" and label == "RC" and graph.cat(child) == "S" and graph.is_discontinuous(parent)
+        for parent, label, child in graph.edges
+    )
+
+
+def fronted_objects(graph):
+    """Accusative objects whose first word comes before the finite verb of their clause."""
+    return sum(
+        graph.cat(parent) == "S"
+        and label == "OA"
+        and other == "HD"
+        and parent == same
+        and graph.pos(verb) == "VVFIN"
+        and min(graph.positions(child)) < graph.order[verb]
+        for parent, label, child in graph.edges
+        for same, other, verb in graph.edges
+    )
+
+
+def without_article(graph):
+    """NPs without an article right below."""
+    articles = {parent for parent, _, child in graph.edges if graph.pos(child) == "ART"}
+    return sum(graph.cat(name) == "NP" and name not in articles for name in graph.nodes)
+
+
+def grandchildren(graph):
+    """Words two steps below a VP."""
+    return sum(
+        graph.cat(parent) == "VP" and child == again and word in graph.words
+        for parent, _, child in graph.edges
+        for again, _, word in graph.edges
+    )
+
+
+def discontinuous_vps(graph):
+    return sum(graph.cat(name) == "VP" and graph.is_discontinuous(name) for name in graph.nodes)
+
+
+def short_clauses(graph):
+    return sum(graph.cat(name) == "S" and 3 <= len(graph.positions(name)) <= 5 for name in graph.nodes)
+
+
+@pytest.mark.parametrize(
+    ("query", "script"),
+    [
+        ('#np:[cat="NP"] >RC #rc:[cat="S"] & discontinuous(#np)', relative_clauses),
+        ('#s:[cat="S"] >OA #o & #s >HD #v:[pos="VVFIN"] & #o .* #v', fronted_objects),
+        ('#n:[cat="NP"] & without(#n > [pos="ART"])', without_article),
+        ('#vp:[cat="VP"] >2 #w:[T]', grandchildren),
+        ('#vp:[cat="VP"] & discontinuous(#vp)', discontinuous_vps),
+        ("#a >~ #b", lambda g: g.secondary),
+        ("#w:[word=/.*haus/]", lambda g: sum(t.get("word").endswith("haus") for t in g.words.values())),
+        ('#n:[cat="S"] & tokenarity(#n,3,5)', short_clauses),
+    ],
+)  # fmt: skip
+def test_queries_count_what_scripts_count(query, script, graphs, trees):
+    expected = sum(map(script, graphs))
+    assert expected > 0
+    assert sum(1 for _ in dt.search(trees, query)) == expected
+
+
+def test_groups_are_counted(graphs, trees):
+    by_label = Counter(match["#n"].cat for match in dt.search(trees, "#n:[NT] & discontinuous(#n)"))
+    expected = Counter(g.cat(n) for g in graphs for n in g.nodes if g.is_discontinuous(n))
+    assert {k: v for k, v in by_label.items() if k != "ROOT"} == {k: v for k, v in expected.items() if k != "VROOT"}
