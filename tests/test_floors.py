@@ -14,7 +14,7 @@ PACKAGE = Path(discotree.__file__).parent
 FLOORS = [
     *("version", "errors", "validation", "files"),
     *("trees", "encoding"),
-    *("treebanks", "evaluation", "drawing", "text"),
+    *("treebanks", "evaluation", "drawing", "text", "queries"),
     *("config", "network"),
     *("models", "parsing", "training"),
     *("integrations", "cli", "__main__"),
@@ -25,7 +25,15 @@ HEAVY = ("numpy", "onnxruntime", "torch")
 
 # Parsing does without torch, and without what imports it. Where it is there, these use it, inside a function.
 WITH_TORCH = ("network/pytorch/", "training/")
-REACHING_FOR_TORCH = {"cli/training.py", "models/model.py", "network/shapes.py", "parsing/engines.py"}
+REACHING_FOR_TORCH = {
+    "cli/calibrate.py",
+    "cli/pretraining.py",
+    "cli/training.py",
+    "cli/vectors.py",
+    "models/model.py",
+    "network/shapes.py",
+    "parsing/engines.py",
+}
 
 # A tree draws and encodes itself: it imports these when it is asked to, and never before.
 CONVENIENCES = {

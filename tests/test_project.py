@@ -17,9 +17,10 @@ from support.pages import PROJECT, ROOT
 from discotree import __version__
 
 DOCS = ROOT / "docs"
-BUNDLED = ROOT / "src" / "discotree" / "models" / "bundled"
+MODELS = ROOT / "models"
 RESULTS = DOCS / "results"
-CARDS = {path.parent.name: json.loads(path.read_text("utf-8")) for path in sorted(BUNDLED.glob("*/card.json"))}
+PAGES = {path.parts[-5]: path for path in sorted(MODELS.glob("*/src/*/model/README.md"))}  # of models, by name
+CARDS = {name: json.loads((page.parent / "card.json").read_text("utf-8")) for name, page in PAGES.items()}
 COLUMNS = {"F1": "f1", "disc. F1": "discontinuous_f1", "exact match": "exact", "tags": "tags", "functions": "functions"}
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 CODE = re.compile(r"`([^`\s]+)`")
@@ -68,9 +69,7 @@ def test_scores_and_licences_of_the_models_are_those_of_their_cards(page: str) -
 
 @pytest.mark.parametrize("name", CARDS)
 def test_the_page_of_a_model_has_the_scores_of_its_card(name: str) -> None:
-    shipped = {
-        row[""].partition(",")[0]: row for row in tables(BUNDLED / name / "README.md") if "as shipped" in row[""]
-    }
+    shipped = {row[""].partition(",")[0]: row for row in tables(PAGES[name]) if "as shipped" in row[""]}
     names = {"disc. F1": "discontinuous F1"}
     for split, scores in CARDS[name]["scores"].items():
         for column, key in COLUMNS.items():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         InputError,
         MissingExtraError,
         ModelError,
+        QueryError,
         TreebankError,
         TreeError,
     )
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from discotree.evaluation.score import Score
     from discotree.parsing.load import load
     from discotree.parsing.parser import Parser as Parser
+    from discotree.queries.search import search
     from discotree.treebanks import FORMATS, read, write
     from discotree.treebanks import dataframes as tables
     from discotree.trees.tree import Node, SecondaryEdge, Token, Tree
@@ -44,6 +46,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "Node",
+    "QueryError",
     "Score",
     "SecondaryEdge",
     "Token",
@@ -54,6 +57,7 @@ __all__ = [
     "evaluate",
     "load",
     "read",
+    "search",
     "tables",
     "to_dependencies",
     "to_tree",
@@ -66,12 +70,13 @@ _PUBLIC = {
     "encoding.head_rules": ("HeadRules",),
     "errors": (
         *("ConfigError", "DiscotreeError", "EncodingError", "EvaluationError", "HeadRuleError"),
-        *("InputError", "MissingExtraError", "ModelError", "TreeError", "TreebankError"),
+        *("InputError", "MissingExtraError", "ModelError", "QueryError", "TreeError", "TreebankError"),
     ),
     "evaluation.parseval": ("evaluate",),
     "evaluation.score": ("Score",),
     "parsing.load": ("load",),
     "parsing.parser": ("Parser",),
+    "queries.search": ("search",),
     "treebanks": ("FORMATS", "read", "write"),
     "trees.tree": ("Node", "SecondaryEdge", "Token", "Tree"),
 }
@@ -79,7 +84,7 @@ _MODULES = {"tables": "treebanks.dataframes"} | {
     name: name
     for name in (
         *("config", "drawing", "encoding", "errors", "evaluation", "files"),
-        *("models", "parsing", "text", "treebanks", "trees", "validation"),
+        *("models", "parsing", "queries", "text", "treebanks", "trees", "validation"),
     )
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -20,6 +20,8 @@ import discotree as dt
 from discotree.cli.pictures import _file_name
 from discotree.drawing import draw_comparison_text, draw_svg, draw_text
 
+pytestmark = pytest.mark.slow  # a process for each; tests/drawing tests the drawings
+
 DATA = Path(__file__).parents[1] / "data"
 FIGURE1, SMALL, MANY = DATA / "figure1.export", DATA / "tiger.xml", DATA / "drawings" / "trees.export"
 (TREE,) = dt.read(FIGURE1)

@@ -30,10 +30,12 @@ class ModelTarget(Target):
         super().prepare()
 
     def seeds(self) -> list[bytes]:
+        from support.calibrations import CALIBRATION
         from support.models import CARD, saved_model, with_card
 
         with_card(saved_model(self.folder), CARD)
-        return self.files(("config.json", "config.json", "vocab.json", "weights.safetensors"))
+        (self.folder / "calibration.json").write_text(CALIBRATION.to_json(), "utf-8")
+        return self.files(("config.json", "config.json", "vocab.json", "weights.safetensors", "calibration.json"))
 
     def files(self, names: Any) -> list[bytes]:
         return [name.encode() + b"\n" + (self.folder / name).read_bytes() for name in names]

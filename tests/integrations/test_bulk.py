@@ -21,6 +21,7 @@ from pyarrow import dataset, fs, parquet
 from support.helpers import parsed
 from support.models import CARD, saved_model, with_card
 from support.networks import TREES
+from support.packages import model_package, use_models_of
 from support.strategies import HOLDS, trees
 
 import discotree as dt
@@ -36,7 +37,6 @@ from discotree.integrations.bulk.sentences import MAX_WORDS
 from discotree.integrations.bulk.shards import ShardFolder
 from discotree.integrations.bulk.storage import storage
 from discotree.integrations.bulk.work import MAX_DEATHS, BulkTask, ShardOutcome, ShardWorker
-from discotree.models import finding
 from discotree.models.finding import fingerprint
 from discotree.treebanks.json_lines import json_line
 
@@ -730,9 +730,11 @@ def test_the_language_of_the_first_rows_decides(
     monkeypatch.delenv("DISCOTREE_MODEL")
     shelf = tmp_path / "shelf"
     for code in ("is", "nl"):
-        folder = with_card(saved_model(shelf / code, code), CARD | {"name": code, "code": code, "commercial": True})
+        folder = with_card(
+            saved_model(model_package(shelf, code), code), CARD | {"name": code, "code": code, "commercial": True}
+        )
         assert (folder / "card.json").exists()
-    monkeypatch.setattr(finding, "MODELS", shelf)
+    use_models_of(shelf, monkeypatch)
     dutch = "Dat boek heeft zij gisteren niet gelezen."
     (tmp_path / "a.txt").write_text(f"Ja.\n{dutch}\n")
     done = bulk("a.txt", "--to", "json")

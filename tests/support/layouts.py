@@ -59,7 +59,7 @@ def alpino_all(data: Path, folder: Path) -> None:
     alpino(data, folder)
     text = (data / "alpino_many.xml").read_text("utf-8")
     for source in load_recipe("alpino-all").data.train[1:]:
-        name = Path(source.file).stem
+        name = Path(source.file).stem  # of alpino or alpino_more
         put(folder / source.file, text.replace("proef/", f"{name}/").encode())
 
 
@@ -69,6 +69,31 @@ def craft(data: Path, folder: Path) -> None:
 
 def icepahc(data: Path, folder: Path) -> None:
     put(folder / "icepahc/finished/2020.test.nar-fic.psd", (data / "icepahc.psd").read_bytes())
+
+
+def farpahc(data: Path, folder: Path) -> None:
+    text = (data / "icepahc.psd").read_bytes().replace(b"2020.TEST", b"1936.NTJOHN")
+    put(folder / "farpahc/finished/1936.ntjohn.rel-bib.psd", text)
+
+
+def icelandic(data: Path, folder: Path) -> None:
+    icepahc(data, folder)
+    farpahc(data, folder)
+
+
+def genia(data: Path, folder: Path) -> None:
+    for name in ("genia", "genia_no_rnr"):
+        put(folder / name / "penn/10000001.mrg", (data / f"{name}.mrg").read_bytes())
+
+
+def masc(data: Path, folder: Path) -> None:
+    put(folder / "masc/penn/letters.mrg", (data / "masc.mrg").read_bytes())
+
+
+def english(data: Path, folder: Path) -> None:
+    craft(data, folder)
+    genia(data, folder)
+    masc(data, folder)
 
 
 def pcc(data: Path, folder: Path) -> None:
@@ -92,8 +117,15 @@ LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
     "craft": craft,
     "craft-minilm": craft,
     "dptb": dptb,
+    "english": english,
+    "english-minilm": english,
+    "farpahc": farpahc,
+    "genia": genia,
     "german": german,
+    "german-free": squoia,
+    "icelandic": icelandic,
     "icepahc": icepahc,
+    "masc": masc,
     "negra": negra,
     "negra-bert": negra,
     "pcc": pcc,

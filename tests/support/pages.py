@@ -27,6 +27,7 @@ import typer
 
 from discotree.cli import app, main
 from discotree.config import load_recipe
+from discotree.config.pretraining import load_pretraining
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -187,6 +188,8 @@ def check_ours(words: list[str]) -> None:
     given = command.make_context(name, rest, parent=top).params
     if name in ("train", "tag"):
         load_recipe(given["recipe"], given["settings"] or (), given.get("scenario", ""), given["preset"])
+    elif name == "pretrain":
+        load_pretraining(given["size"], given["settings"] or ())
 
 
 def options_of(name: str) -> set[str]:

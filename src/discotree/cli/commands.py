@@ -21,18 +21,25 @@ class CommandEntry(NamedTuple):
 ENTRIES = {
     "parse": CommandEntry("parse", "Parse text, or the sentences of treebanks."),
     "bulk": CommandEntry("bulk", "Parse very many rows on many cores, GPUs or machines, with Ray."),
-    "models": CommandEntry("models", "List the bundled models, or show the card of one model."),
+    "models": CommandEntry("models", "List the installed models, or show the card of one model."),
     "convert": CommandEntry("treebanks", "Convert treebanks from one format to another."),
     "stats": CommandEntry("treebanks", "Count what treebanks are made of: sizes, labels, unaries and discontinuity."),
     "evaluate": CommandEntry("evaluation", "Score trees against gold trees, to disco-dop's digit."),
     "draw": CommandEntry(
         "draw", "Draw trees: in the terminal, as SVG, PNG, PDF, LaTeX (TikZ), or all on one HTML page."
     ),
+    "search": CommandEntry("search", "Search treebanks for constructions."),
+    "index": CommandEntry("search", "Make an index of treebanks that you search often."),
     "serve": CommandEntry("serve", "Serve the web page and the HTTP API, by default for this machine only."),
     "train": CommandEntry("training", "Train a model from a recipe."),
     "tag": CommandEntry(
         "training", "Predict the tags of a recipe's sentences, for training with --scenario predicted-pos."
     ),
+    "vectors": CommandEntry(
+        "vectors", "Learn word vectors from raw text: structured skip-gram, as the paper uses them."
+    ),
+    "pretrain": CommandEntry("pretraining", "Pretrain an encoder on raw text."),
+    "calibrate": CommandEntry("calibrate", "Fit the prices of gaps and the confidences of a model on held-out trees."),
     "export": CommandEntry("export", "Export a model as one ONNX file, for runtimes of your own."),
     "push": CommandEntry("models", "Push a model and its card to the Hugging Face hub."),
 }
@@ -67,7 +74,8 @@ def _command(name: str, module: str) -> Any:
     function = getattr(import_module(f"discotree.cli.{module}"), name)
     # Paragraphs are single lines: the help would keep the line breaks of the source, and drop those of the examples.
     paragraphs = [" ".join(paragraph.split()) for paragraph in (function.__doc__ or "").split("\n\n")]
-    examples = "\n\n".join(("Examples:", *EXAMPLES[name]))
+    literal = [example.replace("[", "\\[") for example in EXAMPLES[name]]  # no mark-up
+    examples = "\n\n".join(("Examples:", *literal))
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(name, cls=QuickCommand, help="\n\n".join(paragraphs), epilog=examples)(function)
     return typer.main.get_command(app)

@@ -28,12 +28,28 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "discotree draw negra.export --id 17 -o tree.svg",
         "discotree draw gold.export --against predicted.export -o errors.html",
     ),
+    "search": (
+        "discotree search '#np:[cat=\"NP\"] >RC #rc & discontinuous(#np)' tiger.xml",
+        "discotree search '#v:[pos=/VV.*/]' tiger.dtindex --group-by '#v.lemma'",
+        "discotree search '[word=\"het\"]' alpino/ --count",
+    ),
+    "index": ("discotree index tiger.xml", "discotree index 'corpus/*.psd' -o corpus.dtindex"),
     "serve": ("discotree serve", "discotree serve -m nl -m runs/pcc/model --port 9000"),
     "train": (
         "discotree train alpino --set data.folder=/my/treebanks",
         "discotree train negra --preset paper --scenario gold-pos --seeds 5 -o runs/negra-paper",
     ),
-    "tag": ("discotree tag negra -o negra-tags.tsv",),
+    "tag": ("discotree tag negra -o negra-tags.tsv", "discotree tag negra -o negra-tags.tsv --jobs 6 --epochs 15"),
+    "vectors": ("discotree vectors news.txt.bz2 'novels.txt*8' -o vectors.txt --language nl",),
+    "pretrain": (
+        "discotree pretrain news.txt.bz2 'novels.txt*8' -o encoder --hold-out alpino",
+        "discotree pretrain news.txt -o encoder --from bert --set training.max_seconds=600",
+        "discotree train alpino --preset bert --set network.encoder=hf:encoder",
+    ),
+    "calibrate": (
+        "discotree calibrate runs/alpino/model",
+        "discotree calibrate nl mine.export -o mine",
+    ),
     "export": (
         "discotree export nl --onnx nl.onnx",
         "discotree export runs/pcc/model --onnx pcc.onnx --precision int8",

@@ -5,21 +5,19 @@ from typing import Annotated
 import typer
 
 from discotree.cli.common import err
-from discotree.cli.model_options import Device, Engine
-from discotree.cli.options import completing
+from discotree.cli.model_options import Device, Engine, complete_model
 from discotree.errors import requires_extra
-from discotree.models.finding import names
 
 DESCRIPTION = (
     "Model to offer: a name, a folder or hub:ORG/NAME; may be repeated. "
-    "By default all bundled ones but those for non-commercial use only."
+    "By default all installed ones but those for non-commercial use only."
 )
 
 
 def serve(
     models: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", metavar="MODEL", autocompletion=completing(names()), help=DESCRIPTION),
+        typer.Option("--model", "-m", metavar="MODEL", autocompletion=complete_model, help=DESCRIPTION),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; only loopback addresses are private.")] = (
         "127.0.0.1"

@@ -209,7 +209,7 @@ def test_k_best_trees_stand_side_by_side(page: Page) -> None:
     boxes = [figure.bounding_box() for figure in page.locator("#results figure").all()]
     assert len({box["y"] for box in boxes}) == 1
     assert len({box["x"] for box in boxes}) == 3
-    assert page.locator("figcaption >> nth=0").inner_text().startswith("1. probability")
+    assert page.locator("figcaption >> nth=0").inner_text().startswith("1. expected F1")
     assert page.locator("#decode").is_disabled()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.models import CARD, with_card
+from support.packages import model_package, use_models_of
 from support.web import LIMITS
 
 import discotree as dt
@@ -18,7 +19,6 @@ from discotree.cli import main
 from discotree.integrations.web import create_app
 from discotree.integrations.web.security import Access
 from discotree.integrations.web.server import allowed_hosts, listen, load_app
-from discotree.models import finding as bundled
 
 
 def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
@@ -30,19 +30,19 @@ def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
         create_app({})
 
 
-def test_without_a_name_all_bundled_models_but_the_non_commercial_are_served(
+def test_without_a_name_all_installed_models_but_the_non_commercial_are_served(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     shelf = tmp_path / "shelf"
     for name, terms in (("mute", {}), ("tags", {"commercial": True}), ("xx", {"commercial": True})):
-        with_card(Path(shutil.copytree(folder / name, shelf / name)), CARD | {"name": name} | terms)
-    monkeypatch.setattr(bundled, "MODELS", shelf)
+        with_card(Path(shutil.copytree(folder / name, model_package(shelf, name))), CARD | {"name": name} | terms)
+    use_models_of(shelf, monkeypatch)
     service = load_app([], "cpu", "", Access(), True, LIMITS).state.endpoints
     assert list(service.parsers) == ["tags", "xx"]
     assert "mute is for non-commercial use only (CC BY-NC 4.0): offer it with --model mute" in caplog.messages
     service.close()
-    monkeypatch.setattr(bundled, "MODELS", tmp_path / "nothing")
-    with pytest.raises(dt.ModelError, match="no models are installed"):
+    use_models_of(tmp_path / "nothing", monkeypatch)
+    with pytest.raises(dt.ModelError, match=r"no model is installed: pip install discotree-NAME \(nl, "):
         load_app([], "cpu", "", Access(), True, LIMITS)
 
 

@@ -20,7 +20,8 @@ from discotree.integrations.spacy.model_files import pack_folder, unpack_folder
 from discotree.integrations.spacy.settings import MODEL_TOKENS, ComponentSettings
 from discotree.integrations.spacy.storage import to_line
 from discotree.models.card import CARD, README
-from discotree.models.finding import bundled, find
+from discotree.models.choice import Candidates
+from discotree.models.finding import find
 from discotree.parsing.load import load
 from discotree.parsing.resilient import Failure, ParseOptions, parse_each
 from discotree.trees.tree import NONE, Token, Tree
@@ -53,13 +54,14 @@ def make(
     """Make the component from a pipeline's configuration."""
     if any(isinstance(pipe, DiscotreePipe) for _, pipe in nlp.components):
         logger.warning("%s: the pipeline already has a discotree component; a Doc keeps the last one's trees", name)
-    card = bundled().get(str(nlp.lang)) if not model else None
-    if card and not card.commercial:
-        raise ConfigError(
-            f"model: the model {card.name} is for non-commercial use only ({card.licence}): "
-            f'name it to use it: {{"model": "{card.name}"}}'
-        )
-    model = model or str(nlp.lang)
+    if not model:
+        candidates = Candidates.installed()
+        model = candidates.for_language(str(nlp.lang)) or str(nlp.lang)
+        if model in candidates.restricted:
+            raise ConfigError(
+                f"model: the model {model} is for non-commercial use only ({candidates.restricted[model].licence}): "
+                f'name it to use it: {{"model": "{model}"}}'
+            )
     settings = ComponentSettings(model, device, engine, decode, tokens, batch_words, set_tags, include_model)
     return DiscotreePipe(name, settings)
 

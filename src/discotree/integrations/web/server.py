@@ -21,6 +21,7 @@ from discotree.integrations.web.security import ANY_ORIGIN, LOOPBACK_HOSTS, Acce
 from discotree.models import finding
 from discotree.models.card import CARD, Card
 from discotree.models.choice import Candidates
+from discotree.models.published import install_hint
 from discotree.parsing.load import load
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def load_app(
     for name, card in installed.restricted.items():
         notices.warning("%s is for non-commercial use only (%s): offer it with --model %s", name, card.licence, name)
     if not names:
-        raise ModelError("no models are installed: give the folder of one with --model")
+        raise ModelError(f"no model is installed: {install_hint()}, or give the folder of one with --model")
     parsers: dict[str, Parser] = {}
     cards: dict[str, Card] = {}
     for name in names:

@@ -110,8 +110,8 @@ async function makeArticle(trees, options) {
   const isKBest = trees.length > 1;
   const figures = [];
   for (const [rank, tree] of trees.entries()) {
-    const probability = tree.confidence === undefined ? "" : `probability ${(100 * tree.confidence).toPrecision(3)} %`;
-    figures.push(await makeFigure(tree, options, isKBest ? `${rank + 1}. ${probability}` : probability));
+    const expected = tree.confidence === undefined ? "" : `expected F1 ${(100 * tree.confidence).toFixed(0)} %`;
+    figures.push(await makeFigure(tree, options, isKBest ? `${rank + 1}. ${expected}` : expected));
   }
   const words = trees[0].tokens.map((token) => token.form).join(" ");
   return make("article", { className: `panel sentence${isKBest ? " k-best" : ""}` },
