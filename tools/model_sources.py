@@ -30,8 +30,17 @@ ATTRIBUTIONS = {
         "The CRAFT annotations are licensed under the Creative Commons BY 3.0 license, "
         "https://creativecommons.org/licenses/by/3.0/",
     ),
-    GENIA: ("GENIA Treebank", "GENIA Project, Tsujii laboratory, University of Tokyo"),
-    MASC: ("MASC: the Manually Annotated Sub-Corpus", "American National Corpus project"),
+    GENIA: (
+        "GENIA treebank 1.0",
+        "Corpus annotations (c) GENIA Project\n"
+        "Tateisi, Yakushiji, Ohta and Tsujii (2005), Syntax Annotation for the GENIA corpus, IJCNLP",
+    ),
+    MASC: (
+        "MASC: the Manually Annotated Sub-Corpus",
+        "American National Corpus project, http://www.anc.org\n"
+        "Ide, Baker, Fellbaum, Fillmore and Passonneau (2008), MASC: the Manually Annotated Sub-Corpus of American "
+        "English, LREC",
+    ),
     ICEPAHC: (
         "IcePaHC: the Icelandic Parsed Historical Corpus",
         "Joel C. Wallenberg, Anton Karl Ingason, Einar Freyr Sigurðsson, Eiríkur Rögnvaldsson",
