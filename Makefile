@@ -15,7 +15,7 @@ GOLD := src/discotree/treebanks/samples/dutch.discbracket
 demo: $(LIGHT)
 	$(BIN)/discotree parse "Ik heb het hem niet kunnen zeggen." --model nl --to draw
 	$(BIN)/discotree parse "Darüber hat er nie ein Wort verloren." --model de --to draw
-	$(BIN)/discotree parse "The mice that we analyzed were fed a normal diet." --model en --to draw
+	$(BIN)/discotree parse "The train that we took was late." --model en --to draw
 	$(BIN)/discotree models
 	$(BIN)/discotree parse $(GOLD) --model nl --to discbracket | $(BIN)/discotree evaluate $(GOLD) -
 

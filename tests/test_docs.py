@@ -46,7 +46,8 @@ def folder(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A reader's folder: the page's files, and files of their own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DISCOTREE_DATA", str(tmp_path))
-    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    for name in ("tests", "benchmarks"):
+        (tmp_path / name).symlink_to(ROOT / name)
     for file in page.parent.iterdir():
         if page.is_relative_to(DOCS) and file.is_file() and file.suffix != ".md":
             (tmp_path / file.name).symlink_to(file)

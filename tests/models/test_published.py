@@ -25,6 +25,34 @@ TEXTS = {
     "en": ("The mice that we analyzed were fed a normal diet.", "VP"),
     "is": ("Þá sagði hann að konan hafði séð hestinn.", "IP"),
 }
+EXAMPLES = {  # on the web page, in make demo and on the cards, with the trees that they should get
+    "nl": {
+        "Die film heb ik nog nooit gezien.": "(ROOT (smain (ppart (np 0 1) (advp 4 5) 6) 2 3) 7)",
+        "Ik heb iemand gezien die op je lijkt.": "(ROOT (smain 0 1 (ppart (np 2 (rel 4 (ssub (pp 5 6) 7))) 3)) 8)",
+        "Ik heb het hem niet kunnen zeggen.": "(ROOT (smain 0 1 (inf (inf 2 3 4 6) 5)) 7)",
+    },
+    "de": {
+        "Darauf haben wir uns lange gefreut.": "(ROOT (S (VP 0 3 4 5) 1 2) 6)",
+        "Wir haben Freunde besucht, die am Meer wohnen.": "(ROOT (S 0 1 (VP (NP 2 (S 5 (PP 6 7) 8)) 3 4)) 9)",
+        "Darüber hat er nie ein Wort verloren.": "(ROOT (S (VP 0 3 (NP 4 5) 6) 1 2) 7)",
+    },
+    "en": {
+        "The dog that we found was very hungry.": (
+            "(ROOT (S (NP (NP 0 1) (SBAR (S (VP (WHNP 2) 4) (NP 3)))) (VP 5 (ADJP 6 7)) 8))"
+        ),
+        "It is possible that the train is late.": (
+            "(ROOT (S (NP (NP 0) (SBAR 3 (S (NP 4 5) (VP 6 (ADJP 7))))) (VP 1 (ADJP 2)) 8))"
+        ),
+        "The train that we took was late.": (
+            "(ROOT (S (NP (NP 0 1) (SBAR (S (VP (WHNP 2) 4) (NP 3)))) (VP 5 (ADJP 6)) 7))"
+        ),
+    },
+    "is": {
+        "Þá bók hefur hún aldrei lesið.": "(ROOT (IP (NP 0 1) 2 (NP 3) (ADVP 4) 5 6))",
+        "Þessu trúi ég ekki.": "(ROOT (IP (NP 0) 1 (NP 2) 3 4))",
+        "Þá sagði hann að konan hafði séð hestinn.": ("(ROOT (IP (ADVP 0) 1 (NP 2) (CP 3 (IP (NP 4) 5 6 (NP 7))) 8))"),
+    },
+}
 NAMES = sorted(path.parent.name for path in MODELS.glob("*/pyproject.toml"))
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -55,9 +83,22 @@ def test_text_becomes_a_tree_with_tags_functions_and_confidence(parser):
     assert len(tree.confidences) == sum(1 for _ in tree.nodes())
 
 
-def test_the_example_of_the_front_page_is_discontinuous():
-    tree = dt.load("nl", "cpu")("Ik heb het hem niet kunnen zeggen.")
-    assert repr(tree.root) == "(ROOT (smain 0 1 (inf (inf 2 3 4 6) 5)) 7)"
+def test_examples_come_out_right(parser):
+    for sentence, tree in EXAMPLES[parser.config.language].items():
+        assert repr(parser(sentence).root) == tree, sentence
+
+
+@pytest.mark.parametrize("language", EXAMPLES)
+def test_users_see_no_other_examples(language):
+    """What the page, make demo and the card show is what the test above checks."""
+    page = Path(dt.__file__).parent / "integrations" / "web" / "page" / "parse.js"
+    first, second, third = EXAMPLES[language]
+    assert f'{language}: "{first} {second}"' in page.read_text("utf-8")
+    assert f'parser("{third}")' in (model_folder(language) / "README.md").read_text("utf-8")
+    shown = [
+        line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if f"--model {language} --to draw" in line
+    ]
+    assert all(f'"{third}"' in line for line in shown)
 
 
 def test_a_language_that_a_model_does_not_know_still_gives_trees(parser):

@@ -19,7 +19,7 @@ METRICS = {  # by field of Metrics: its name on the hub, its name in the table
 }
 LANGUAGES = {  # names, and a sentence to try
     "de": ("German", "Darüber hat er nie ein Wort verloren."),
-    "en": ("English", "The mice that we analyzed were fed a normal diet."),
+    "en": ("English", "The train that we took was late."),
     "is": ("Icelandic", "Þá sagði hann að konan hafði séð hestinn."),
     "nl": ("Dutch", "Ik heb het hem niet kunnen zeggen."),
 }

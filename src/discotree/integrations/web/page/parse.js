@@ -5,10 +5,10 @@ import { hideDetails, makeFigure } from "./trees.js";
 
 const SENTENCES_PER_STEP = 10;
 const EXAMPLES = {
-  nl: "Dat boek heeft zij gisteren niet gelezen. Wie denk je dat de prijs zal winnen?",
-  de: "Das Buch hat sie gestern nicht gelesen. Es kam nichts Interessantes.",
-  en: "What did the mice eat that were treated? A hypothesis was proposed that explains these results.",
-  is: "Þá bók hefur hún aldrei lesið.",
+  nl: "Die film heb ik nog nooit gezien. Ik heb iemand gezien die op je lijkt.",
+  de: "Darauf haben wir uns lange gefreut. Wir haben Freunde besucht, die am Meer wohnen.",
+  en: "The dog that we found was very hungry. It is possible that the train is late.",
+  is: "Þá bók hefur hún aldrei lesið. Þessu trúi ég ekki.",
 };
 const FIELDS = ["text", "model", "decode", "k"];
 
