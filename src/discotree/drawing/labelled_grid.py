@@ -5,7 +5,7 @@ columns, so that one can be drawn above the words and the other below.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -45,8 +45,14 @@ class LabelledGrid:
     widths: list[int]
 
     @classmethod
-    def of(cls, tree: Tree, sizes: Sizes, functions: bool, marks: Sequence[str] = ()) -> "LabelledGrid":
-        """Lay out a tree and measure its texts; ``marks`` are put in front of labels and tags, by address."""
+    def of(
+        cls, tree: Tree, sizes: Sizes, functions: bool, marks: Sequence[str] = (), boxed: Collection[int] = ()
+    ) -> "LabelledGrid":
+        """Lay out a tree and measure its texts.
+
+        ``marks`` are put in front of labels and tags, by address. ``boxed`` are the addresses of cells that get a box
+        beside those that always have room for one: discontinuous constituents and marked cells.
+        """
         n = len(tree.tokens)
         nodes = [*tree.nodes()]
         named = [(token.tag, token.function) for token in tree.tokens]
@@ -60,10 +66,11 @@ class LabelledGrid:
         forms = [clean(token.form) for token in tree.tokens]
         widths = [sizes.label * ems(label, True) for label in labels]
         for address, node in enumerate(nodes, n):
-            if node.is_discontinuous or (marks and marks[address]):
+            if node.is_discontinuous or (marks and marks[address]) or address in boxed:
                 widths[address] += sizes.box
         for word, form in enumerate(forms):
-            widths[word] = max(sizes.form * ems(form), sizes.tag * ems(labels[word]))
+            width = sizes.form * ems(form, True) + sizes.box if word in boxed else sizes.form * ems(form)
+            widths[word] = max(width, sizes.tag * ems(labels[word], word in boxed))
         for address, role in enumerate(roles):
             if role:
                 widths[address] = max(widths[address], sizes.function * ems(role))

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from discotree.drawing.curves import Point, secondary_curve
 from discotree.drawing.glyphs import clean, is_right_to_left
 from discotree.drawing.grid import PITCH
+from discotree.drawing.highlights import Highlights
 from discotree.drawing.labelled_grid import LabelledGrid, Sizes, column_xs
 from discotree.drawing.markup import LIGHT
-from discotree.drawing.svg import bar_pieces, hues
+from discotree.drawing.svg import bar_pieces
 from discotree.trees.tree import Tree
 
 SIZES = Sizes(
@@ -104,7 +105,7 @@ def _fonts(signs: Sequence[str]) -> str:
 def _picture(tree: Tree, functions: bool, highlight: bool) -> str:
     labelled = LabelledGrid.of(tree, SIZES, functions)
     xs, _ = column_xs([labelled], SIZES)
-    marks = hues(tree) if highlight else [""] * len(labelled.grid.bars)
+    marks = Highlights.of(tree, highlight).styles[len(tree) :]
     lines = ["\\begin{tikzpicture}" + STYLES]
     used = {hue: color for hue, color in LIGHT._asdict().items() if hue in marks}
     lines += [f"\\definecolor{{{hue}}}{{HTML}}{{{color[1:].upper()}}}" for hue, color in used.items()]

@@ -30,7 +30,6 @@ SIZES = Sizes(
     below=20,
 )
 RIGHT_TO_LEFT = ' direction="rtl"'
-HUES = 4  # colours of discontinuous constituents, in turn
 
 
 class Colors(NamedTuple):
@@ -69,13 +68,16 @@ RULES = f"""\
 .discotree .behind{{fill:@page}}
 .discotree .node:hover>.line,.discotree .arc:hover>.line{{stroke-width:3}}
 """
+DASHES = ("5 3", "1.5 2.5", "7 2.5 1.5 2.5")  # box lines of highlighted nodes; the first kind is solid
 MARKED = """\
 .discotree .NAME>.label{font-weight:700;fill:@NAME}
 .discotree .NAME>.line{stroke:@NAME;stroke-width:2.2}
 .discotree .NAME>.box{stroke:@NAME;stroke-width:1.6}
 .discotree .NAME>.tag{font-weight:700;fill:@NAME}
 """
-RULES += "".join([MARKED.replace("NAME", name) for name in Colors._fields[4:]])
+WORD = ".discotree .NAME>.form{font-weight:700;fill:@NAME}\n"
+RULES += "".join([(MARKED + WORD * name.startswith("hue")).replace("NAME", name) for name in Colors._fields[4:]])
+RULES += "".join([f".discotree .dash{k}>.box{{stroke-dasharray:{dash}}}\n" for k, dash in enumerate(DASHES, 1)])
 _COLOR = re.compile(r"([\w-]+):@(\w+)")
 
 

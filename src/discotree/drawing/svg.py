@@ -4,7 +4,7 @@ Every constituent is a group ``node`` with its bar, the stems to its children an
 ``word``. A page can attach events to them. ``data-node`` numbers constituents in the order of ``Tree.nodes``.
 
 A bar is interrupted where another node's stem passes. Discontinuous constituents have a colour and, for readers who do
-not see it, bold lines, a box around the label, and dots where the bar bridges a gap.
+not see it, bold lines, a box around the label, and dots where the bar bridges a gap. So do nodes that a query binds.
 """
 
 import math
@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from discotree.drawing.curves import Rectangle, label_parameter, point_at, secondary_curve
 from discotree.drawing.glyphs import clean, ems
 from discotree.drawing.grid import PITCH
+from discotree.drawing.highlights import Highlight, Highlights
 from discotree.drawing.labelled_grid import LabelledGrid, column_xs
-from discotree.drawing.markup import HUES, SIZES, Picture, Theme, attribute, box_around, escape, path, text_at
+from discotree.drawing.markup import SIZES, Picture, Theme, attribute, box_around, escape, path, text_at
 from discotree.trees.tree import NONE, Node, Tree
 
 HOLE = 5  # pixels left free on either side of a stem that passes through a bar
 INSET = 7  # pixels by which the solid bar reaches into a gap
+LEGEND_HEIGHT = 34
 MAX_WORDS = 12  # words in the tooltip of a constituent
 
 
@@ -28,21 +30,28 @@ def draw_svg(
     *,
     functions: bool = True,
     theme: Theme = "auto",
-    highlight: bool = True,
+    highlight: Highlight = True,
     ids: str = "",
     style: bool = True,
 ) -> str:
     """Draw a tree as SVG.
 
-    ``highlight`` makes discontinuous constituents stand out. ``ids`` is a prefix that gives groups ids for links:
+    ``highlight`` makes discontinuous constituents stand out, or words and nodes that it maps names to: those that
+    ``Query.nodes`` finds in the tree, for example. ``ids`` is a prefix that gives groups ids for links:
     ``{ids}node-3``, ``{ids}word-0``. Without ``style`` the drawing is for a page that has ``stylesheet()`` already.
     """
-    labelled = LabelledGrid.of(tree, SIZES, functions)
+    n = len(tree)
+    highlights = Highlights.of(tree, highlight)
+    boxed = {address for address, names in enumerate(highlights.names) if names}
+    labelled = LabelledGrid.of(tree, SIZES, functions, boxed=boxed)
     xs, width = column_xs([labelled], SIZES)
-    drawn = DrawnTree(labelled, xs, words_y_below(labelled), ids=ids)
-    marks = hues(tree) if highlight else [""] * len(labelled.grid.bars)
-    elements = [*drawn.constituents(marks), *drawn.words(), *drawn.secondary_edges()]
+    legend, legend_width = legend_elements(highlights.legend)
+    top = LEGEND_HEIGHT if legend else 0
+    drawn = DrawnTree(labelled, xs, top + words_y_below(labelled), ids=ids, names=highlights.names)
+    elements = [*legend, *drawn.constituents(highlights.styles[n:]), *drawn.words(highlights.styles[:n])]
+    elements += drawn.secondary_edges()
     height = drawn.words_y + (SIZES.below if labelled.has_tags else 0) + SIZES.margin + 4
+    width = max(width, legend_width)
     return Picture(caption(tree), str(tree), width, height, elements).svg(theme, style)
 
 
@@ -51,14 +60,17 @@ def caption(tree: Tree) -> str:
     return f"{tree.id}: {sentence}" if tree.id else sentence
 
 
-def hues(tree: Tree) -> list[str]:
-    """Return a colour for each discontinuous constituent, and an empty string for the others."""
-    seen = 0
-    marks = []
-    for node in tree.nodes():
-        marks.append(f"hue{seen % HUES}" if node.is_discontinuous else "")
-        seen += node.is_discontinuous
-    return marks
+def legend_elements(legend: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
+    """Return the boxed names of a legend side by side, and the width that they need."""
+    elements, x, y = [], SIZES.margin, SIZES.margin + SIZES.reach
+    for name, style in legend:
+        text = clean(name)
+        width = math.ceil(SIZES.label * ems(text, True)) + SIZES.box
+        box = box_around(x + width / 2, y, width, 2 * SIZES.reach - 2)
+        label = text_at("label", x + width / 2, y, SIZES.label, text)
+        elements.append(f'<g class="legend {style}">{box}{label}</g>')
+        x += width + SIZES.step
+    return elements, x - SIZES.step + SIZES.margin
 
 
 def words_y_below(labelled: LabelledGrid) -> int:
@@ -77,6 +89,7 @@ class DrawnTree:
     words_y: int  # middle of the row of tags, or of the words where there are no tags
     up: int = 1
     ids: str = ""
+    names: Sequence[tuple[str, ...]] = ()  # by address, for highlighted cells
 
     def x(self, address: int) -> int:
         return self.xs[self.labelled.grid.cells[address].column]
@@ -126,9 +139,15 @@ class DrawnTree:
         if confidence is not None:
             data += f' data-confidence="{confidence:.4g}"'
             title += f"\nconfidence {confidence:.2f}"
+        if names := self._names(len(tokens) + k):
+            data += f" data-variables={attribute(names)}"
+            title += f"\n{names}"
         identity = f" id={attribute(f'{self.ids}node-{k}')}" if self.ids else ""
         kind = f"node {mark}" if mark else "node"
         return f'<g{identity} class="{kind}" {data} tabindex="0"><title>{escape(title)}</title>'
+
+    def _names(self, address: int) -> str:
+        return " ".join(self.names[address]) if self.names else ""
 
     def _lines(self, k: int, gapped: Node | None, children: Sequence[int], crossed: Sequence[int]) -> Iterator[str]:
         """Yield the bar with the line up to its label, and a stem for each child."""
@@ -156,9 +175,13 @@ class DrawnTree:
         for position, form in enumerate(self.labelled.forms):
             kind = f"word {marks[position]}" if marks and marks[position] else "word"
             identity = f" id={attribute(f'{self.ids}word-{position}')}" if self.ids else ""
+            x, box, data = self.x(position), "", f'data-position="{position}"'
+            if names := self._names(position):
+                box = box_around(x, y, math.ceil(SIZES.form * ems(form, True)) + SIZES.box, 2 * SIZES.reach - 2)
+                data += f" data-variables={attribute(names)}"
             yield (
-                f'<g{identity} class="{kind}" data-position="{position}">{self.tag(position)}'
-                f"{text_at('form', self.x(position), y, SIZES.form, form)}</g>"
+                f'<g{identity} class="{kind}" {data}>{self.tag(position)}'
+                f"{box}{text_at('form', x, y, SIZES.form, form)}</g>"
             )
 
     def tag(self, position: int) -> str:

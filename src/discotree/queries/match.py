@@ -99,6 +99,12 @@ class Match(Mapping[str, "FoundNode | str | None"]):
         return len(self.bindings)
 
     @property
+    def nodes(self) -> dict[str, tuple[int, ...]]:
+        """The addresses of the nodes that the variables stand for, as drawings highlight them; values are left out."""
+        bound = {name: value for name, value in self.bindings.items() if not isinstance(value, str)}
+        return {name: () if address is None else (address,) for name, address in bound.items()}
+
+    @property
     def focus(self) -> FoundNode:
         """The first node of the query that is bound; the root where the variables stand for values alone."""
         root = FoundNode(self.view, self.view.terminals)

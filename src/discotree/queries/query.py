@@ -52,6 +52,18 @@ class Query:
         object.__setattr__(self, "node_variables", tuple(nodes))
         object.__setattr__(self, "plans", plans)
 
+    def nodes(self, tree: Tree) -> dict[str, tuple[int, ...]]:
+        """Return the addresses of all nodes that each variable stands for in any match, in the order of the query.
+
+        A token's address is its position, that of the k-th node in the order of ``Tree.nodes`` is ``len(tree) + k``.
+        """
+        found: dict[str, set[int]] = {name: set() for name in self.variables if name in self.node_variables}
+        for match in self.matches(tree):
+            for name, addresses in found.items():
+                if isinstance(bound := match.bindings[name], int):
+                    addresses.add(bound)
+        return {name: tuple(sorted(addresses)) for name, addresses in found.items()}
+
     def matches(self, tree: Tree) -> Iterator[Match]:
         """Yield all matches in a tree."""
         view = TreeView(tree)
