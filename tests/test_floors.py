@@ -37,6 +37,9 @@ REACHING_FOR_TORCH = {
 
 # A tree draws and encodes itself: it imports these when it is asked to, and never before.
 CONVENIENCES = {
+    "discotree.drawing.highlights.Highlight",
+    "discotree.drawing.look.Look",
+    "discotree.drawing.look.WHOLE",
     "discotree.drawing.svg.draw_svg",
     "discotree.drawing.text.draw_text",
     "discotree.encoding.dependencies.Dependencies",

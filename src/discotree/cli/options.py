@@ -16,8 +16,8 @@ from discotree.files.writing import overlaps
 from discotree.treebanks import FORMATS
 
 FORMAT_NAMES = ", ".join(FORMATS)
-PictureFormat = Literal["text", "svg", "png", "pdf", "latex", "html"]
-PICTURES = ("svg", "png", "pdf", "latex", "html")  # all but text
+PictureFormat = Literal["text", "svg", "png", "pdf", "latex", "forest", "html"]
+PICTURES = ("svg", "png", "pdf", "latex", "forest", "html")  # all but text
 PICTURE_SUFFIXES = {
     ".txt": "text", ".svg": "svg", ".png": "png", ".pdf": "pdf", ".tex": "latex", ".html": "html", ".htm": "html"
 }  # fmt: skip

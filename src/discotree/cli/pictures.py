@@ -15,13 +15,15 @@ from typing import BinaryIO, NamedTuple, cast
 import typer
 
 from discotree.cli.common import report_written
+from discotree.cli.looks import AS_IT_IS, Looks
 from discotree.cli.options import PictureFormat
 from discotree.drawing.arcs import draw_arcs
 from discotree.drawing.comparison import draw_comparison, draw_comparison_text
-from discotree.drawing.latex import latex_document
+from discotree.drawing.forest import draw_forest, forest_pages
+from discotree.drawing.latex import draw_latex, latex_pages
 from discotree.drawing.markup import Theme
 from discotree.drawing.page import PageItem, draw_page
-from discotree.drawing.raster import convert
+from discotree.drawing.raster import convert, convert_pages
 from discotree.drawing.svg import draw_svg
 from discotree.drawing.text import draw_text
 from discotree.encoding.dependencies import to_dependencies
@@ -48,41 +50,66 @@ class PictureStyle(NamedTuple):
     theme: Theme = "auto"
     ascii: bool = False
     rules: HeadRules | None = None
+    looks: Looks = AS_IT_IS
 
     def svg(self, pair: TreePair, style: bool = True) -> str:
         if self.rules is not None:
             return draw_arcs(to_dependencies(pair.tree, self.rules), theme=self.theme, style=style)
         if pair.predicted is not None:
             return draw_comparison(pair.tree, pair.predicted, functions=self.functions, theme=self.theme, style=style)
-        return draw_svg(pair.tree, functions=self.functions, theme=self.theme, style=style)
+        look, highlight = self.looks.of(pair.tree), self.looks.highlight(pair.tree)
+        return draw_svg(
+            pair.tree, functions=self.functions, theme=self.theme, highlight=highlight, style=style, look=look
+        )
 
     def text(self, pair: TreePair, color: bool, width: int | None) -> str:
         tree, predicted = pair
         if predicted is None:
-            return draw_text(tree, ascii=self.ascii, color=color, width=width, functions=self.functions)
+            look, highlight = self.looks.of(tree), self.looks.highlight(tree)
+            return draw_text(
+                tree,
+                ascii=self.ascii,
+                color=color,
+                width=width,
+                functions=self.functions,
+                highlight=highlight,
+                look=look,
+            )
         return draw_comparison_text(
             tree, predicted, ascii=self.ascii, color=color, width=width, functions=self.functions
         )
 
+    def tex(self, tree: Tree, format: PictureFormat) -> str:
+        draw = draw_forest if format == "forest" else draw_latex
+        look, highlight = self.looks.of(tree), self.looks.highlight(tree)
+        return draw(tree, standalone=False, functions=self.functions, highlight=highlight, look=look)
+
 
 def style_for(
-    format: PictureFormat, functions: bool | None, theme: Theme, ascii: bool = False, rules: HeadRules | None = None
+    format: PictureFormat,
+    functions: bool | None,
+    theme: Theme,
+    ascii: bool = False,
+    rules: HeadRules | None = None,
+    looks: Looks = AS_IT_IS,
 ) -> PictureStyle:
     """Return the style for a format. Functions are shown by default, except in text."""
     if format in ("png", "pdf") and theme == "auto":
         theme = "light"  # these cannot follow the reader's system
-    return PictureStyle(format != "text" if functions is None else functions, theme, ascii, rules)
+    return PictureStyle(format != "text" if functions is None else functions, theme, ascii, rules, looks)
 
 
 def write_pictures(
     pairs: Iterator[TreePair], format: PictureFormat, style: PictureStyle, output: str | None, title: str
 ) -> None:
-    """Draw trees into a file, a folder, or to standard output. HTML and LaTeX hold any number of trees."""
+    """Draw trees into a file, a folder, or to standard output. HTML, PDF and LaTeX hold any number of trees."""
     if format == "text":
         _write_text(pairs, style, output)
-    elif format == "latex":
+    elif format in ("latex", "forest"):
+        pages = forest_pages if format == "forest" else latex_pages
+        source = pages([style.tex(pair.tree, format) for pair in pairs])
         with writable(output or STANDARD_STREAM) as stream:
-            stream.write(latex_document((pair.tree for pair in pairs), functions=style.functions).encode())
+            stream.write(source.encode())
     elif format == "html":
         items = (PageItem(pair.tree.id, " ".join(pair.tree.words), style.svg(pair, style=False)) for pair in pairs)
         with writable(output or STANDARD_STREAM) as stream:
@@ -128,6 +155,9 @@ def _pager() -> Iterator[BinaryIO]:
 def _write_files(pairs: Iterator[TreePair], style: PictureStyle, format: PictureFormat, output: str | None) -> None:
     """Write one tree into a file or to standard output, or many trees into a folder, a file for each."""
     suffix = f".{format}"
+    if format == "pdf" and (output in (None, STANDARD_STREAM) or output.lower().endswith(suffix)):
+        _write_pages(pairs, style, output)
+        return
     if output not in (None, STANDARD_STREAM) and not output.lower().endswith(suffix):
         count = _write_folder(pairs, style, format, Path(output))
         report_written(f"{count:,} pictures", output)
@@ -138,12 +168,24 @@ def _write_files(pairs: Iterator[TreePair], style: PictureStyle, format: Picture
     if second is not None:
         raise typer.BadParameter(
             f"one {format} file holds one tree. Choose one, name a folder (--to {format} -o FOLDER), "
-            "or draw all trees on one page (-o FILE.html)"
+            "or draw all trees into one file: -o FILE.html, FILE.pdf or FILE.tex"
         )
     if output is None and format != "svg" and sys.stdout.isatty():
         raise typer.BadParameter(f"a terminal cannot show {format}: -o FILE{suffix}")
     with writable(output or STANDARD_STREAM) as stream:
         stream.write(_encoded(first, style, format))
+
+
+def _write_pages(pairs: Iterable[TreePair], style: PictureStyle, output: str | None) -> None:
+    """Write all trees into one PDF, a page for each."""
+    if output is None and sys.stdout.isatty():
+        raise typer.BadParameter("a terminal cannot show pdf: -o FILE.pdf")
+    svgs = [style.svg(pair) for pair in pairs]
+    if not svgs:
+        raise DiscotreeError("there is no tree to draw")
+    pdf = convert_pages(svgs) if len(svgs) > 1 else convert(svgs[0], "pdf")
+    with writable(output or STANDARD_STREAM) as stream:
+        stream.write(pdf)
 
 
 def _write_folder(pairs: Iterable[TreePair], style: PictureStyle, format: PictureFormat, folder: Path) -> int:

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from discotree.drawing.drawn_tree import DrawnTree, words_y_below
+from discotree.drawing.figure import Figure
 from discotree.drawing.glyphs import ems
 from discotree.drawing.labelled_grid import LabelledGrid, column_xs
 from discotree.drawing.markup import SIZES, Picture, Theme, text_at
-from discotree.drawing.svg import DrawnTree, caption, words_y_below
+from discotree.drawing.svg import caption
 from discotree.drawing.text import draw_text
 from discotree.evaluation.params import PROPER, Params
 from discotree.evaluation.parseval import Bracket, Labels, compare
@@ -98,12 +100,12 @@ def draw_comparison(
     """Draw the gold tree above the words and the predicted one upside down below them, as SVG."""
     gold, predicted, *marks = difference(gold, predicted, params)
     above, below = (
-        LabelledGrid.of(tree, SIZES, functions, [SIGNS[mark] for mark in of_tree])
+        LabelledGrid.of(Figure.of(tree), SIZES, functions, [SIGNS[mark] for mark in of_tree])
         for tree, of_tree in zip((gold, predicted), marks, strict=True)
     )
     xs, width = column_xs([above, below], SIZES)
     upper = DrawnTree(above, xs, LEGEND_HEIGHT + words_y_below(above))
-    forms_y = upper.words_y + (SIZES.below if above.has_tags else 0)
+    forms_y = upper.words_y + (SIZES.below if above.has_tag_row else 0)
     lower = DrawnTree(below, xs, forms_y + WORD_HEIGHT, up=-1)
     n = len(gold)
     tags = [

@@ -92,6 +92,18 @@ def _is_wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in "WF"
 
 
+def wrapped(text: str, width: float) -> list[str]:
+    """Split a text into lines of at most this many ems; only a single word may exceed them."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {clean(word)}" if lines else ""
+        if lines and ems(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(clean(word))
+    return lines
+
+
 def is_right_to_left(text: str) -> bool:
     """Return whether the first character with a direction belongs to a script such as Arabic or Hebrew."""
     if text.isascii():

@@ -6,7 +6,6 @@ A style has one of four colours and, for readers who do not see it, a box with a
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from discotree.errors import TreeError
 from discotree.trees.tree import Tree
 
 HUES = 4  # colours, in turn
@@ -24,6 +23,11 @@ class Highlights:
     names: list[tuple[str, ...]]
     legend: list[tuple[str, str]]
 
+    @property
+    def named(self) -> set[int]:
+        """Addresses of the cells that have a name."""
+        return {address for address, names in enumerate(self.names) if names}
+
     @classmethod
     def of(cls, tree: Tree, highlight: Highlight) -> "Highlights":
         """Choose styles; a node with several names has the style of the first one."""
@@ -39,8 +43,6 @@ class Highlights:
             return cls(styles, names, [])
         for k, (name, addresses) in enumerate(highlight.items()):
             for address in addresses:
-                if not 0 <= address < size:
-                    raise TreeError(f"{name} stands for {address}, outside the tree")
                 styles[address] = styles[address] or style_of(k)
                 names[address] += (name,)
             if addresses:

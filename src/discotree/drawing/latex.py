@@ -1,198 +1,266 @@
-"""Trees as TikZ pictures, for pdflatex, lualatex and xelatex.
+"""Trees as TikZ pictures that you can edit by hand, for pdflatex, lualatex and xelatex.
 
-Texts are measured as on a screen, where letters are wider than TeX's, so there is always enough room. pdflatex has few
-characters beyond Latin letters and shows the others as empty boxes. lualatex and xelatex use the first installed font
-of a list, which may still lack a character.
+Every text is a node with a name on a line of its own: NP, the second NP-2, a word by its letters. Coordinates stand
+only at constituents and words. Tags, functions and glosses hang on these, and lines go by names: change a coordinate,
+and everything follows. Texts are measured as on a screen, where letters are wider than TeX's, so there is always
+enough room.
 """
 
-import re
-import unicodedata
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from discotree.drawing.curves import Point, secondary_curve
-from discotree.drawing.glyphs import clean, is_right_to_left
-from discotree.drawing.grid import PITCH
-from discotree.drawing.highlights import Highlights
+from discotree.drawing.bars import bar_pieces
+from discotree.drawing.curves import secondary_curve
+from discotree.drawing.figure import Figure
+from discotree.drawing.glyphs import clean, ems, is_right_to_left
+from discotree.drawing.grid import PITCH, Bar
+from discotree.drawing.highlights import Highlight, Highlights
 from discotree.drawing.labelled_grid import LabelledGrid, Sizes, column_xs
-from discotree.drawing.markup import LIGHT
-from discotree.drawing.svg import bar_pieces
-from discotree.trees.tree import Tree
+from discotree.drawing.look import WHOLE, Look
+from discotree.drawing.tex import PROVIDED, Names, color_definitions, document, tex
+from discotree.trees.tree import Node, Tree
 
 SIZES = Sizes(
-    label=10, tag=8, form=10, function=7, margin=0, step=8, box=5, reach=8, bar=14, role=14, row=30, tall=40, below=13
+    label=10,
+    tag=8,
+    form=10,
+    function=7,
+    margin=0,
+    step=8,
+    box=5,
+    reach=8,
+    bar=14,
+    role=14,
+    row=30,
+    tall=40,
+    below=13,
+    slant=12,
 )  # points
-HOLE, INSET = 3, 4  # points, as in svg.py
-
-PREAMBLE = r"""\documentclass[tikz,border=6pt]{standalone}
-\usepackage{iftex}
-\ifPDFTeX
-  \usepackage[utf8]{inputenc}
-  \usepackage[T1]{fontenc}
-  \usepackage{textcomp,lmodern}
-  \newcommand\discotreesign[2]{\ifcsname u8:\detokenize{#1}\endcsname\else
-    \DeclareUnicodeCharacter{#2}{{\setlength\fboxsep{0pt}\fbox{\kern.4em\rule{0pt}{1.4ex}}}}\fi}
-\else
-  \usepackage{fontspec}
-\fi
-"""
-FONTS = r"""\ifPDFTeX\else
-  \ifLuaTeX\defaultfontfeatures{Renderer=HarfBuzz}\fi
-  FONTS
-\fi
-"""
-LAST_LATIN = "\u024f"  # last letter of TeX's own fonts
-EAST_ASIAN = ("Noto Serif CJK SC", "Noto Sans CJK SC", "Source Han Serif SC", "Hiragino Mincho ProN", "SimSun")
-OTHERS = ("FreeSerif", "DejaVu Sans", "Arial Unicode MS", "Arial")
-RIGHT_TO_LEFT = r"""\ifLuaTeX
-  \newcommand\discotreertl[1]{\bgroup\textdir TRT #1\egroup}
-\else\ifXeTeX
-  \TeXXeTstate=1 \newcommand\discotreertl[1]{\beginR #1\endR}
-\fi\fi
-"""
-STYLES = r"""[x=1pt, y=1pt, line cap=round, line width=.5pt,
+INSET = 4  # points by which the solid bar reaches into a gap
+BASELINE = 4  # points from the middle of a row down to the baseline of its texts
+TIP = 13  # points from a word up to the tip of its triangle, where it does not begin at a label
+MIN_LINE = 220  # points that a line of a translation may have, however narrow the tree is
+HEAD = "\\documentclass[tikz,border=6pt]{standalone}\n"
+STYLES = r"""[x=1pt, y=1pt, line cap=round, line join=round, line width=.5pt,
   every node/.style={anchor=base, inner sep=0pt},
-  phrase/.style={font=\fontsize{10}{12}\selectfont},
-  tag/.style={font=\fontsize{8}{10}\selectfont, text=black!65},
-  word/.style={font=\fontsize{10}{12}\selectfont},
-  function/.style={font=\fontsize{7}{8}\selectfont, text=black!65},
-  gapped/.style={draw=#1, text=#1, line width=1pt, font=\fontsize{10}{12}\bfseries\selectfont,
-    inner sep=2pt, rounded corners=2pt, anchor=center},
+  phrase/.style={font=\fontsize{10}{12}\selectfont, text height=7pt, text depth=2pt, inner ysep=3pt},
+  tag/.style={font=\fontsize{8}{10}\selectfont, text=black!65, text height=6pt, text depth=2pt, inner ysep=2pt},
+  word/.style={font=\fontsize{10}{12}\selectfont, text height=7pt, text depth=2pt, inner ysep=2pt},
+  gloss/.style={font=\fontsize{8}{10}\selectfont},
+  function/.style={font=\fontsize{7}{8}\selectfont, text=black!65, text height=5pt, text depth=1pt, inner ysep=2pt},
+  marked/.style={draw=#1, text=#1, line width=1pt, font=\fontsize{10}{12}\bfseries\selectfont,
+    inner sep=2pt, rounded corners=2pt},
+  translation/.style={anchor=north west, align=left},
+  passage/.style={white, line width=6pt, line cap=butt},
   bridge/.style={dash pattern=on 0pt off 3pt}]"""
-SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
-    "�": r"\textbf{?}", "␣": r"\textvisiblespace{}", "◌": r"\textopenbullet{}",
-}  # fmt: skip
-_SPECIAL = re.compile("[" + re.escape("".join(SPECIAL)) + "]")
-_LIGATURE = re.compile(r"(?<=([-,]))(?=\1)")  # TeX turns two hyphens into a dash and two commas into a quotation mark
+DASHES = {"dash1": "densely dashed", "dash2": "densely dotted", "dash3": "dash dot"}
 
 
-def draw_latex(tree: Tree, *, standalone: bool = True, functions: bool = True, highlight: bool = True) -> str:
-    """Draw a tree as a document that compiles as it is, or as a picture for a document that loads TikZ."""
-    picture = _picture(tree, functions, highlight)
-    return _document([picture]) if standalone else picture
+def draw_latex(
+    tree: Tree,
+    *,
+    standalone: bool = True,
+    functions: bool = True,
+    highlight: Highlight = True,
+    look: Look = WHOLE,
+) -> str:
+    """Draw a tree as a document that compiles as it is, or as a picture for a document that loads TikZ.
+
+    ``highlight`` and ``look`` are as in ``draw_svg``.
+    """
+    picture = _picture(tree, functions, highlight, look)
+    return latex_pages([picture]) if standalone else picture
 
 
 def latex_document(trees: Iterable[Tree], *, functions: bool = True, highlight: bool = True) -> str:
     """Return one document with a page per tree."""
-    return _document([_picture(tree, functions, highlight) for tree in trees])
+    return latex_pages([_picture(tree, functions, highlight, WHOLE) for tree in trees])
 
 
-def _document(pictures: Sequence[str]) -> str:
-    body = "".join(pictures)
-    signs = sorted({sign for sign in body if sign > "\x7f"})
-    declared = [f"\\discotreesign{{{sign}}}{{{ord(sign):04X}}}\n" for sign in signs]
-    guarded = "\\ifPDFTeX\n" + "".join(declared) + "\\fi\n" if declared else ""
-    directions = RIGHT_TO_LEFT if r"\discotreertl" in body else ""
-    return f"{PREAMBLE}{_fonts(signs)}{directions}{guarded}\\begin{{document}}\n{body}\\end{{document}}\n"
+def latex_pages(pictures: Sequence[str]) -> str:
+    """Return one document with a page for each picture of ``draw_latex(…, standalone=False)``."""
+    return document(HEAD, pictures)
 
 
-def _fonts(signs: Sequence[str]) -> str:
-    """Return commands that choose a font for characters that TeX's own fonts lack."""
-    beyond = [sign for sign in signs if sign > LAST_LATIN and unicodedata.category(sign)[0] in "LM"]
-    if not beyond:
-        return ""
-    wide = any(unicodedata.east_asian_width(sign) in "WF" for sign in beyond)
-    script = "[Script=Arabic]" if any(unicodedata.bidirectional(sign) == "AL" for sign in beyond) else ""
-    chosen = ""
-    for font in reversed((*EAST_ASIAN, *OTHERS) if wide else OTHERS):
-        chosen = f"\\IfFontExistsTF{{{font}}}{{\\setmainfont{{{font}}}{script}}}{{{chosen}}}"
-    return FONTS.replace("FONTS", chosen)
-
-
-def _picture(tree: Tree, functions: bool, highlight: bool) -> str:
-    labelled = LabelledGrid.of(tree, SIZES, functions)
-    xs, _ = column_xs([labelled], SIZES)
-    marks = Highlights.of(tree, highlight).styles[len(tree) :]
-    lines = ["\\begin{tikzpicture}" + STYLES]
-    used = {hue: color for hue, color in LIGHT._asdict().items() if hue in marks}
-    lines += [f"\\definecolor{{{hue}}}{{HTML}}{{{color[1:].upper()}}}" for hue, color in used.items()]
-    if any(map(is_right_to_left, [*labelled.labels, *labelled.functions, *labelled.forms])):
-        lines.append(r"\providecommand\discotreertl[1]{#1}")
-    drawing = _TikzTree(labelled, xs)
-    lines += [*drawing.constituents(marks), *drawing.functions(), *drawing.words(), *drawing.secondary_edges()]
+def _picture(tree: Tree, functions: bool, highlight: Highlight, look: Look) -> str:
+    figure = Figure.of(tree, look)
+    highlights = Highlights.of(figure.tree, figure.highlight(highlight))
+    labelled = LabelledGrid.of(figure, SIZES, functions, boxed=highlights.named)
+    xs, width = column_xs([labelled], SIZES)
+    drawing = _TikzTree(labelled, xs, highlights)
+    lines = ["\\begin{tikzpicture}" + STYLES, *color_definitions(highlights.styles)]
+    if any(map(is_right_to_left, [*labelled.labels, *labelled.functions, *labelled.forms, *labelled.glosses])):
+        lines.append(PROVIDED)
+    lines += [*drawing.words(), *drawing.constituents(), *drawing.lines(), *drawing.secondary_edges()]
+    lines += [*drawing.legend(), *drawing.translation(width)]
     return "\n".join([*lines, "\\end{tikzpicture}\n"])
 
 
 @dataclass(slots=True)
 class _TikzTree:
-    """Tree with coordinates; y grows upwards, and the words are at 0."""
+    """Tree with coordinates; y grows upwards. Names are indexed by address."""
 
     labelled: LabelledGrid
     xs: dict[int, int]
+    highlights: Highlights
+    names: list[str] = field(init=False)
+    tops: list[str] = field(init=False)  # where the line from the parent ends
 
-    def point(self, address: int) -> Point:
-        grid = self.labelled.grid
-        row = SIZES.tall if self.labelled.has_functions else SIZES.row
-        cell = grid.cells[address]
-        return self.xs[cell.column], row * (grid.rows - 1 - cell.row)
-
-    def top(self, address: int) -> Point:
-        """Return the point at which the line from the parent ends."""
-        x, y = self.point(address)
-        return x, y + (SIZES.role + 6 if self.labelled.functions[address] else SIZES.reach)
-
-    def constituents(self, marks: Sequence[str]) -> Iterator[str]:
-        """Yield the lines and the label of each node; ``marks`` are colours, empty for a plain node."""
-        labelled, xs, n = self.labelled, self.xs, len(self.labelled.forms)
-        children, crossed = labelled.grid.children, labelled.grid.crossed_columns
-        for k, (node, mark) in enumerate(zip(labelled.grid.tree.nodes(), marks, strict=True)):
-            x, y = self.point(n + k)
-            level = y - SIZES.bar
-            bar = labelled.grid.bars[k]
-            gaps = [(xs[PITCH * (a - 1)] + INSET, xs[PITCH * b] - INSET) for a, b in node.gaps] if mark else []
-            holes = [(xs[column] - HOLE, xs[column] + HOLE) for column in crossed[k]]
-            solid, bridges = bar_pieces(xs[bar.start], xs[bar.end], gaps, holes)
-            strokes = [f"({x},{y - SIZES.reach}) -- ({x},{level})"]
-            strokes += [f"({a},{level}) -- ({b},{level})" for a, b in solid]
-            strokes += [f"({a},{level}) -- ({a},{b})" for a, b in map(self.top, children[k])]
-            color = f"{mark}, line width=1pt" if mark else ""
-            yield f"\\draw[{color}] {' '.join(strokes)};"
-            if bridges:
-                dots = " ".join([f"({a},{level}) -- ({b},{level})" for a, b in bridges])
-                yield f"\\draw[{color}, bridge] {dots};"
-            if mark:
-                yield _node(f"gapped={mark}", x, y, labelled.labels[n + k])
+    def __post_init__(self) -> None:
+        labelled, names = self.labelled, Names()
+        n = len(labelled.forms)
+        self.names = [names.new(text, "word") for text in labelled.forms]
+        self.names += [names.new(text, "node") for text in labelled.labels[n:]]
+        self.tops = []
+        for address, name in enumerate(self.names):
+            if address in labelled.figure.roofs:
+                self.tops.append(f"{name}-tip")
+            elif labelled.functions[address]:
+                self.tops.append(f"{name}-function.north")
             else:
-                yield _node("phrase", x, y - _baseline(SIZES.label), labelled.labels[n + k])
+                self.tops.append(f"{name}-tag.north" if address < n and labelled.labels[address] else f"{name}.north")
 
-    def functions(self) -> Iterator[str]:
-        for address, role in enumerate(self.labelled.functions):
-            if role:
-                x, y = self.point(address)
-                yield _node("function", x, y + SIZES.role - _baseline(SIZES.function), role)
+    def y(self, address: int) -> int:
+        grid = self.labelled.grid
+        return self.labelled.pitch(SIZES) * (grid.rows - 1 - grid.cells[address].row)
+
+    def style(self, kind: str, address: int) -> str:
+        style = self.highlights.styles[address]
+        if not style:
+            return kind
+        hue, *dash = style.split()
+        return ", ".join([kind, f"marked={hue}", *[DASHES[name] for name in dash]])
+
+    def stroke(self, node: int) -> str:
+        style = self.highlights.styles[node]
+        return f"{style.split()[0]}, line width=1pt" if style else ""
 
     def words(self) -> Iterator[str]:
-        tagged = self.labelled.has_tags
-        for word, form in enumerate(self.labelled.forms):
-            x = self.xs[PITCH * word]
-            if tagged:
-                yield _node("tag", x, -_baseline(SIZES.tag), self.labelled.labels[word])
-            yield _node("word", x, -_baseline(SIZES.form) - (SIZES.below if tagged else 0), form)
+        labelled = self.labelled
+        yield "% words, with what belongs to each"
+        y = -BASELINE - (SIZES.below if labelled.has_tag_row else 0)
+        for leaf, form in enumerate(labelled.forms):
+            name = self.names[leaf]
+            yield f"\\node[{self.style('word', leaf)}] ({name}) at ({self.xs[PITCH * leaf]},{y}) {{{tex(form)}}};"
+            if leaf in labelled.figure.roofs:
+                yield f"\\path ({name}.north) ++(0,{TIP}) coordinate ({name}-tip);"
+            if tag := labelled.labels[leaf]:
+                yield _hung("tag", f"{name}-tag", name, SIZES.below, tag)
+            if role := labelled.functions[leaf]:
+                yield _hung("function", f"{name}-function", name, SIZES.role + SIZES.below * bool(tag), role)
+            if labelled.glosses and labelled.glosses[leaf]:
+                yield _hung("gloss", f"{name}-gloss", name, -SIZES.below, labelled.glosses[leaf])
+
+    def constituents(self) -> Iterator[str]:
+        yield "% constituents"
+        labelled, n = self.labelled, len(self.labelled.forms)
+        for address in range(n + labelled.first_node, len(self.names)):
+            name, x = self.names[address], self.xs[labelled.grid.cells[address].column]
+            style, y = self.style("phrase", address), self.y(address) - BASELINE
+            yield f"\\node[{style}] ({name}) at ({x},{y}) {{{tex(labelled.labels[address])}}};"
+            if role := labelled.functions[address]:
+                yield _hung("function", f"{name}-function", name, SIZES.role, role)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of all nodes; bars come first, so that stems can pass through them."""
+        labelled, n = self.labelled, len(self.labelled.forms)
+        children = labelled.grid.children
+        slanted = labelled.figure.look.is_slanted
+        bars, stems, below = [], [], SIZES.bar - BASELINE
+        if slanted:
+            below = labelled.pitch(SIZES) - (SIZES.role + 6 if labelled.has_functions else SIZES.reach) - BASELINE
+        for k, node in enumerate(labelled.grid.tree.nodes()):
+            if k < labelled.first_node:
+                continue
+            name, stroke = self.names[n + k], self.stroke(n + k)
+            if labelled.figure.has_triangle(children[k]):
+                stems.append(_draw(stroke, self._roof(f"{name}.south", children[k][0])))
+                continue
+            bars.append(f"\\path ({name}.base) ++(0,{-below}) coordinate ({name}-bar);")
+            if not slanted:
+                bars += self._bar(labelled.grid.bars[k], name, stroke, node if self.highlights.styles[n + k] else None)
+            for child in children[k]:
+                start = f"({name}.south) -- " if slanted else ""
+                corner = "" if slanted and self._is_next(n + k, child) else f"({self.names[child]} |- {name}-bar) -- "
+                stems.append(_draw(stroke, f"{start}{corner}({self.tops[child]})"))
+            roofs = labelled.figure.roofs.intersection(children[k])
+            stems += [_draw(stroke, self._roof(f"{self.names[leaf]}-tip", leaf)) for leaf in sorted(roofs)]
+        if not slanted:
+            bars += self._passages()
+        yield from ["% lines, those to the side first", *bars, *stems]
+
+    def _is_next(self, node: int, child: int) -> bool:
+        """Whether the texts of a child begin where slanted lines end, in the next row."""
+        labelled, cells = self.labelled, self.labelled.grid.cells
+        is_high = bool(labelled.functions[child]) or not labelled.has_functions
+        has_tag = child >= len(labelled.forms) or bool(labelled.labels[child]) or not labelled.has_tag_row
+        return cells[child].row == cells[node].row + 1 and is_high and has_tag and child not in labelled.figure.roofs
+
+    def _bar(self, bar: Bar, name: str, stroke: str, gapped: Node | None) -> Iterator[str]:
+        """Yield the bar of a node, with the line up to its label."""
+        xs, children = self.xs, self.labelled.grid.children[bar.node - len(self.labelled.forms)]
+        ends = {
+            xs[self.labelled.grid.cells[child].column]: f"({name}-bar -| {self.names[child]})" for child in children
+        }
+        gaps = []
+        for start, end in gapped.gaps if gapped else ():
+            left, right = xs[PITCH * (start - 1)] + INSET, xs[PITCH * end] - INSET
+            ends.setdefault(left, f"([xshift={INSET}pt]{name}-bar -| {self.names[start - 1]})")
+            ends.setdefault(right, f"([xshift=-{INSET}pt]{name}-bar -| {self.names[end]})")
+            gaps.append((left, right))
+        solid, bridges = bar_pieces(xs[bar.start], xs[bar.end], gaps, ())
+        pieces = "".join([f" {ends[a]} -- {ends[b]}" for a, b in solid])
+        yield _draw(stroke, f"({name}.south) -- ({name}-bar){pieces}")
+        if bridges:
+            yield _draw(f"{stroke}, bridge", " ".join([f"{ends[a]} -- {ends[b]}" for a, b in bridges]))
+
+    def _passages(self) -> Iterator[str]:
+        """Yield a white stroke for each crossing, so that the stem alone is seen there."""
+        for crossing in self.labelled.grid.crossings:
+            at = f"{self.names[crossing.node]}-bar -| {self.names[crossing.child]}"
+            yield f"\\draw[passage] ([yshift=2pt]{at}) -- ([yshift=-2pt]{at});"
+
+    def _roof(self, tip: str, leaf: int) -> str:
+        name = self.names[leaf]
+        return f"({tip}) -- ({name}.north west) -- ({name}.north east) -- cycle"
 
     def secondary_edges(self) -> Iterator[str]:
         """Yield dashed arrows from above the child to the side of the other parent."""
-        for role, child, parent in self.labelled.grid.tree.secondary:
-            (x, y), (to, level) = self.top(child), self.point(parent)
-            curve = secondary_curve((x, -y), (to, -level), self.labelled.widths[parent] // 2 + 3)
-            start, first, second, end = [f"({a},{-b})" for a, b in curve]
+        for role, child, parent in self.labelled.figure.secondary:
+            above = SIZES.role + 6 if self.labelled.functions[child] else SIZES.reach
+            curve = secondary_curve(
+                (self.xs[self.labelled.grid.cells[child].column], -self.y(child) - above),
+                (self.xs[self.labelled.grid.cells[parent].column], -self.y(parent)),
+                self.labelled.widths[parent] // 2 + 3,
+            )
+            (x, y), (a, b), (c, d), (to, level) = curve
+            side = "west" if to > x else "east"
             label = f"node[function, pos=.75, anchor=center, fill=white, inner sep=1pt] {{{tex(clean(role))}}}"
-            yield f"\\draw[->, dashed, black!65] {start} .. controls {first} and {second} .. {label} {end};"
+            yield (
+                f"\\draw[->, dashed, black!65] ([xshift={6 if to > x else -6}pt]{self.tops[child]}) "
+                f".. controls +({a - x},{y - b}) and +({c - to},{level - d}) .. {label} ({self.names[parent]}.{side});"
+            )
+
+    def legend(self) -> Iterator[str]:
+        x, y = 0, self.y(len(self.labelled.forms) + self.labelled.first_node) + 2 * SIZES.role
+        for name, style in self.highlights.legend:
+            hue, *dash = style.split()
+            options = ", ".join(["phrase", f"marked={hue}", *[DASHES[kind] for kind in dash], "anchor=base west"])
+            yield f"\\node[{options}] at ({x},{y}) {{{tex(clean(name))}}};"
+            x += math.ceil(SIZES.label * ems(clean(name), True)) + SIZES.box + SIZES.step
+
+    def translation(self, width: int) -> Iterator[str]:
+        if text := " ".join(map(clean, self.labelled.figure.look.translation.split())):
+            rows = self.labelled.has_tag_row + bool(self.labelled.glosses)
+            y = -BASELINE - SIZES.below * rows - SIZES.reach
+            yield f"\\node[translation, text width={max(width, MIN_LINE)}pt] at (0,{y}) {{{tex(text)}}};"
 
 
-def _baseline(size: float) -> int:
-    """Return the distance from the middle of letters down to their baseline."""
-    return round(0.35 * size)
+def _hung(style: str, name: str, above: str, shift: int, text: str) -> str:
+    """Return a text that hangs on another node."""
+    return f"\\node[{style}] ({name}) at ([yshift={shift}pt]{above}.base) {{{tex(text)}}};"
 
 
-def _node(style: str, x: int, y: int, text: str) -> str:
-    return f"\\node[{style}] at ({x},{y}) {{{tex(text)}}};"
-
-
-def tex(text: str) -> str:
-    """Return text escaped for TeX."""
-    text = unicodedata.normalize("NFC", text)
-    escaped = _LIGATURE.sub(r"\\kern0pt{}", _SPECIAL.sub(lambda found: SPECIAL[found[0]], text))
-    return f"\\discotreertl{{{escaped}}}" if is_right_to_left(text) else escaped
+def _draw(options: str, strokes: str) -> str:
+    return f"\\draw[{options}] {strokes};" if options else f"\\draw {strokes};"

@@ -28,6 +28,7 @@ SIZES = Sizes(
     row=42,
     tall=58,
     below=20,
+    slant=18,
 )
 RIGHT_TO_LEFT = ' direction="rtl"'
 
@@ -60,9 +61,12 @@ RULES = f"""\
 .discotree .tag{{font-size:{SIZES.tag}px;fill:@soft}}
 .discotree .function{{font-size:{SIZES.function}px;fill:@soft}}
 .discotree .caption{{font-size:{SIZES.tag}px;fill:@soft;text-anchor:start}}
+.discotree .gloss{{font-size:{SIZES.tag}px}}
+.discotree .translation{{text-anchor:start}}
 .discotree .line{{fill:none;stroke:@line;stroke-width:1.3;stroke-linecap:round}}
 .discotree .box{{fill:none;stroke:@line;stroke-width:1.3}}
 .discotree .tip{{fill:@line}}
+.discotree .roof{{stroke-linejoin:round}}
 .discotree .bridge{{stroke-dasharray:.1 5}}
 .discotree .extra{{stroke-dasharray:5 3}}
 .discotree .behind{{fill:@page}}

@@ -2,20 +2,29 @@
 
 Each row of the grid becomes a line of labels and a line of bars. In a bar, ┌ ┬ ┐ ├ ┼ ┤ lead down to a child of the node
 above, ┴ connects that node to its bar, and a plain │ is the stem of another node's child, which crosses the bar. In
-ASCII, + leads to a child and | crosses. Only lines that belong to a label end at it.
+ASCII, + leads to a child and | crosses. Only lines that belong to a label end at it. A triangle is a roof right above
+its words, ╱──┴──╲. A node with a name, such as a query's variable, is shown as #n:NP, one without as *NP.
 """
 
-from collections.abc import Iterator
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from discotree.drawing.figure import Figure
 from discotree.drawing.glyphs import HIDDEN, NO_TEXT, clean, terminal_width
 from discotree.drawing.grid import PITCH, Bar, Grid
+from discotree.drawing.highlights import Highlight, Highlights
 from discotree.drawing.layout import layout
+from discotree.drawing.look import WHOLE, Look
 from discotree.drawing.spacing import Column, centred, column_extents, packed
+from discotree.errors import InputError
 from discotree.trees.tree import NONE, Tree
 
 COLOR, RESET = "\x1b[35m", "\x1b[0m"
+COLORS = ("\x1b[31m", "\x1b[34m", "\x1b[35m", "\x1b[32m")  # of names, by hue
+_RUN = re.compile(r"(\x1b\[3\dm)[^\x1b]*\x1b\[0m(?:\1[^\x1b]*\x1b\[0m)+")  # neighbours of one colour
 STEP = 2  # from one text or line to the next: one cell stays free between them
 
 
@@ -28,24 +37,37 @@ class _Signs(NamedTuple):
     continued: str  # end of a bar that goes on in another panel
     no_text: str  # stand-in for a text without visible characters
     hidden: str  # stand-in for a character that would disturb the lines
+    roof: str  # left end, top and right end of a triangle
 
 
-BOX = _Signs("   ─ ┌┐┬ └┘┴│├┤┼", "─", "│", "…", NO_TEXT, HIDDEN)
-ASCII = _Signs("   - +++ ---|+++", "-", "|", "..", "_", "?")
+BOX = _Signs("   ─ ┌┐┬ └┘┴│├┤┼", "─", "│", "…", NO_TEXT, HIDDEN, "╱┴╲")
+ASCII = _Signs("   - +++ ---|+++", "-", "|", "..", "_", "?", "/^\\")
 
 
 def draw_text(
-    tree: Tree, *, ascii: bool = False, color: bool = False, width: int | None = None, functions: bool = False
+    tree: Tree,
+    *,
+    ascii: bool = False,
+    color: bool = False,
+    width: int | None = None,
+    functions: bool = False,
+    highlight: Highlight = True,
+    look: Look = WHOLE,
 ) -> str:
     """Draw a tree as lines of text, without a newline at the end.
 
     ``color`` highlights discontinuous constituents: their labels, bars and stems. A drawing wider than ``width`` is
     split into panels; only a single word or label that is too wide still exceeds it. ``functions`` shows NP-SB for an
-    NP with the function SB.
+    NP with the function SB. ``highlight`` and ``look`` are as in ``draw_svg``: words and nodes that have names show
+    them, with colours of their own. Slanted lines are an InputError.
     """
-    text_grid = _text_grid(layout(tree), ASCII if ascii else BOX, color, functions)
+    if look.is_slanted:
+        raise InputError("slanted lines cannot be drawn as text")
+    figure = Figure.of(tree, look)
+    text_grid = _text_grid(figure, ASCII if ascii else BOX, color, functions, figure.highlight(highlight))
     text = "\n\n".join("\n".join(_lines(text_grid, panel)) for panel in _panels(text_grid, width))
-    return text.replace(RESET + COLOR, "")  # signs are painted one by one
+    text = _RUN.sub(lambda run: run[0].replace(RESET + run[1], ""), text)  # signs are painted one by one
+    return "\n".join([text, *_translation(look.translation, width, text_grid.signs)])
 
 
 @dataclass(slots=True)
@@ -56,27 +78,73 @@ class _TextGrid:
     signs: _Signs
     texts: list[str]  # tags and labels; tags are empty where no word has one
     forms: list[str]
+    glosses: list[str]
+    bars: Sequence[Bar]  # without that of a hidden root
     columns: list[Column]
     child_columns: list[list[int]]
-    highlighted: set[int]  # addresses of nodes
+    colors: dict[int, str]  # codes of highlighted cells, by address
 
-    def painted(self, text: str, node: int) -> str:
-        return f"{COLOR}{text}{RESET}" if node in self.highlighted else text
+    def painted(self, text: str, address: int) -> str:
+        return f"{self.colors[address]}{text}{RESET}" if address in self.colors and text else text
 
 
-def _text_grid(grid: Grid, signs: _Signs, color: bool, functions: bool) -> _TextGrid:
-    tokens, nodes, size = grid.tree.tokens, [*grid.tree.nodes()], len(grid.tree.tokens)
-    names = [(token.tag, token.function) for token in tokens] + [(node.label, node.function) for node in nodes]
-    texts = [clean(f"{a}-{b}" if functions and b != NONE else a, signs.no_text, signs.hidden) for a, b in names]
-    if all(text == NONE for text in texts[:size]):
-        texts[:size] = [""] * size
-    forms = [clean(token.form, signs.no_text, signs.hidden) for token in tokens]
+def _text_grid(figure: Figure, signs: _Signs, color: bool, functions: bool, highlight: Highlight) -> _TextGrid:
+    tree, look, grid = figure.tree, figure.look, layout(figure.tree)
+    nodes, size = [*tree.nodes()], len(tree)
+    names = [(token.tag, token.function) for token in tree.tokens] + [(node.label, node.function) for node in nodes]
+
+    def shown(text: str) -> str:
+        return clean(text, signs.no_text, signs.hidden)
+
+    texts = [shown(f"{a}-{b}" if functions and b != NONE else a) for a, b in names]
+    if not look.tags or all(text == NONE for text in texts[:size]):
+        texts[:size] = [shown(b) if functions and b != NONE else "" for _, b in names[:size]]
+    forms = [shown(token.form) for token in tree.tokens]
+    glosses = [shown(gloss) if gloss else "" for gloss in figure.glosses]
+    for leaf in figure.roofs:
+        texts[leaf] = _roof(terminal_width(forms[leaf]), signs)
+    highlights = Highlights.of(tree, highlight)
+    for address in highlights.named:
+        named = [name for name in highlights.names[address] if name.startswith("#")]
+        prefix = f"{shown(','.join(named))}:" if named else "*"
+        if address >= size or texts[address]:
+            texts[address] = prefix + texts[address]
+        else:
+            forms[address] = prefix + forms[address]
+    if not look.root:
+        texts[size] = ""
     widths = [terminal_width(text) for text in texts]
-    widths[:size] = [max(widths[word], terminal_width(form)) for word, form in enumerate(forms)]
+    widths[:size] = [
+        max(widths[word], terminal_width(form), terminal_width(glosses[word]) if glosses else 0)
+        for word, form in enumerate(forms)
+    ]
     child_columns = [[grid.cells[child].column for child in children] for children in grid.children]
-    highlighted = {address for address, node in enumerate(nodes, size) if color and node.is_discontinuous}
+    codes = {}
+    if color:
+        codes = {
+            address: COLOR if isinstance(highlight, bool) else COLORS[int(style[len("hue")])]
+            for address, style in enumerate(highlights.styles)
+            if style
+        }
+    for leaf in figure.roofs:
+        if grid.cells[leaf].parent in codes:
+            codes[leaf] = codes[grid.cells[leaf].parent]
     columns = column_extents(grid, [((width - 1) // 2, width // 2) for width in widths])
-    return _TextGrid(grid, signs, texts, forms, columns, child_columns, highlighted)
+    bars = grid.bars if look.root else grid.bars[1:]
+    return _TextGrid(grid, signs, texts, forms, glosses, bars, columns, child_columns, codes)
+
+
+def _roof(width: int, signs: _Signs) -> str:
+    """Return a triangle as wide as its words, with its tip where their line comes from above."""
+    left, tip, right = tuple(signs.roof)
+    width = max(width, 3)
+    before = (width - 1) // 2 - 1
+    return left + signs.bar * before + tip + signs.bar * (width - before - 3) + right
+
+
+def _translation(text: str, width: int | None, signs: _Signs) -> list[str]:
+    shown = " ".join([clean(word, signs.no_text, signs.hidden) for word in text.split()])
+    return textwrap.wrap(shown, width or len(shown) or 1, break_long_words=False, break_on_hyphens=False)
 
 
 class _Panel(NamedTuple):
@@ -110,7 +178,7 @@ def _panels(text_grid: _TextGrid, width: int | None) -> list[_Panel]:
 
 def _fill_panels(text_grid: _TextGrid, width: int | None) -> list[_Panel]:
     """Fill panel after panel with as many words as fit, and at least one."""
-    bars, rest = text_grid.grid.bars, text_grid.columns
+    bars, rest = text_grid.bars, text_grid.columns
     panels: list[_Panel] = []
     while rest:
         start = rest[0][0]
@@ -148,7 +216,7 @@ def _outgoing(text_grid: _TextGrid, bar: Bar, start: int, stop: int) -> str:
 
 
 def _overhang(text_grid: _TextGrid, start: int, stop: int) -> int:
-    leaving = [bar for bar in text_grid.grid.bars if bar.start < stop <= bar.end]
+    leaving = [bar for bar in text_grid.bars if bar.start < stop <= bar.end]
     return max([terminal_width(_outgoing(text_grid, bar, start, stop)) for bar in leaving], default=0)
 
 
@@ -156,7 +224,7 @@ def _lines(text_grid: _TextGrid, panel: _Panel) -> Iterator[str]:
     """Yield the lines of a panel from top to bottom, without rows in which it has only stems."""
     cells, texts, xs = text_grid.grid.cells, text_grid.texts, panel.xs
     rows: dict[int, list[Bar]] = {}
-    for bar in text_grid.grid.bars:
+    for bar in text_grid.bars:
         if bar.start < panel.stop and panel.start <= bar.end:
             rows.setdefault(bar.row, []).append(bar)
     stems = [" "] * panel.edge  # passing stems, by x
@@ -172,11 +240,18 @@ def _lines(text_grid: _TextGrid, panel: _Panel) -> Iterator[str]:
         for bar in rows[row]:
             _draw(text_grid, panel, bar, line, stems)
         yield "".join(line).rstrip()
-    for row_texts in (texts, text_grid.forms) if any(texts[: len(text_grid.forms)]) else (text_grid.forms,):
+    words = range(len(text_grid.forms))
+    tags = texts[: len(words)]
+    for row_texts in (tags if any(tags) else [], text_grid.forms, text_grid.glosses):
         line = [" "] * panel.edge
-        for word in range(panel.start // PITCH, panel.stop // PITCH):
-            _write(line, xs[PITCH * word], row_texts[word], row_texts[word])
-        yield "".join(line).rstrip()
+        for word in words[panel.start // PITCH : panel.stop // PITCH] if row_texts else ():
+            text, parent = row_texts[word], cells[word].parent
+            if text:
+                _write(line, xs[PITCH * word], text, text_grid.painted(text, word))
+            elif row_texts is tags and parent >= text_grid.bars[0].node:  # it passes a row that others need
+                line[xs[PITCH * word]] = text_grid.painted(text_grid.signs.stem, parent)
+        if row_texts:
+            yield "".join(line).rstrip()
 
 
 def _write(line: list[str], x: int, text: str, painted: str) -> None:

@@ -14,6 +14,8 @@ from discotree.trees.node import NONE, Constituent, Node, SecondaryEdge, Token, 
 from discotree.trees.record import Offsets, from_record, shown, to_record
 
 if TYPE_CHECKING:
+    from discotree.drawing.highlights import Highlight
+    from discotree.drawing.look import Look
     from discotree.encoding.dependencies import Dependencies
     from discotree.encoding.head_rules import HeadRules
 
@@ -249,12 +251,22 @@ class Tree:
         return to_dependencies(self, heads)
 
     def draw(
-        self, *, ascii: bool = False, color: bool = False, width: int | None = None, functions: bool = False
+        self,
+        *,
+        ascii: bool = False,
+        color: bool = False,
+        width: int | None = None,
+        functions: bool = False,
+        highlight: "Highlight" = True,
+        look: "Look | None" = None,
     ) -> str:
         """Return the tree drawn in characters; ``draw_text`` describes the options."""
+        from discotree.drawing.look import WHOLE
         from discotree.drawing.text import draw_text
 
-        return draw_text(self, ascii=ascii, color=color, width=width, functions=functions)
+        return draw_text(
+            self, ascii=ascii, color=color, width=width, functions=functions, highlight=highlight, look=look or WHOLE
+        )
 
     def _repr_svg_(self) -> str:
         """Return the picture that a notebook shows."""
