@@ -8,8 +8,8 @@ from discotree import Node
 from discotree.drawing.glyphs import ems
 
 SVG = "{http://www.w3.org/2000/svg}"
-_STEP = re.compile(r"([MVH])(-?[\d.]+)(?: (-?[\d.]+))?")
-SIZES = {"label": 14, "tag": 12, "form": 15, "function": 11}
+_STEP = re.compile(r"([MVHLZ])(-?[\d.]+)?(?: (-?[\d.]+))?")
+SIZES = {"label": 14, "tag": 12, "form": 15, "function": 11, "gloss": 12}
 
 
 class Line(NamedTuple):
@@ -35,18 +35,30 @@ def text_of(group, kind):
     return found[0] if found else None
 
 
-def lines_of(group, kind="line"):
-    """Yield the straight lines of a group's paths of one class."""
+def segments(group, kind="line"):
+    """Yield the pieces of a group's paths of one class, each with its beginning first."""
     for path in group.findall(f"{SVG}path"):
         if kind in path.get("class").split():
             x = y = 0.0
+            start = x, y
             for step, first, second in _STEP.findall(path.get("d")):
                 if step == "M":
-                    x, y = float(first), float(second)
+                    start = x, y = float(first), float(second)
                     continue
-                to = (x, float(first)) if step == "V" else (float(first), y)
-                yield Line(min(x, to[0]), min(y, to[1]), max(x, to[0]), max(y, to[1]))
+                to = {
+                    "V": lambda first=first, x=x: (x, float(first)),
+                    "H": lambda first=first, y=y: (float(first), y),
+                    "L": lambda first=first, second=second: (float(first), float(second)),
+                    "Z": lambda start=start: start,
+                }[step]()
+                yield Line(x, y, *to)
                 x, y = to
+
+
+def lines_of(group, kind="line"):
+    """Yield the straight lines of a group's paths of one class."""
+    for x1, y1, x2, y2 in segments(group, kind):
+        yield Line(min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2))
 
 
 def boxes(picture):
@@ -71,14 +83,36 @@ def read_svg(svg):
         tops.setdefault(float(text_of(group, "label").get("x")), []).append((_top(group), len(words) + k))
     below = {}
     for k, group in enumerate(nodes):
-        below[len(words) + k] = [_end(line, tops) for line in lines_of(group, "edge")]
-    (root,) = set(below) - {child for children in below.values() for child in children}
+        ends = [(x, y) for *_, x, y in _ends(group)]
+        below[len(words) + k] = [_end(x, y, tops) for x, y in ends] or [_roofed(group, words)]
+    children = {child for found in below.values() for child in found}
 
     def node(address):
+        if address < len(words):
+            return address
         label = text_of(nodes[address - len(words)], "label").text
-        return Node(label, [child if child < len(words) else node(child) for child in below[address]])
+        return Node(label, [node(child) for child in below[address]])
 
-    return node(root), [text_of(group, "form").text for group in words]
+    roots = [node(address) for address in range(len(words) + len(nodes)) if address not in children]
+    roots.sort(key=lambda root: root if isinstance(root, int) else root.first)  # those below a hidden root
+    return (roots[0] if len(roots) == 1 else roots), [text_of(group, "form").text for group in words]
+
+
+def _ends(group):
+    """Yield the last piece of every edge."""
+    for path in group.findall(f"{SVG}path"):
+        if "edge" in path.get("class").split():
+            alone = ET.Element("g")
+            alone.append(path)
+            yield [*segments(alone)][-1]
+
+
+def _roofed(group, words):
+    """Return the word below the triangle of a node."""
+    tip, base, _ = segments(group, "roof")
+    (found,) = [k for k, word in enumerate(words) if base.x1 < float(text_of(word, "form").get("x")) < base.x2]
+    assert tip.x1 == float(text_of(words[found], "form").get("x"))
+    return found
 
 
 def _top(group):
@@ -86,9 +120,10 @@ def _top(group):
     return min(float(text.get("y")) for text in group.findall(f"{SVG}text")) - 5
 
 
-def _end(line, tops):
-    """Return the address of the text right below the end of a line."""
-    assert line.x1 == line.x2, "a stem is vertical"
-    nearest = [(top - line.y2, address) for top, address in tops[line.x1] if 0 < top - line.y2 < 13]
+def _end(x, y, tops):
+    """Return the address of the text right below the end of a line, or below the triangle there."""
+    nearest = [(top - y, address) for top, address in tops[x] if 0 < top - y < 13]
+    if not nearest:  # a triangle is between them
+        nearest = [(top - y, address) for top, address in tops[x] if 0 < top - y < 36]
     ((_, address),) = nearest
     return address

@@ -18,6 +18,11 @@ def plain(text):
     return text.replace("\\kern0pt{}", "")
 
 
+def in_order(roots):
+    """Return what hangs on a hidden root, from left to right."""
+    return sorted(roots, key=lambda root: root if isinstance(root, int) else root.first)
+
+
 def read_tikz(source):
     """Return the root and the words of a picture, by following its lines from name to name."""
     texts, words = {}, []
@@ -44,7 +49,7 @@ def read_tikz(source):
             return words.index(name)
         return Node(texts[name], [node(child) for child in below[name]])
 
-    roots = [node(name) for name in tops]
+    roots = in_order([node(name) for name in tops])
     return (roots[0] if len(roots) == 1 else roots), [texts[name] for name in words]
 
 
@@ -90,8 +95,8 @@ def read_forest(source):
         below = [inner for child in cell["children"] for inner in _shown(child)]
         return Node(cell["text"], [node(child) for child in below])
 
-    tops = _shown(root)
-    return (node(tops[0]) if len(tops) == 1 else [node(top) for top in tops]), words
+    tops = in_order([node(top) for top in _shown(root)])
+    return (tops[0] if len(tops) == 1 else tops), words
 
 
 def _shown(cell):

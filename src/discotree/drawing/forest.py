@@ -195,8 +195,8 @@ class _ForestTree:
 def _continuous(tree: Tree, parents: Sequence[int]) -> tuple[list[list[int]], list[int]]:
     """Return the children of each node in brackets without gaps, and the cells that have another parent there.
 
-    Nodes are visited from below. Each keeps the run of neighbours that has most words of its own, and passes the others
-    on to the node above it.
+    Nodes are visited from below. Each keeps the run of neighbours that has most of its own children, or most words, and
+    passes the others on to the node above it.
     """
     n = len(tree)
     nodes = [*tree.nodes()]
@@ -213,7 +213,8 @@ def _continuous(tree: Tree, parents: Sequence[int]) -> tuple[list[list[int]], li
                 runs[-1].append(cell)
             else:
                 runs.append([cell])
-        kept = max(runs, key=lambda run: sum([spans[c][1] - spans[c][0] for c in run if parents[c] == n + k]))
+        own = [[spans[cell][1] - spans[cell][0] for cell in run if parents[cell] == n + k] for run in runs]
+        kept = runs[max(range(len(runs)), key=lambda r: (len(own[r]), sum(own[r])))]
         brackets[k] = kept
         spans[n + k] = spans[kept[0]][0], spans[kept[-1]][1]
         moved += [cell for cell in kept if parents[cell] != n + k]

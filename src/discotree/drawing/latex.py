@@ -243,7 +243,8 @@ class _TikzTree:
             )
 
     def legend(self) -> Iterator[str]:
-        x, y = 0, self.y(len(self.labelled.forms) + self.labelled.first_node) + 2 * SIZES.role
+        rows = self.labelled.grid.rows - 1 - self.labelled.first_node
+        x, y = 0, self.labelled.pitch(SIZES) * rows + 2 * SIZES.role
         for name, style in self.highlights.legend:
             hue, *dash = style.split()
             options = ", ".join(["phrase", f"marked={hue}", *[DASHES[kind] for kind in dash], "anchor=base west"])
