@@ -18,7 +18,7 @@ from support.svgs import groups, parsed
 
 import discotree as dt
 from discotree.cli.pictures import _file_name
-from discotree.drawing import draw_comparison_text, draw_svg, draw_text
+from discotree.drawing import Look, draw_comparison_text, draw_forest, draw_latex, draw_svg, draw_text
 
 pytestmark = pytest.mark.slow  # a process for each; tests/drawing tests the drawings
 
@@ -26,6 +26,7 @@ DATA = Path(__file__).parents[1] / "data"
 FIGURE1, SMALL, MANY = DATA / "figure1.export", DATA / "tiger.xml", DATA / "drawings" / "trees.export"
 (TREE,) = dt.read(FIGURE1)
 WRONG = "(ROOT (S (PPER 0=Es) (VVFIN 1=kam) (AP (PIS 2=nichts) (NN 3=Interessantes)) ($. 4=.)))\n"
+QUERY = '#np:[cat="NP"] & discontinuous(#np) & #v:[pos="VVFIN"]'
 SIGNATURES = {"png": b"\x89PNG\r\n", "pdf": b"%PDF-"}
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -211,6 +212,53 @@ def test_latex_and_html(run: Run, tmp_path: Path) -> None:
     assert "<h1>trees.export</h1>" in page
 
 
+def test_several_trees_make_one_pdf(run: Run, tmp_path: Path) -> None:
+    done = run(SMALL, "-o", "all.pdf", "--no-root")
+    if done.returncode and "pip install discotree[draw]" in done.stderr:
+        pytest.skip("neither rsvg-convert nor CairoSVG is installed")
+    assert done.returncode == 0, done.stderr
+    pdf = (tmp_path / "all.pdf").read_bytes()
+    assert pdf.startswith(SIGNATURES["pdf"])
+    (count,) = re.findall(rb"/Count (\d+)", pdf) or [b"0"]
+    assert int(count) in (0, sum(1 for _ in dt.read(SMALL)))  # 0 where the list of pages is compressed
+
+
+# --- looks
+
+
+def test_a_look_in_every_format(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "glosses.txt").write_text("# 1\nIt came nothing interesting\nNothing came.\n", "utf-8")
+    options = ("--no-punctuation", "--no-root", "--no-tags", "--gloss", "glosses.txt", "--highlight", QUERY)
+    look = Look(
+        punctuation=False, root=False, tags=False, glosses=["It", "came", "nothing", "interesting", ""],
+        translation="Nothing came.",
+    )  # fmt: skip
+    highlight = {"#np": (7,), "#v": (1,)}
+    assert run(FIGURE1, *options).stdout == f"1\n{draw_text(TREE, look=look, highlight=highlight)}\n\n"
+    assert run(FIGURE1, *options, "--to", "svg").stdout == draw_svg(TREE, look=look, highlight=highlight)
+    assert run(FIGURE1, *options, "--to", "latex").stdout == draw_latex(TREE, look=look, highlight=highlight)
+    assert run(FIGURE1, *options, "--to", "forest").stdout == draw_forest(TREE, look=look, highlight=highlight)
+    assert "Nothing came." in run(FIGURE1, *options, "--to", "html").stdout
+
+
+def test_triangles_by_query_by_label_and_by_depth(run: Run) -> None:
+    expected = f"1\n{draw_text(TREE, look=Look(triangles=[8]))}\n\n"
+    assert run(FIGURE1, "--triangle", '#n:[cat="NP"] & [cat="NP"] > #n').stdout == expected
+    assert run(FIGURE1, "--depth", "3").stdout == expected
+    assert run(FIGURE1, "--triangle", "NP").stdout == f"1\n{draw_text(TREE, look=Look(triangles=[7]))}\n\n"
+
+
+def test_a_query_that_finds_nothing_is_told(run: Run) -> None:
+    done = run(FIGURE1, "--highlight", "AP", "--to", "svg")
+    assert done.returncode == 0
+    assert '--highlight [cat="AP"]: no match in these trees' in done.stderr
+
+
+def test_the_glosses_are_not_written_over(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "glosses.txt").write_text("# 1\n", "utf-8")
+    assert "is also the input" in run(FIGURE1, "--gloss", "glosses.txt", "-o", "glosses.txt").stderr
+
+
 # --- arcs and comparisons
 
 
@@ -242,6 +290,12 @@ def test_gold_against_predicted(run: Run, tmp_path: Path) -> None:
         (("--heads", "negra"), "--heads is for --arcs"),
         (("--against", "x", "--to", "latex"), "comparisons cannot be drawn as latex"),
         (("--ascii", "--to", "svg"), "--ascii is for text"),
+        (("--lines", "slanted"), "slanted lines cannot be drawn as text"),
+        (("--arcs", "--no-root", "--to", "svg"), "is not for --arcs"),
+        (("--against", "x", "--triangle", "NP"), "is not for --against"),
+        (("--plain", "--highlight", "NP"), "do not go together"),
+        (("--gloss", "nothing"), "neither lemma nor morph nor a file"),
+        (("--highlight", "#n:["), "--highlight: query, character 5"),
         (("--to", "gif"), "'gif'"),
     ],
 )

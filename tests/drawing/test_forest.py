@@ -4,7 +4,7 @@ import os
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.drawings import as_drawn
 from support.helpers import DEEP
@@ -16,6 +16,8 @@ from support.tikz import read_forest
 from discotree import Node, Tree
 from discotree.drawing import Look, draw_forest, forest_pages
 
+FEW = settings(max_examples=max(1, settings.default.max_examples // 6))  # drawing is slow
+
 
 def test_the_source_looks_as_it_should():
     path = DRAWINGS / "figure1_forest.tex"
@@ -25,12 +27,14 @@ def test_the_source_looks_as_it_should():
     assert source == path.read_text("utf-8")
 
 
+@FEW
 @given(some_trees, st.booleans(), st.sampled_from(["square", "slanted"]))
 def test_brackets_and_lines_give_the_tree_back(tree, functions, lines):
     source = draw_forest(tree, standalone=False, functions=functions, look=Look(lines=lines))
     assert read_forest(source) == (as_drawn(tree), list(tree.words))
 
 
+@FEW
 @given(some_trees)
 def test_only_discontinuous_constituents_lose_a_part(tree):
     moved = draw_forest(tree, standalone=False).count("\\draw[moved")
@@ -45,6 +49,7 @@ def test_a_moved_constituent_stays_below_its_parent():
     assert line.strip().startswith("[, phantom [{S}, name=S, no edge")
 
 
+@FEW
 @given(trees(HOLDS["conllu"]))
 def test_any_text_leaves_tex_in_one_piece(tree):
     source = draw_forest(tree)
@@ -59,6 +64,7 @@ def test_deep_trees(shape):
     assert draw_forest(tree).count("[{") == len(tree) + sum(1 for _ in tree.nodes())
 
 
+@pytest.mark.slow
 def test_tex_compiles_every_tree_on_a_page_of_its_own(tmp_path):
     chosen = [tree for name, tree in GOLD.items() if name not in ("wide", "markup")]
     pictures = [

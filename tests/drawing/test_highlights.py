@@ -1,7 +1,7 @@
 """Highlighted nodes: discontinuous constituents by default, or what a query binds."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.drawings import as_drawn
 from support.pictures import FIGURE1, some_trees
@@ -63,6 +63,7 @@ def test_an_address_outside_the_tree_is_an_error():
         draw_svg(FIGURE1, highlight={"#a": [9]})
 
 
+@settings(max_examples=max(1, settings.default.max_examples // 4))
 @given(some_trees, st.data())
 def test_highlighting_changes_no_line(tree, data):
     addresses = st.lists(st.integers(0, len(tree) + sum(1 for _ in tree.nodes()) - 1), unique=True)

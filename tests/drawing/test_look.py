@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.drawings import as_drawn
 from support.pictures import DRAWINGS, FIGURE1
@@ -31,6 +31,7 @@ NP, CLAUSE, AP = 14, 15, 18  # addresses
 GLOSSES = ["The", "book", "is", "very", "good", "", "that", "he", "yesterday", "read", "has", ""]
 TRANSLATION = "‘The book that he read yesterday is very good.’"
 PAPER = Look(punctuation=False, root=False, triangles=[CLAUSE], glosses=GLOSSES, translation=TRANSLATION)
+FEW = settings(max_examples=max(1, settings.default.max_examples // 6))  # each draws several pictures
 LOOKS = {
     "paper": PAPER,
     "slanted": Look(lines="slanted", depth=3),
@@ -93,6 +94,7 @@ def drawn_root(tree, look):
     return root.children[0] if len(root.children) == 1 else list(root.children)
 
 
+@FEW
 @given(looks())
 def test_following_the_lines_gives_back_what_is_left(case):
     tree, look = case
@@ -105,6 +107,7 @@ def test_following_the_lines_gives_back_what_is_left(case):
         assert read_forest(draw_forest(tree, standalone=False, look=look)) == (shown, words)
 
 
+@FEW
 @given(looks())
 def test_nothing_is_lost_but_what_is_hidden(case):
     tree, look = case
@@ -140,6 +143,7 @@ def meets(line, box):
     return start < end
 
 
+@FEW
 @given(looks(), st.booleans())
 def test_no_line_runs_through_a_text_and_no_text_into_another(case, functions):
     tree, look = case
@@ -157,6 +161,7 @@ def test_no_line_runs_through_a_text_and_no_text_into_another(case, functions):
         assert apart, (a, b)
 
 
+@FEW
 @given(looks(), st.none() | st.integers(1, 60))
 def test_text_shows_the_words_that_are_left(case, width):
     tree, look = case
@@ -172,6 +177,7 @@ def test_text_shows_the_words_that_are_left(case, width):
     assert text.count("╲") == len(figure.roofs)
 
 
+@FEW
 @given(trees_with_edges(), st.data())
 def test_secondary_edges_lead_to_what_is_drawn(tree, data):
     nodes = sum(1 for _ in tree.nodes())

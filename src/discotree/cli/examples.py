@@ -27,6 +27,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "discotree draw negra.export --number 1",
         "discotree draw negra.export --id 17 -o tree.svg",
         "discotree draw gold.export --against predicted.export -o errors.html",
+        "discotree draw tiger.xml --id s17 --no-punctuation --triangle PP --gloss glosses.txt -o figure.tex",
+        "discotree draw tiger.xml --highlight '#np:[cat=\"NP\"] & discontinuous(#np)' -o examples.pdf",
     ),
     "search": (
         "discotree search '#np:[cat=\"NP\"] >RC #rc & discontinuous(#np)' tiger.xml",

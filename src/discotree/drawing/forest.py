@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from discotree.drawing.figure import Figure
-from discotree.drawing.glyphs import clean, is_right_to_left
+from discotree.drawing.glyphs import clean
 from discotree.drawing.highlights import Highlight, Highlights
 from discotree.drawing.latex import DASHES
 from discotree.drawing.layout import layout
 from discotree.drawing.look import WHOLE, Look
-from discotree.drawing.tex import PROVIDED, Names, color_definitions, document, tex
+from discotree.drawing.tex import PROVIDED, RIGHT_TO_LEFT_MACRO, Names, color_definitions, document, tex
 from discotree.trees.tree import NONE, Node, Tree
 
 HEAD = "\\documentclass[border=6pt,multi=forest]{standalone}\n\\usepackage[edges,linguistics]{forest}\n"
@@ -84,7 +84,7 @@ class _ForestTree:
         body = [*self._bracketed(), *self._lines(), *self._below()]
         if self.moved:
             lines.append(MOVED)
-        if any(is_right_to_left(word) for word in " ".join(body).split()):
+        if any(RIGHT_TO_LEFT_MACRO in line for line in body):
             lines.append(PROVIDED)
         return "\n".join([*lines, "\\begin{forest}", styles, *body, "\\end{forest}\n"])
 

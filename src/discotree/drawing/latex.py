@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from discotree.drawing.bars import bar_pieces
 from discotree.drawing.curves import secondary_curve
 from discotree.drawing.figure import Figure
-from discotree.drawing.glyphs import clean, ems, is_right_to_left
+from discotree.drawing.glyphs import clean, ems
 from discotree.drawing.grid import PITCH, Bar
 from discotree.drawing.highlights import Highlight, Highlights
 from discotree.drawing.labelled_grid import LabelledGrid, Sizes, column_xs
 from discotree.drawing.look import WHOLE, Look
-from discotree.drawing.tex import PROVIDED, Names, color_definitions, document, tex
+from discotree.drawing.tex import PROVIDED, RIGHT_TO_LEFT_MACRO, Names, color_definitions, document, tex
 from discotree.trees.tree import Node, Tree
 
 SIZES = Sizes(
@@ -89,12 +89,12 @@ def _picture(tree: Tree, functions: bool, highlight: Highlight, look: Look) -> s
     labelled = LabelledGrid.of(figure, SIZES, functions, boxed=highlights.named)
     xs, width = column_xs([labelled], SIZES)
     drawing = _TikzTree(labelled, xs, highlights)
-    lines = ["\\begin{tikzpicture}" + STYLES, *color_definitions(highlights.styles)]
-    if any(map(is_right_to_left, [*labelled.labels, *labelled.functions, *labelled.forms, *labelled.glosses])):
-        lines.append(PROVIDED)
-    lines += [*drawing.words(), *drawing.constituents(), *drawing.lines(), *drawing.secondary_edges()]
+    head = ["\\begin{tikzpicture}" + STYLES, *color_definitions(highlights.styles)]
+    lines = [*drawing.words(), *drawing.constituents(), *drawing.lines(), *drawing.secondary_edges()]
     lines += [*drawing.legend(), *drawing.translation(width)]
-    return "\n".join([*lines, "\\end{tikzpicture}\n"])
+    if any(RIGHT_TO_LEFT_MACRO in line for line in lines):
+        head.append(PROVIDED)
+    return "\n".join([*head, *lines, "\\end{tikzpicture}\n"])
 
 
 @dataclass(slots=True)

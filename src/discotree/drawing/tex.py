@@ -47,6 +47,7 @@ _SPECIAL = re.compile("[" + re.escape("".join(SPECIAL)) + "]")
 _LIGATURE = re.compile(r"(?<=([-,]))(?=\1)")  # TeX turns two hyphens into a dash and two commas into a quotation mark
 
 
+RIGHT_TO_LEFT_MACRO = r"\discotreertl"
 PROVIDED = r"\providecommand\discotreertl[1]{#1}"  # for pictures in documents of your own
 MAX_NAME = 20  # characters of a node's name
 _NAMELESS = re.compile("[^A-Za-z0-9]+")
@@ -58,7 +59,7 @@ def document(head: str, pictures: Sequence[str]) -> str:
     signs = sorted({sign for sign in body if sign > "\x7f"})
     declared = [f"\\discotreesign{{{sign}}}{{{ord(sign):04X}}}\n" for sign in signs]
     guarded = "\\ifPDFTeX\n" + "".join(declared) + "\\fi\n" if declared else ""
-    directions = RIGHT_TO_LEFT if r"\discotreertl" in body else ""
+    directions = RIGHT_TO_LEFT if RIGHT_TO_LEFT_MACRO in body else ""
     return f"{head}{PREAMBLE}{_fonts(signs)}{directions}{guarded}\\begin{{document}}\n{body}\\end{{document}}\n"
 
 
