@@ -21,9 +21,10 @@ from discotree import Tree, config
 from discotree.cli import app
 from discotree.config.pretraining import SIZES as SIZES_OF_PRETRAINING
 from discotree.config.pretraining import Pretraining
-from discotree.drawing import draw_arcs, draw_comparison, draw_svg
+from discotree.drawing import GlossFile, Look, draw_arcs, draw_comparison, draw_svg
 from discotree.drawing.markup import SIZES, Picture, box_around, text_at
 from discotree.network.batch import Corpus
+from discotree.queries.query import Query
 from discotree.validation import DESCRIPTION
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -61,10 +62,25 @@ def pictures() -> dict[str, str]:
         "figure1-arcs": draw_arcs(figure1.dependencies("negra")),
         "figure1-comparison": draw_comparison(figure1, Tree.parse(ODD)),
         "tree": draw_svg(gold),
+        **_for_papers(),
         "arcs": draw_arcs(dependencies),
         "comparison": draw_comparison(gold, other),
         **_numbers(gold),
         "loop": matrix("Best heads and best tree", LOOP, LOOP_SCORES, LOOP_BEST, LOOP_EXACT),
+    }
+
+
+def _for_papers() -> dict[str, str]:
+    """Draw the pictures of "Pictures for papers", with the options that the page shows."""
+    book = next(dt.read(DOCS / "book.export"))
+    clause = Query('[cat="NP"] > #clause:[cat="S"]').nodes(book)["#clause"]
+    glosses, translation = GlossFile.read(str(DOCS / "glosses.txt")).of(book)
+    look = Look(punctuation=False, root=False, triangles=clause, glosses=glosses, translation=translation)
+    query = Query('#np:[cat="NP"] & discontinuous(#np) & #v:[pos="VAFIN"]')
+    slanted = Look(punctuation=False, lines="slanted")
+    return {
+        "papers-book": draw_svg(book, look=look),
+        "papers-highlight": draw_svg(book, highlight=query.nodes(book), look=slanted),
     }
 
 

@@ -110,7 +110,7 @@ class _TikzTree:
     def __post_init__(self) -> None:
         labelled, names = self.labelled, Names()
         n = len(labelled.forms)
-        self.names = [names.new(text, "word") for text in labelled.forms]
+        self.names = [names.new(text.split()[0], "word") for text in labelled.forms]
         self.names += [names.new(text, "node") for text in labelled.labels[n:]]
         self.tops = []
         for address, name in enumerate(self.names):
@@ -139,11 +139,13 @@ class _TikzTree:
     def words(self) -> Iterator[str]:
         labelled = self.labelled
         yield "% words, with what belongs to each"
+        children = labelled.grid.children
         y = -BASELINE - (SIZES.below if labelled.has_tag_row else 0)
         for leaf, form in enumerate(labelled.forms):
             name = self.names[leaf]
             yield f"\\node[{self.style('word', leaf)}] ({name}) at ({self.xs[PITCH * leaf]},{y}) {{{tex(form)}}};"
-            if leaf in labelled.figure.roofs:
+            siblings = children[labelled.grid.cells[leaf].parent - len(labelled.forms)]
+            if leaf in labelled.figure.roofs and not labelled.figure.has_triangle(siblings):
                 yield f"\\path ({name}.north) ++(0,{TIP}) coordinate ({name}-tip);"
             if tag := labelled.labels[leaf]:
                 yield _hung("tag", f"{name}-tag", name, SIZES.below, tag)
