@@ -250,8 +250,8 @@ def _lines(text_grid: _TextGrid, panel: _Panel) -> Iterator[str]:
                 _write(line, xs[PITCH * word], text, text_grid.painted(text, word))
             elif row_texts is tags and parent >= text_grid.bars[0].node:  # it passes a row that others need
                 line[xs[PITCH * word]] = text_grid.painted(text_grid.signs.stem, parent)
-        if row_texts:
-            yield "".join(line).rstrip()
+        if shown := "".join(line).rstrip():  # an empty line would end the panel
+            yield shown
 
 
 def _write(line: list[str], x: int, text: str, painted: str) -> None:
