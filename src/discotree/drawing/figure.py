@@ -142,7 +142,7 @@ def _rebuilt(tree: Tree, nodes: Sequence[Node], leaves: Sequence[_Leaf]) -> tupl
     order = sorted(kept)
     index = {k: new - 1 for new, k in enumerate(order)}  # the root is -1, as from_parents has it
     tokens = [tree.tokens[leaf.positions[0]] if not leaf.roofed else _joined(tree, leaf) for leaf in leaves]
-    # Siblings may change places where their first words are hidden. Secondary edges tell the new addresses.
+    # Siblings may change their order where their first words are hidden. Secondary edges tell the new addresses.
     probes = [SecondaryEdge("", len(leaves) + new, len(leaves)) for new in range(len(order))]
     rebuilt = Tree.from_parents(
         tokens,

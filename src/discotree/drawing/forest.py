@@ -1,6 +1,6 @@
 """Trees for the LaTeX package forest: nested brackets, one constituent or word per line, to be edited by hand.
 
-forest places the nodes itself, and draws no line across another. So a part of a discontinuous constituent that stands
+forest arranges the nodes itself, and draws no line across another. So a part of a discontinuous constituent that stands
 apart from the rest moves up, to the lowest constituent in which its words are neighbours of the others: there it has
 ``no edge``, and a line by names, behind the brackets, connects it with its true parent. Invisible nodes (``phantom``)
 keep it below that parent. All words keep their order.
@@ -63,7 +63,7 @@ class _ForestTree:
     parents: list[int] = field(init=False)
     brackets: list[list[int]] = field(init=False)  # children of each node in the brackets, from left to right
     moved: list[int] = field(init=False)  # cells whose parent in the brackets is not their own
-    names: dict[int, str] = field(init=False)  # of cells that lines lead to
+    names: dict[int, str] = field(init=False)  # names for cells that lines lead to
 
     def __post_init__(self) -> None:
         self.nodes = [*self.figure.tree.nodes()]

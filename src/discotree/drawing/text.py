@@ -23,7 +23,7 @@ from discotree.errors import InputError
 from discotree.trees.tree import NONE, Tree
 
 COLOR, RESET = "\x1b[35m", "\x1b[0m"
-COLORS = ("\x1b[31m", "\x1b[34m", "\x1b[35m", "\x1b[32m")  # of names, by hue
+COLORS = ("\x1b[31m", "\x1b[34m", "\x1b[35m", "\x1b[32m")  # colours for names, by hue
 _RUN = re.compile(r"(\x1b\[3\dm)[^\x1b]*\x1b\[0m(?:\1[^\x1b]*\x1b\[0m)+")  # neighbours of one colour
 STEP = 2  # from one text or line to the next: one cell stays free between them
 
