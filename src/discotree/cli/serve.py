@@ -6,6 +6,7 @@ import typer
 
 from discotree.cli.common import err
 from discotree.cli.model_options import Device, Engine, complete_model
+from discotree.cli.progress import ProgressBar
 from discotree.errors import requires_extra
 
 DESCRIPTION = (
@@ -23,6 +24,17 @@ def serve(
         "127.0.0.1"
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    treebanks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--treebank",
+            metavar="FILE",
+            help="Treebank to search: a file, folder, archive, index or pattern, or NAME=FILE; may be repeated.",
+        ),
+    ] = None,
+    index_folder: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Where to keep indexes of treebanks; by default with other caches.")
+    ] = "",
     device: Device = "",
     engine: Engine = None,
     batching: Annotated[
@@ -66,12 +78,15 @@ def serve(
     with requires_extra("web"):
         from discotree.integrations.web.limits import Limits
         from discotree.integrations.web.observing import log_access
+        from discotree.integrations.web.served_treebanks import open_treebanks
         from discotree.integrations.web.server import listen, load_app, make_access, run
     bound = listen(host, port)
     access = make_access(host, bound, origins or [], api_keys or [], root_path)
     if access_log:
         log_access(access_log)
-    app = load_app(models or [], device, engine or "", access, batching, Limits(timeout_seconds=seconds))
+    with ProgressBar() as bar:
+        opened = open_treebanks(treebanks or [], index_folder, bar)
+    app = load_app(models or [], device, engine or "", access, batching, Limits(timeout_seconds=seconds), opened)
     name = f"[{host}]" if ":" in host else host
     if access.hosts is None and not access.api_keys:
         err.print(f"discotree: anyone who reaches {host} can use this server, without a key", style="yellow")

@@ -213,23 +213,33 @@ class Index:
             raise TreebankError(f"tree {number} is missing: the index is damaged", self.path)
         return found[0], found[1]
 
+    @property
+    def last(self) -> int:
+        """The number of the last tree, found without a walk through the file."""
+        with self._readable():
+            (number,) = self.database.execute("SELECT max(number) FROM trees").fetchone()
+        return number if isinstance(number, int) else 0
+
     def search(self, query: str | Query) -> Iterator[Match]:
         """Yield all matches of a query, tree by tree."""
         query = query if isinstance(query, Query) else Query(query)
         for tree in self.trees(self.candidates(query)):
             yield from query.matches(tree)
 
-    def candidates(self, query: Query) -> list[int] | None:
-        """Return the numbers of trees that may match, in order; None for all of them."""
+    def candidates(self, query: Query, part: int | None = None) -> list[int] | None:
+        """Return the numbers of trees that may match, in order; None for all of them.
+
+        With ``part``, only those of this part, in which ``PART`` trees are: the first part is 1.
+        """
         found: set[int] = set()
         for plan in query.plans:
-            possible = self._possible(plan)
+            possible = self._possible(plan, part)
             if possible is None:
                 return None
             found |= possible
         return sorted(found)
 
-    def _possible(self, plan: Plan) -> set[int] | None:
+    def _possible(self, plan: Plan, part: int | None) -> set[int] | None:
         """Return the trees that have everything a plan asks for; None if that is nothing."""
         possible: set[int] | None = None
         for step in plan.steps:
@@ -240,7 +250,7 @@ class Index:
                 if len(exact) < len(choices):
                     test = value_test(requirement.test)
                     exact = [value for value in self.values(feature) if test(value, {})]
-                trees = {number for value in exact for number in self._list(feature, value)}
+                trees = {number for value in exact for number in self._list(feature, value, part)}
                 possible = trees if possible is None else possible & trees
                 if not possible:
                     return possible
@@ -252,11 +262,12 @@ class Index:
             rows = self.database.execute("SELECT DISTINCT value FROM lists WHERE feature = ?", (feature,)).fetchall()
         return sorted(str(value) for (value,) in rows)
 
-    def _list(self, feature: str, value: str) -> "array[int]":
+    def _list(self, feature: str, value: str, part: int | None) -> "array[int]":
         numbers = array("I")
         with self._readable():
-            query = "SELECT trees FROM lists WHERE feature = ? AND value = ? ORDER BY part"
-            for (piece,) in self.database.execute(query, (feature, value)):
+            query = "SELECT trees FROM lists WHERE feature = ? AND value = ? AND part BETWEEN ? AND ? ORDER BY part"
+            bounds = (0, 2**62) if part is None else (part, part)
+            for (piece,) in self.database.execute(query, (feature, value, *bounds)):
                 if not isinstance(piece, bytes) or len(piece) % numbers.itemsize:
                     raise TreebankError(f"the list of {feature}={value!r} is damaged", self.path)
                 numbers.frombytes(piece)

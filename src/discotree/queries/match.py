@@ -110,23 +110,36 @@ class Match(Mapping[str, "FoundNode | str | None"]):
         root = FoundNode(self.view, self.view.terminals)
         return next((node for node in self.values() if isinstance(node, FoundNode)), root)
 
-    def concordance(self, width: int = 40, focus: str = "") -> str:
-        """Return a line with the words of a node in brackets, and ``width`` characters of its sentence around it.
-
-        The node is the one of the variable ``focus``, or the first one where that is not bound.
-        """
+    def found(self, focus: str = "") -> FoundNode:
+        """Return the node of a variable, or the first one where that is not bound."""
         found = self[focus] if focus else None
-        if not isinstance(found, FoundNode):
-            found = self.focus
+        return found if isinstance(found, FoundNode) else self.focus
+
+    def context(self, width: int = 40, focus: str = "") -> tuple[str, list[tuple[str, bool]], str]:
+        """Return the words before a node, its own, and those behind it, at most ``width`` characters on both sides.
+
+        Its own words are pieces of text, each with a flag that is True for a gap.
+        """
+        found = self.found(focus)
         words = self.tree.words
-        spans = found.spans
-        pieces = []
-        end = spans[0][0]
-        for start, stop in spans:
-            pieces += [*words[end:start], f"[{' '.join(words[start:stop])}]"]
+        pieces: list[tuple[str, bool]] = []
+        end = found.spans[0][0]
+        for start, stop in found.spans:
+            if start > end:
+                pieces.append((" ".join(words[end:start]), True))
+            pieces.append((" ".join(words[start:stop]), False))
             end = stop
         left = " ".join(words[: lowest_bit(self.view.mask(found.address))])
         right = " ".join(words[end:])
         left = left if len(left) <= width else f"…{left[len(left) - width + 1 :]}"
         right = right if len(right) <= width else f"{right[: max(0, width - 1)]}…"
-        return f"{left:>{width}} {' '.join(pieces)} {right}".rstrip()
+        return left, pieces, right
+
+    def concordance(self, width: int = 40, focus: str = "") -> str:
+        """Return a line with the words of a node in brackets, and ``width`` characters of its sentence around it.
+
+        The node is the one of the variable ``focus``, or the first one where that is not bound.
+        """
+        left, pieces, right = self.context(width, focus)
+        shown = " ".join([text if is_gap else f"[{text}]" for text, is_gap in pieces])
+        return f"{left:>{width}} {shown} {right}".rstrip()

@@ -29,7 +29,9 @@ from discotree.integrations.web.schemas import (
     TreebankRequest,
     TreebankResponse,
 )
+from discotree.integrations.web.search_endpoints import SEARCH_REQUESTS, add_search_routes
 from discotree.integrations.web.security import Access, SecurityMiddleware
+from discotree.integrations.web.served_treebanks import ServedTreebank
 from discotree.models.card import Card
 
 if TYPE_CHECKING:
@@ -64,13 +66,15 @@ def create_app(
     batching: bool = True,
     access: Access | None = None,
     cards: Mapping[str, Card] | None = None,
+    treebanks: Mapping[str, ServedTreebank] | None = None,
 ) -> FastAPI:
     """Return the application that serves these parsers by name.
 
-    ``access`` says who may use it, by default pages and programs on this machine; ``cards`` describe the models.
+    ``access`` says who may use it, by default pages and programs on this machine; ``cards`` describe the models;
+    ``treebanks`` can be searched, beside the samples.
     """
     limits, access = limits or Limits(), access or Access()
-    endpoints = Endpoints(parsers, limits, batching, cards or {})
+    endpoints = Endpoints(parsers, limits, batching, cards or {}, treebanks or {})
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -109,6 +113,7 @@ REQUESTS: dict[str, type[BaseModel]] = {
     "/api/draw": DrawRequest,
     "/api/treebank": TreebankRequest,
     "/api/evaluate": EvaluateRequest,
+    **SEARCH_REQUESTS,
 }
 
 
@@ -124,6 +129,7 @@ def _add_routes(app: FastAPI, endpoints: Endpoints, metrics: ServerMetrics) -> N
     post("/api/draw", endpoints.draw, responses=responses(Any, **TEXT_RESPONSES), tags=["trees"])
     post("/api/treebank", endpoints.treebank, responses=responses(TreebankResponse), tags=["treebanks"])
     post("/api/evaluate", endpoints.evaluate, responses=responses(EvaluateResponse), tags=["treebanks"])
+    add_search_routes(post, app.add_api_route, endpoints, responses)
     app.add_api_route("/api/models", endpoints.models, response_model=list[ModelInfo], tags=["server"])
     app.add_api_route("/health", endpoints.health, response_model=Health, tags=["server"])
     app.add_api_route("/metrics", show_metrics, include_in_schema=False)
@@ -147,15 +153,17 @@ def _describe_requests(app: FastAPI) -> None:
 async def _refused_response(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestRefused)
     headers = {"Retry-After": str(error.retry_seconds)} if error.retry_seconds else None
-    return _problem(error.status, error.message, headers)
+    return _problem(error.status, error.message, headers, error.fields)
 
 
 async def _error_response(_: Request, error: Exception) -> Response:
     return _problem(422, str(error))
 
 
-def _problem(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
+def _problem(
+    status: int, message: str, headers: dict[str, str] | None = None, fields: Mapping[str, object] | None = None
+) -> Response:
     detail = message.encode(errors="replace").decode()
     if len(detail) > MAX_DETAIL_CHARACTERS:
         detail = f"{detail[:MAX_DETAIL_CHARACTERS]} …"
-    return JSONResponse({"detail": detail}, status, headers)
+    return JSONResponse({"detail": detail, **(fields or {})}, status, headers)

@@ -17,6 +17,7 @@ from discotree.integrations.web.limits import Limits, RequestRefused
 from discotree.integrations.web.parse_input import ModelTraits
 from discotree.integrations.web.rendering import media_type
 from discotree.integrations.web.schemas import Health, ModelInfo, Quality
+from discotree.integrations.web.served_treebanks import ServedTreebank, samples
 from discotree.integrations.web.thread_pool import BoundedPool
 from discotree.integrations.web.worker_pool import WorkerPool
 from discotree.models.card import Card
@@ -34,7 +35,12 @@ class Endpoints:
     """The served models, and a method for each call."""
 
     def __init__(
-        self, parsers: "Mapping[str, Parser]", limits: Limits, batching: bool, cards: Mapping[str, Card]
+        self,
+        parsers: "Mapping[str, Parser]",
+        limits: Limits,
+        batching: bool,
+        cards: Mapping[str, Card],
+        treebanks: Mapping[str, ServedTreebank],
     ) -> None:
         if not parsers:
             raise ConfigError("a server needs at least one model")
@@ -46,6 +52,7 @@ class Endpoints:
             limits,
             {name: ModelTraits(parser.config.language, parser.has_tags) for name, parser in parsers.items()},
             {name: parser.head_rules for name, parser in parsers.items()},
+            {**treebanks, **samples()},
         )
         self.workers = WorkerPool(self.setup)
         self.threads = BoundedPool(limits, QUEUED_TEXTS)
@@ -79,7 +86,7 @@ class Endpoints:
 
     async def parse(self, request: Request) -> Response:
         """Parse text or tokens. The response is JSON, a treebank format or a picture."""
-        return await self._serve(request, self._parse)
+        return await self.serve(request, self._parse)
 
     async def _parse(self, body: bytes, client: str) -> Response:
         if len(body) <= self.limits.small_body_bytes:
@@ -101,11 +108,11 @@ class Endpoints:
 
     async def treebank(self, request: Request) -> Response:
         """Read an uploaded treebank and return the trees that pass a filter. The upload is not stored."""
-        return await self._serve(request, self._json_job(tasks.filter_treebank))
+        return await self.serve(request, self._json_job(tasks.filter_treebank))
 
     async def evaluate(self, request: Request) -> Response:
         """Compare two uploaded treebanks. Metrics are percentages."""
-        return await self._serve(request, self._json_job(tasks.compare_treebanks))
+        return await self.serve(request, self._json_job(tasks.compare_treebanks))
 
     def _json_job(self, task: Callable[[tasks.Setup, bytes], bytes]) -> Callable[[bytes, str], Awaitable[Response]]:
         async def work(body: bytes, client: str) -> Response:
@@ -115,13 +122,13 @@ class Endpoints:
 
     async def draw(self, request: Request) -> Response:
         """Draw one tree, convert it to another format, or draw the differences between two trees."""
-        return await self._serve(request, self._draw)
+        return await self.serve(request, self._draw)
 
     async def _draw(self, body: bytes, client: str) -> Response:
         content, output = await self.workers.run(client, tasks.draw, body)
         return Response(content, media_type=media_type(output))
 
-    async def _serve(self, request: Request, work: Callable[[bytes, str], Awaitable[Response]]) -> Response:
+    async def serve(self, request: Request, work: Callable[[bytes, str], Awaitable[Response]]) -> Response:
         """Do the work of a request; stop it when it takes too long or when the client has gone."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RequestRefused(415, "set the header Content-Type to application/json")

@@ -1,6 +1,6 @@
 """Upper bounds on what one request, one client and the whole server may take, and the error that refuses a request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from discotree.trees.tree import Tree
@@ -37,6 +37,7 @@ class Limits:
     worker_large_jobs: int = 1  # jobs with a body above small_body_bytes
     worker_seconds: float = 20.0  # processor time: a busy machine makes no job too large
     worker_bytes: int = 320 * MIB  # memory of one job
+    search_seconds: float = 5.0  # processor time after which a search stops and says where to go on
     queued_jobs: int = 64
     client_queued_jobs: int = 32
     # Bodies in memory, of requests and of responses; small ones are not counted
@@ -55,13 +56,19 @@ class Limits:
 
 
 class RequestRefused(Exception):
-    """A request that the server does not answer, with an HTTP status and, for a 503, a time to retry after."""
+    """A request that the server does not answer, with an HTTP status and, for a 503, a time to retry after.
 
-    def __init__(self, status: int, message: str, retry_seconds: int = 0) -> None:
+    ``fields`` stand beside the message in the response.
+    """
+
+    def __init__(
+        self, status: int, message: str, retry_seconds: int = 0, fields: Mapping[str, object] | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.retry_seconds = retry_seconds
+        self.fields = fields or {}
 
 
 def count_positions(tree: Tree) -> int:

@@ -17,7 +17,7 @@ MAX_WORD_CHARACTERS = 100_000
 OUTPUTS = ("svg", "arcs", "latex", "text", *TEXT_FORMATS)
 
 
-def _one_of(names: tuple[str, ...]) -> str:
+def one_of(names: tuple[str, ...]) -> str:
     return f"^({'|'.join(names)})$"
 
 
@@ -28,10 +28,10 @@ Sentences = Annotated[list[Words], Field(max_length=MAX_ROWS, fail_fast=True)]
 Texts = Annotated[list[str], Field(max_length=MAX_ROWS, fail_fast=True)]
 Count = Annotated[int, Field(ge=0, le=MAX_INT)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-OutputName = Annotated[str, Field(pattern=_one_of(OUTPUTS))]
+OutputName = Annotated[str, Field(pattern=one_of(OUTPUTS))]
 FormatName = Annotated[
     str | None,
-    Field(pattern=_one_of(tuple(TEXT_FORMATS)), description="Detected from the name and the content by default."),
+    Field(pattern=one_of(tuple(TEXT_FORMATS)), description="Detected from the name and the content by default."),
 ]
 
 
@@ -166,7 +166,7 @@ class EvaluateRequest(RequestModel):
 
     gold: Upload
     predicted: Upload
-    params: Annotated[str, Field(pattern=_one_of(tuple(Params.names())))] = "proper"
+    params: Annotated[str, Field(pattern=one_of(tuple(Params.names())))] = "proper"
 
 
 Metrics = dict[str, float | int | None]
@@ -204,7 +204,7 @@ class DrawRequest(RequestModel):
     output: OutputName = "svg"
     model: Annotated[Name, Field(description="For arcs and conllu: use this model's head rules.")] = ""
     heads: Annotated[
-        str | None, Field(pattern=_one_of(tuple(HeadRules.names())), description="For arcs and conllu: the head rules.")
+        str | None, Field(pattern=one_of(tuple(HeadRules.names())), description="For arcs and conllu: the head rules.")
     ] = None
     functions: bool = True
     theme: Literal["auto", "light", "dark"] = "auto"

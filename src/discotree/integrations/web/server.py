@@ -4,7 +4,7 @@ import logging
 import re
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from discotree.integrations.web.app import create_app
 from discotree.integrations.web.connections import guarded
 from discotree.integrations.web.limits import Limits
 from discotree.integrations.web.security import ANY_ORIGIN, LOOPBACK_HOSTS, Access, is_loopback
+from discotree.integrations.web.served_treebanks import ServedTreebank
 from discotree.models import finding
 from discotree.models.card import CARD, Card
 from discotree.models.choice import Candidates
@@ -38,7 +39,13 @@ notices = logging.getLogger("discotree")
 
 
 def load_app(
-    models: Sequence[str], device: str, engine: str, access: Access, batching: bool, limits: Limits
+    models: Sequence[str],
+    device: str,
+    engine: str,
+    access: Access,
+    batching: bool,
+    limits: Limits,
+    treebanks: Mapping[str, ServedTreebank] | None = None,
 ) -> FastAPI:
     """Load models and return the application that serves them; without names, all that need no permission."""
     installed = Candidates.installed() if not models else Candidates({})
@@ -57,7 +64,7 @@ def load_app(
         parsers[public_name] = load(name, device, engine=engine)
         if (folder / CARD).exists():
             cards[public_name] = Card.read(folder / CARD)
-    return create_app(parsers, limits=limits, batching=batching, access=access, cards=cards)
+    return create_app(parsers, limits=limits, batching=batching, access=access, cards=cards, treebanks=treebanks)
 
 
 def _public_name(name: str, folder: Path) -> str:

@@ -5,7 +5,7 @@ They run in worker processes, which end at a deadline and keep nothing. Texts of
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discotree.config import Decoding, Method
@@ -25,6 +25,7 @@ from discotree.integrations.web.schemas import (
     TreeRecord,
     Upload,
 )
+from discotree.integrations.web.served_treebanks import ServedTreebank
 from discotree.integrations.web.uploads import gap_counts, hits, read_leniently, read_one, read_strictly
 from discotree.integrations.web.validation import validate
 from discotree.models.choice import Candidates, Choice, mismatch
@@ -37,11 +38,12 @@ MARKED_HEADS = HeadRules.marked()
 
 @dataclass(frozen=True)
 class Setup:
-    """What every task knows: the limits, and the models by name."""
+    """What every task knows: the limits, the models and the treebanks by name."""
 
     limits: Limits
     models: Mapping[str, ModelTraits]
     rules: Mapping[str, HeadRules]
+    treebanks: Mapping[str, ServedTreebank] = field(default_factory=dict)
 
     def model(self, name: str) -> str:
         """Return the name of a model that exists."""
@@ -102,7 +104,7 @@ def parse_response(setup: Setup, given: ParseInput, trees: Sequence[tuple[int, T
     records = [
         json_line(tree.to_dict(given.sentences[index].offsets) | {"sentence": index + 1}) for index, tree in trees
     ]
-    return _checked(setup, _with_list(given.choice._asdict(), "trees", records))
+    return checked(setup, _with_list(given.choice._asdict(), "trees", records))
 
 
 def render(setup: Setup, response: bytes, output: str, model: str) -> bytes:
@@ -110,7 +112,7 @@ def render(setup: Setup, response: bytes, output: str, model: str) -> bytes:
     trees = [Tree.from_dict(record) for record in json.loads(response)["trees"]]
     if output == "text":
         check_drawing(trees, False, setup.limits)
-    return _checked(setup, render_trees(trees, output, _copy(setup.rules[model])))
+    return checked(setup, render_trees(trees, output, _copy(setup.rules[model])))
 
 
 def draw(setup: Setup, body: bytes) -> tuple[bytes, str]:
@@ -130,8 +132,8 @@ def draw(setup: Setup, body: bytes) -> tuple[bytes, str]:
     if request.output == "text":
         check_drawing([tree] if against is None else [tree, against], request.functions, setup.limits)
     if request.output == "json" and against is None:
-        return _checked(setup, json_line(tree.to_dict())), request.output
-    return _checked(setup, render_drawing(tree, against, request, _copy(rules))), request.output
+        return checked(setup, json_line(tree.to_dict())), request.output
+    return checked(setup, render_drawing(tree, against, request, _copy(rules))), request.output
 
 
 def _tree(setup: Setup, source: TreeRecord | Upload) -> Tree:
@@ -170,7 +172,7 @@ def filter_treebank(setup: Setup, body: bytes) -> bytes:
         "is_complete": treebank.is_complete,
     }
     records = [json_line(tree.to_dict() | {"gaps": gaps, "hits": found}) for tree, gaps, found in chosen]
-    return _checked(setup, _with_list(summary, "rows", records))
+    return checked(setup, _with_list(summary, "rows", records))
 
 
 def compare_treebanks(setup: Setup, body: bytes) -> bytes:
@@ -197,7 +199,7 @@ def compare_treebanks(setup: Setup, body: bytes) -> bytes:
         "discontinuous": _known(score.discontinuous.metrics()),
         "sentences": comparisons,
     }
-    return _checked(setup, json_line(response))
+    return checked(setup, json_line(response))
 
 
 def check_total_size(setup: Setup, trees: Sequence[Tree]) -> None:
@@ -213,7 +215,7 @@ def _with_list(summary: Mapping[str, Any], name: str, records: Sequence[str]) ->
     return f'{json_line(summary).rstrip()[:-1]}, "{name}": [{",".join(records)}]}}\n'
 
 
-def _checked(setup: Setup, text: str) -> bytes:
+def checked(setup: Setup, text: str) -> bytes:
     """Return a response as bytes, or refuse it for its size."""
     content = text.encode()
     if len(content) > setup.limits.response_bytes:

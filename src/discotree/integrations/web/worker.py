@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from discotree.errors import DiscotreeError
-from discotree.integrations.web import tasks
+from discotree.integrations.web import search_tasks, tasks
 from discotree.integrations.web.limits import MIB, RequestRefused
 
 TASKS: dict[str, Callable[..., Any]] = {
@@ -32,6 +32,10 @@ TASKS: dict[str, Callable[..., Any]] = {
         tasks.draw,
         tasks.filter_treebank,
         tasks.compare_treebanks,
+        search_tasks.check_query,
+        search_tasks.find_examples,
+        search_tasks.search_treebank,
+        search_tasks.count_matches,
     )
 }
 NUMBER = struct.Struct("!Q")  # precedes a message: its length
@@ -82,7 +86,7 @@ def _outcome(setup: tasks.Setup, name: str, arguments: tuple[Any, ...]) -> tuple
     try:
         return "result", TASKS[name](setup, *arguments)
     except RequestRefused as error:
-        return "refused", (error.status, error.message)
+        return "refused", (error.status, error.message, 0, error.fields)
     except DiscotreeError as error:
         return "refused", (422, str(error))
     except MemoryError:

@@ -43,9 +43,14 @@ class WorkerPool:
         self.control: socket.socket | None = None
         self.starting = asyncio.Lock()
 
-    async def run(self, client: str, task: Callable[..., Any], body: bytes, *arguments: Any) -> Any:
-        """Run a task on a body and return its result. Cancelling the call ends the job."""
-        is_large = len(body) > self.limits.small_body_bytes
+    async def run(
+        self, client: str, task: Callable[..., Any], body: bytes, *arguments: Any, is_long: bool = False
+    ) -> Any:
+        """Run a task on a body and return its result. Cancelling the call ends the job.
+
+        A job that may take seconds whatever its body (``is_long``) waits for its turn with the large ones.
+        """
+        is_large = is_long or len(body) > self.limits.small_body_bytes
         await self._wait_for_turn(client, is_large)
         try:
             return await self._run(task.__name__, (body, *arguments))

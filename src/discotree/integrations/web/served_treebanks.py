@@ -1,0 +1,203 @@
+"""Treebanks that a server opens from the disk, read-only, each through an index: ``discotree serve --treebank FILE``.
+
+An index that ``discotree index`` has made beside the treebank is used if it is not older. Otherwise one is made when
+the server starts, in a folder for such files, under a name that says which state of which files it holds: the next
+start finds it again, and a treebank that has changed gets a new one.
+"""
+
+import hashlib
+import logging
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from glob import glob, has_magic
+from importlib import resources
+from pathlib import Path
+from typing import Protocol
+
+from discotree.errors import ConfigError, DiscotreeError, TreebankError
+from discotree.files.names import STANDARD_STREAM, base_name, stems
+from discotree.integrations.web.search_source import IndexedTrees, TreeSource, UploadedTrees
+from discotree.queries.index import FORMAT, SUFFIX, Index, is_index, write_index
+from discotree.treebanks import files, read
+from discotree.trees.tree import Tree
+from discotree.version import __version__
+
+NAMED = re.compile(r"(?P<name>[^=/\\:*?\[\]]+)=(?P<files>.+)")  # tiger=corpora/tiger.xml
+SAMPLES = {"Sample: German": "german.export", "Sample: Dutch": "dutch.discbracket"}
+MAX_NAME_CHARACTERS = 100
+LEFT_OVER_SECONDS = 86_400  # an unfinished index that is older was left by a process that was killed
+
+notices = logging.getLogger("discotree")
+
+
+class Progress(Protocol):
+    """Shows how far an index is."""
+
+    def expect(self, description: str, paths: Sequence[str]) -> None: ...
+    def on_bytes(self, count: int) -> None: ...
+    def track(self, trees: Iterable[Tree]) -> Iterable[Tree]: ...
+
+
+@dataclass(frozen=True)
+class ServedTreebank:
+    """A treebank and the indexes that hold it; a sample has none, it is a small file of ours."""
+
+    name: str
+    trees: int
+    indexes: tuple[str, ...] = ()
+    sample: str = ""
+
+    def open(self) -> AbstractContextManager[TreeSource]:
+        if self.sample:
+            return nullcontext(UploadedTrees(_sample(self.sample)))
+        return IndexedTrees(self.name, self.indexes)
+
+
+def _sample(name: str) -> list[Tree]:
+    with resources.as_file(resources.files("discotree.treebanks") / "samples" / name) as path:
+        return list(read(path))
+
+
+def samples() -> dict[str, ServedTreebank]:
+    """Return the treebanks that every server has."""
+    return {name: ServedTreebank(name, len(_sample(file)), sample=file) for name, file in SAMPLES.items()}
+
+
+def open_treebanks(
+    arguments: Sequence[str], folder: str | None = None, progress: Progress | None = None
+) -> dict[str, ServedTreebank]:
+    """Return treebanks by their names, with an index for each; ``folder`` is where new indexes go.
+
+    An argument is a file, a folder, an archive, an index or a pattern, with or without ``NAME=`` in front.
+    """
+    found: dict[str, ServedTreebank] = {}
+    for argument in arguments:
+        name, paths = _named(argument)
+        if name in found or name in SAMPLES:
+            raise ConfigError(f"two treebanks are called {name!r}: choose a name, --treebank NAME={argument}")
+        indexes = tuple(_indexes(name, paths, folder or str(cache_folder()), progress))
+        with _checked(name, indexes) as source:
+            found[name] = ServedTreebank(name, source.size, indexes)
+    return found
+
+
+def _checked(name: str, indexes: Sequence[str]) -> IndexedTrees:
+    for path in indexes:  # an error here is for the operator, with its path
+        Index(path).__exit__()
+    return IndexedTrees(name, indexes)
+
+
+def _named(argument: str) -> tuple[str, list[str]]:
+    """Return the name of a treebank for clients, which need not know its path, and its files."""
+    given = None if os.path.exists(argument) else NAMED.fullmatch(argument)
+    pattern = given["files"] if given else argument
+    if pattern == STANDARD_STREAM:
+        raise ConfigError("--treebank -: a server reads treebanks from files")
+    paths = [pattern]
+    if not os.path.exists(pattern) and has_magic(pattern):
+        paths = sorted(glob(pattern, recursive=True))
+        if not paths:
+            raise DiscotreeError(f"{pattern}: no file matches this pattern")
+    for path in paths:
+        if not os.path.exists(path):
+            raise TreebankError("there is no such file", path)
+    if given:
+        return given["name"].strip()[:MAX_NAME_CHARACTERS], paths
+    source = Path(os.path.abspath(paths[0]))
+    chosen = source if len(paths) == 1 else source.parent
+    name = chosen.name.removesuffix(SUFFIX)
+    name = name if chosen.is_dir() else base_name(name).rpartition(".")[0] or name
+    return name[:MAX_NAME_CHARACTERS], paths
+
+
+def _indexes(name: str, paths: Sequence[str], folder: str, progress: Progress | None) -> Iterator[str]:
+    """Yield the indexes among the paths, and one for all others together."""
+    yield from filter(is_index, paths)
+    others = [path for path in paths if not is_index(path)]
+    if not others:
+        return
+    state = _state(others)
+    beside = others[0].rstrip("/\\") + SUFFIX
+    if len(others) == 1 and os.path.exists(beside):
+        if os.stat(beside).st_mtime_ns >= max(modified for _, _, modified in state):
+            yield beside
+            return
+        notices.warning("%s is older than the treebank: it is not used", beside)
+    yield _made(name, others, state, folder, progress)
+
+
+State = list[tuple[str, int, int]]  # path, size and time of the last change
+
+
+def _state(paths: Sequence[str]) -> State:
+    inside = [[os.path.join(path, name) for name in files(path)] if os.path.isdir(path) else [path] for path in paths]
+    found = []
+    for file in (file for some in inside for file in some):
+        status = os.stat(file)
+        found.append((os.path.realpath(file), status.st_size, status.st_mtime_ns))
+    if not found:
+        raise TreebankError("holds no treebank file", paths[0])
+    return found
+
+
+def _made(name: str, paths: Sequence[str], state: State, folder: str, progress: Progress | None) -> str:
+    """Return the index of some files in this state; make it if there is none."""
+    which = _digest(*map(os.path.realpath, paths))
+    kind = f"{re.sub(r'[^0-9A-Za-z_.-]+', '_', name)}-{which}"
+    path = os.path.join(folder, f"{kind}-{_digest(__version__, FORMAT, *state)}{SUFFIX}")
+    if os.path.exists(path):
+        return path
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # others may not be allowed to read the treebank
+    except OSError as error:
+        raise DiscotreeError(f"{folder}: cannot be made for the index of {name}: {error.strerror}") from None
+    try:
+        write_index(_trees(paths, progress), path)
+    except TreebankError as error:
+        raise DiscotreeError(
+            f"{error}\n{name}: no index was made. To skip broken trees or name a format, make one yourself "
+            "(discotree index --help) and give it to --treebank"
+        ) from None
+    _tidy(Path(folder), kind, path)
+    return path
+
+
+def _tidy(folder: Path, kind: str, path: str) -> None:
+    """Remove the indexes of earlier states of a treebank, and what a killed process has left."""
+    for old in folder.glob(f"{kind}-*{SUFFIX}*"):
+        with suppress(OSError):
+            is_finished = old.name.endswith(SUFFIX)  # others may be making one right now
+            if str(old) != path and (is_finished or time.time() - old.stat().st_mtime > LEFT_OVER_SECONDS):
+                old.unlink()
+
+
+def _trees(paths: Sequence[str], progress: Progress | None) -> Iterator[Tree]:
+    on_bytes: Callable[[int], None] | None = progress.on_bytes if progress else None
+    prefixes = stems(list(paths)) if len(paths) > 1 else [""]
+    if progress:
+        progress.expect("indexing", paths)
+    found = (
+        tree for path, stem in zip(paths, prefixes, strict=True) for tree in read(path, stem=stem, on_bytes=on_bytes)
+    )
+    yield from progress.track(found) if progress else found
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
+
+
+def cache_folder() -> Path:
+    """Return the folder for indexes that can be made again, where the system keeps such files."""
+    home = Path.home()
+    if sys.platform == "darwin":
+        base = home / "Library" / "Caches"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return base / "discotree" / "indexes"
