@@ -89,21 +89,23 @@ EXAMPLES = (
         ICEPAHC,
         EXTRAPOSITION,
         "a relative clause apart from its noun",
-        "#np:[cat=/NP.*/] > #rel:[cat=/CP-REL.*/] & discontinuous(#np)",
+        '#np:[cat="NP"] >/REL.*/ #rel:[cat="CP"] & discontinuous(#np)',
     ),
     Construction(
         ICEPAHC,
         TOPICALISATION,
         "the object before the finite verb, and the subject behind it",
-        "#object:[cat=/NP-OB[12]/] & #ip:[cat=/IP-MAT.*/] > #object & #ip > #v:[pos=/(VB|BE|HV|DO|MD|RD)[PD][IS]/]\n"
-        '& #ip > #subject:[cat="NP-SBJ"] & #object .* #v & #v .* #subject',
+        '#object:[cat="NP" & edge=/OB[12]/] & #ip:[cat="IP"] > #object\n'
+        "& #ip > #v:[pos=/(VB|BE|HV|DO|MD|RD)[PD][IS]/] & #ip >SBJ #subject\n"
+        "& #object .* #v & #v .* #subject",
     ),
     Construction(
         ICEPAHC,
         SCRAMBLING,
-        "the object before the non-finite verb",
-        "#object:[cat=/NP-OB[12]/] & #ip:[cat=/IP.*/] > #object & #ip > #finite:[pos=/(HV|MD)[PD][IS]/]\n"
-        "& #ip > #v:[pos=/VB|VBN/] & #finite .* #object & #object .* #v",
+        "the object between the finite verb and the other one",
+        '#object:[cat="NP" & edge=/OB[12]/] & #ip:[cat="IP"] > #object\n'
+        '& #ip > #finite:[pos=/(HV|MD)[PD][IS]/] & #ip > #v:[pos=("VB"|"VBN")]\n'
+        "& #finite .* #object & #object .* #v",
     ),
     Construction(ANY, MANY_GAPS, "a constituent with two gaps or more", "#n:[NT] & gap-degree(#n, 2, 99)"),
 )

@@ -44,7 +44,7 @@ class QueryRequest(RequestModel):
 class QueryResponse(BaseModel):
     """What a match binds."""
 
-    variables: Annotated[list[str], Field(description="All variables, in the order of the query.")]
+    variables: Annotated[list[str], Field(description="In the order of the query; 1, 2, … in one without variables.")]
     nodes: Annotated[list[str], Field(description="Those that stand for nodes, not for values.")]
 
 

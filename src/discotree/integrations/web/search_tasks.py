@@ -54,9 +54,8 @@ def check_query(_: Setup, body: bytes) -> bytes:
     request = validate(QueryRequest, body)
     with _pointing_at_errors():
         query = Query(request.query)
-    named = [name for name in query.variables if name.startswith("#")]
-    nodes = [name for name in query.node_variables if name.startswith("#")]
-    return json_line({"variables": named, "nodes": nodes}).encode()
+    nodes = [name for name in query.variables if name in query.node_variables]
+    return json_line({"variables": query.variables, "nodes": nodes}).encode()
 
 
 def find_examples(setup: Setup, body: bytes) -> bytes:
@@ -141,10 +140,9 @@ class Page:
                     numbers[number] = len(trees)
                     trees.append(match.tree)
             hits.append(self._hit(number, numbers[number], match))
-        variables = [name for name in self.query.variables if name.startswith("#")]
         progress = {"size": self.source.size, "searched": self.searched, "next": self.cursor}
         records = ",".join([json_line(tree.to_dict()).rstrip() for tree in trees])
-        summary = json_line({"variables": variables, **progress, "hits": hits}).rstrip()
+        summary = json_line({"variables": self.query.variables, **progress, "hits": hits}).rstrip()
         return f'{summary[:-1]}, "trees": [{records}]}}\n'
 
     @property

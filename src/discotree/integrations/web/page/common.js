@@ -49,7 +49,7 @@ export async function request(path, body) {
   const response = await send(path, body && JSON.stringify(body));
   if (!response.ok) {
     const problem = await response.json().catch(() => ({}));
-    throw new Error(problem.detail || `The server returned status ${response.status}.`);
+    throw Object.assign(new Error(problem.detail || `The server returned status ${response.status}.`), { fields: problem });
   }
   return response;
 }

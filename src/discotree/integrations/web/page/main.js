@@ -3,6 +3,7 @@
 import { $, make, request } from "./common.js";
 import * as compare from "./compare.js";
 import * as parse from "./parse.js";
+import * as search from "./search.js";
 import * as treebank from "./treebank.js";
 
 const FORMATS = ["export", "tigerxml", "alpino", "discbracket", "penn", "psd", "conllu", "json"];
@@ -49,7 +50,12 @@ treebank.setUp();
 compare.setUp();
 try {
   parse.setUp(await (await request("api/models")).json());
-  const restoreLink = () => parse.restore(new URLSearchParams(location.hash.slice(1)));
+  await search.setUp();
+  const restoreLink = async () => {
+    const state = new URLSearchParams(location.hash.slice(1));
+    if (state.has("query")) select($("tab-search"));
+    await (state.has("query") ? search : parse).restore(state);
+  };
   window.addEventListener("hashchange", () => location.hash.includes("=") && restoreLink()); // other hashes are anchors of the page
   await restoreLink();
 } catch (error) {

@@ -17,6 +17,7 @@ let response = null; // the latest one from /api/parse
 let requests = 0; // a response to an older request is dropped …
 let renderings = 0; // … and so is an older rendering
 const details = document.querySelector("#parse .details");
+export const parsedTrees = () => response?.trees ?? []; // the Search tab searches them
 const view = () => document.querySelector("input[name=view]:checked").value;
 const model = () => models.find(({ name }) => name === ($("model").value || response?.model)); // chosen, or recognised
 

@@ -6,6 +6,8 @@ import { hideDetails, makeFigure } from "./trees.js";
 let rows = [];
 let summary = ""; // of the file, shown after the number of matching trees
 let selected = null;
+let opened = null; // the upload, which the Search tab searches
+export const openedTreebank = () => opened;
 const details = document.querySelector("#treebank .details");
 
 /** Compute what the filter looks at. */
@@ -34,7 +36,9 @@ async function load() {
     selected = null;
     hideDetails(details);
     try {
-      const response = await (await request("api/treebank", await toUpload(file, $("treebank-format").value))).json();
+      const upload = await toUpload(file, $("treebank-format").value);
+      const response = await (await request("api/treebank", upload)).json();
+      opened = upload;
       rows = response.rows.map(toRow);
       summary = ` of ${count(rows.length, "tree")} (${response.format})`;
       if (response.broken) summary += `; ${count(response.broken, "tree")} cannot be shown: ${response.problems[0]}`;
