@@ -36,7 +36,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "discotree search '[word=\"het\"]' alpino/ --count",
     ),
     "index": ("discotree index tiger.xml", "discotree index 'corpus/*.psd' -o corpus.dtindex"),
-    "serve": ("discotree serve", "discotree serve -m nl -m runs/pcc/model --port 9000"),
+    "serve": (
+        "discotree serve",
+        "discotree serve -m nl -m runs/pcc/model --port 9000",
+        "discotree serve --treebank tiger.xml --treebank alpino='corpus/*.xml'",
+    ),
     "train": (
         "discotree train alpino --set data.folder=/my/treebanks",
         "discotree train negra --preset paper --scenario gold-pos --seeds 5 -o runs/negra-paper",

@@ -84,7 +84,7 @@ def serve(
     access = make_access(host, bound, origins or [], api_keys or [], root_path)
     if access_log:
         log_access(access_log)
-    with ProgressBar() as bar:
+    with ProgressBar(shown=bool(treebanks)) as bar:
         opened = open_treebanks(treebanks or [], index_folder, bar)
     app = load_app(models or [], device, engine or "", access, batching, Limits(timeout_seconds=seconds), opened)
     name = f"[{host}]" if ":" in host else host

@@ -6,12 +6,14 @@ from pathlib import Path
 import httpx
 import pytest
 from support.models import CARD, saved_model, with_card
+from support.networks import TREES
 from support.servers import serving
 from support.web import LIMITS
 
 import discotree as dt
 from discotree.integrations.web import Limits, create_app
 from discotree.integrations.web.security import Access
+from discotree.integrations.web.served_treebanks import open_treebanks
 from discotree.integrations.web.server import load_app
 
 
@@ -33,7 +35,9 @@ def parsers(folder: Path) -> dict[str, dt.Parser]:
 @pytest.fixture(scope="session")
 def client(folder: Path) -> Iterator[httpx.Client]:
     names = [str(folder / name) for name in ("xx", "tags", "mute")]
-    with serving(load_app(names, "cpu", "", Access(), True, LIMITS)) as client:
+    dt.write(TREES, folder / "small.export")
+    treebanks = open_treebanks([str(folder / "small.export")], str(folder / "indexes"))
+    with serving(load_app(names, "cpu", "", Access(), True, LIMITS, treebanks)) as client:
         yield client
 
 

@@ -165,7 +165,7 @@ def test_every_control_has_an_accessible_name(page: Page) -> None:
     assert unnamed == []
     assert page.locator("#results svg").get_attribute("role") == "group"
     assert page.locator("#results .node >> nth=0").get_attribute("aria-label").endswith(f": {TEXT[:-1]} .")
-    assert page.locator("[role=status]").count() == 3
+    assert page.locator("[role=status]").count() == 5
     assert page.evaluate("document.documentElement.lang") == "en"
     assert page.locator("h1").count() == 1
 

@@ -36,6 +36,7 @@ from discotree.treebanks.json_lines import json_line
 from discotree.trees.tree import Tree
 
 RECORDS = "jsonl"  # the treebank format json, which is also the name of the response
+MAX_MESSAGE_CHARACTERS = 300
 EXAMPLE_TREES = 2000  # trees among which an example has to be found
 
 
@@ -45,8 +46,9 @@ def _pointing_at_errors() -> Iterator[None]:
     try:
         yield
     except QueryError as error:
-        fields = {"message": error.message, "offset": error.offset}
-        raise RequestRefused(422, str(error).partition("\n")[0], fields=fields) from None
+        message = error.message[:MAX_MESSAGE_CHARACTERS]
+        fields = {"message": message, "offset": error.offset}
+        raise RequestRefused(422, f"query, character {error.offset + 1}: {message}", fields=fields) from None
 
 
 def check_query(_: Setup, body: bytes) -> bytes:
@@ -89,8 +91,8 @@ def search_treebank(setup: Setup, body: bytes) -> tuple[bytes, str, dict[str, in
         raise RequestRefused(422, f"limit: at most {MAX_HITS} with json; downloads have more")
     with _pointing_at_errors():
         query = Query(request.query)
-    if request.focus and request.focus not in query.node_variables:
-        raise RequestRefused(422, f"focus: the query has no node {request.focus[:50]!r}")
+    if request.focus and request.focus not in query.variables:
+        raise RequestRefused(422, f"focus: the query has no variable {request.focus[:50]!r}")
     with _source(setup, request) as source:
         page = Page(setup, request, source, query)
         content = page.json() if request.output == "json" else page.download()

@@ -75,21 +75,22 @@ def open_treebanks(
 
     An argument is a file, a folder, an archive, an index or a pattern, with or without ``NAME=`` in front.
     """
-    found: dict[str, ServedTreebank] = {}
-    for argument in arguments:
+    by_name: dict[str, list[str]] = {}
+    for argument in arguments:  # all of them, before the first index is made
         name, paths = _named(argument)
-        if name in found or name in SAMPLES:
+        if name in by_name or name in SAMPLES:
             raise ConfigError(f"two treebanks are called {name!r}: choose a name, --treebank NAME={argument}")
+        by_name[name] = paths
+    found: dict[str, ServedTreebank] = {}
+    for name, paths in by_name.items():
         indexes = tuple(_indexes(name, paths, folder or str(cache_folder()), progress))
-        with _checked(name, indexes) as source:
-            found[name] = ServedTreebank(name, source.size, indexes)
+        found[name] = ServedTreebank(name, sum(map(_count_trees, indexes)), indexes)
     return found
 
 
-def _checked(name: str, indexes: Sequence[str]) -> IndexedTrees:
-    for path in indexes:  # an error here is for the operator, with its path
-        Index(path).__exit__()
-    return IndexedTrees(name, indexes)
+def _count_trees(path: str) -> int:
+    with Index(path) as index:
+        return index.last
 
 
 def _named(argument: str) -> tuple[str, list[str]]:
