@@ -123,6 +123,9 @@ def test_hits_are_a_concordance_with_their_trees(page: Page, treebank: Path) -> 
         assert color == swatch.evaluate("element => getComputedStyle(element).backgroundColor")
     line.click()
     assert page.locator(".hit-tree").first.is_hidden()
+    page.select_option("#search-focus", "#object")
+    playwright.expect(page.locator(".hit-line b").first).to_have_text("Den Hund")
+    assert page.locator(".hit-line").first.locator("b").count() == 1
 
 
 def test_more_hits_come_page_by_page(page: Page, treebank: Path) -> None:
@@ -241,6 +244,7 @@ def test_a_link_restores_the_search(page: Page) -> None:
     page.wait_for_selector(".hit-line")
     assert page.input_value("#query") == QUERY
     assert page.get_attribute("#tab-search", "aria-selected") == "true"
+    page.wait_for_selector(".example")
 
 
 def test_everything_works_with_the_keyboard(page: Page) -> None:

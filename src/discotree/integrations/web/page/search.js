@@ -6,7 +6,7 @@ import * as field from "./query-field.js";
 import { parsedTrees } from "./parse.js";
 import { hideDetails, makeFigure } from "./trees.js";
 import { openedTreebank } from "./treebank.js";
-import { legend, markTree, wordClasses } from "./variables.js";
+import { colorOf, legend, markTree, shownName, wordClasses } from "./variables.js";
 
 const PER_PAGE = 20;
 const MAX_EMPTY_PAGES = 50; // searched in vain before the reader is asked to go on
@@ -23,6 +23,8 @@ const DOWNLOADS = {
 };
 const MAX_DOWNLOADED = 10000;
 
+let served = []; // treebanks of the server
+let listed = ""; // for which treebank the examples are
 let current = null; // the search that is shown: query, source, variables
 let searches = 0; // what belongs to an older search is dropped
 const details = document.querySelector("#search .details");
@@ -38,7 +40,7 @@ function source() {
 }
 
 /** List what can be searched. A file or a text that is opened later joins the list. */
-function listTreebanks(served) {
+function listTreebanks() {
   const select = $("search-treebank");
   const chosen = select.value;
   const own = [];
@@ -51,6 +53,15 @@ function listTreebanks(served) {
   ];
   select.replaceChildren(...options.map(([value, text]) => make("option", { value }, text)));
   if (options.some(([value]) => value === chosen)) select.value = chosen;
+}
+
+/** List treebanks and examples again, if there is something new. */
+async function refresh() {
+  listTreebanks();
+  const now = `${$("search-treebank").value} ${openedTreebank()?.name} ${parsedTrees().length}`;
+  if (now === listed) return;
+  listed = now;
+  await attempt($("search-problem"), null, listExamples);
 }
 
 async function listExamples() {
@@ -76,10 +87,10 @@ function saveLink() {
 export async function restore(state) {
   field.set(state.get("query"));
   if ([...$("search-treebank").options].some(({ value }) => value === state.get("in"))) $("search-treebank").value = state.get("in");
-  await search();
+  await Promise.all([search(), refresh()]);
 }
 
-async function search() {
+async function search(focus = "") {
   const query = field.get();
   if (!query.trim()) {
     $("search-problem").textContent = "Enter a query first, or take an example.";
@@ -90,7 +101,7 @@ async function search() {
     const mine = (searches += 1);
     clear();
     saveLink();
-    const body = { query, ...source() };
+    const body = { query, focus, ...source() };
     const is_current = () => mine === searches;
     let page;
     try {
@@ -102,10 +113,19 @@ async function search() {
     if (!page) return;
     current = { body, variables: page.variables };
     $("search-legend").replaceChildren(...legend(page.variables));
+    showFocus(page.variables, focus);
     $("search-tools").hidden = !page.hits.length;
+    if (focus) $("search-focus").focus(); // it was hidden with the hits
     showPage(page, mine);
-    counts.start(body, page, is_current);
+    counts.start({ query, ...source() }, page, is_current);
   });
+}
+
+/** Offer the variables of a query as key words: the words in the middle of each line, in the colour of the variable. */
+function showFocus(variables, focus) {
+  $("search-focus").replaceChildren(...variables.map((name) => make("option", { value: name }, shownName(name))));
+  $("search-focus").value = focus || variables[0];
+  $("search-hits").className = colorOf(variables, focus || variables[0]);
 }
 
 function clear() {
@@ -200,22 +220,11 @@ async function download() {
 }
 
 export async function setUp() {
-  const served = await (await request("api/treebanks")).json();
-  listTreebanks(served);
-  let listed = "";
-  $("tab-search").addEventListener("click", () => show());
-  $("tab-search").addEventListener("focus", () => show());
-  async function show() {
-    listTreebanks(served);
-    const now = `${$("search-treebank").value} ${openedTreebank()?.name}`;
-    if (now === listed) return;
-    listed = now;
-    await attempt($("search-problem"), null, listExamples);
-  }
-  $("search-treebank").addEventListener("change", () => {
-    listed = `${$("search-treebank").value} ${openedTreebank()?.name}`;
-    attempt($("search-problem"), null, listExamples);
-  });
+  served = await (await request("api/treebanks")).json();
+  listTreebanks();
+  for (const kind of ["click", "focus"]) $("tab-search").addEventListener(kind, refresh);
+  $("search-treebank").addEventListener("change", refresh);
+  $("search-focus").addEventListener("change", () => search($("search-focus").value));
   $("search-form").addEventListener("submit", (event) => {
     event.preventDefault();
     search();

@@ -4,7 +4,7 @@ import { make } from "./common.js";
 
 const COLORS = 6; // more variables share them in turn
 
-const colorOf = (variables, name) => `variable${variables.indexOf(name) % COLORS}`;
+export const colorOf = (variables, name) => `variable${variables.indexOf(name) % COLORS}`;
 const boundNodes = (bindings, variables) => variables.map((name) => [name, bindings[name]]).filter(([, bound]) => bound?.positions);
 
 /** Return the name of a variable, or of a node without one. */
