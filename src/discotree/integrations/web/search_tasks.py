@@ -94,12 +94,12 @@ def search_treebank(setup: Setup, body: bytes) -> tuple[bytes, str, dict[str, in
     if request.focus and request.focus not in query.variables:
         raise RequestRefused(422, f"focus: the query has no variable {request.focus[:50]!r}")
     with _source(setup, request) as source:
-        page = Page(setup, request, source, query)
+        page = HitPage(setup, request, source, query)
         content = page.json() if request.output == "json" else page.download()
     return checked(setup, content), request.output, page.cursor
 
 
-class Page:
+class HitPage:
     """Some matches of a query: as many as were asked for, as fit into a response, and as its time allows."""
 
     def __init__(self, setup: Setup, request: SearchRequest, source: TreeSource, query: Query) -> None:
