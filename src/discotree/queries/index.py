@@ -13,10 +13,13 @@ import uuid
 import zlib
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 from discotree.errors import DiscotreeError, TreebankError
 from discotree.queries.language import FEATURES, Exactly, Or
@@ -33,10 +36,12 @@ FORMAT = 1
 GAP_FEATURE = "gap"  # the labels of discontinuous constituents
 PART = 200_000  # trees whose lists are kept in memory while an index is made
 MAX_TREE_BYTES = 1 << 26
+FETCHED = 100  # records in memory
 
 # What a record that makes no sense may raise
 DAMAGE = (ValueError, TypeError, IndexError, OverflowError, RecursionError, zlib.error, DiscotreeError)
 
+_RECORDS = "SELECT number, record FROM trees"
 _SCHEMA = """
 CREATE TABLE trees (number INTEGER PRIMARY KEY, record BLOB NOT NULL);
 CREATE TABLE lists (
@@ -144,13 +149,15 @@ def _check_types(expected: type, *columns: list[object]) -> None:
 
 
 class Index:
-    """An index, open for reading in one thread."""
+    """An index, open for reading. Several threads may use it; their statements wait for each other."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = fspath(path)
         if not os.path.isfile(self.path):
             raise TreebankError("there is no such index", self.path)
-        self.database = sqlite3.connect(f"{Path(self.path).resolve().as_uri()}?mode=ro", uri=True)
+        self.lock = Lock()
+        address = f"{Path(self.path).resolve().as_uri()}?mode=ro"
+        self.database = sqlite3.connect(address, uri=True, check_same_thread=False)
         try:
             self._check()
         except sqlite3.Error as error:
@@ -177,47 +184,50 @@ class Index:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.database.close()
+        with self.lock:
+            self.database.close()
 
     def __len__(self) -> int:
-        with self._readable():
-            (count,) = self.database.execute("SELECT count(*) FROM trees").fetchone()
+        ((count,),) = self._rows("SELECT count(*) FROM trees")
         return int(count)
 
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def _rows(self, statement: str, *values: int | str) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement, so that no thread stands in the middle of one."""
         try:
-            yield
+            with self.lock:
+                return self.database.execute(statement, values).fetchall()
+        except sqlite3.ProgrammingError as error:  # closed by another thread, or before its matches were read
+            raise TreebankError(f"the index is closed: {error}", self.path) from None
         except sqlite3.Error as error:
             raise TreebankError(f"the index cannot be read, it may be damaged: {error}", self.path) from None
 
     def trees(self, numbers: Iterable[int] | None = None) -> Iterator[Tree]:
         """Yield the trees with these numbers, counted from 1; all of them if none are given."""
-        with self._readable():
-            if numbers is None:
-                records: Iterable[tuple[int, bytes]] = self.database.execute(
-                    "SELECT number, record FROM trees ORDER BY number"
-                )
-            else:
-                records = (self._record(number) for number in numbers)
-            for number, record in records:
-                try:
-                    tree = _unpacked(record)
-                except DAMAGE as error:
-                    raise TreebankError(f"tree {number} is damaged: {error}", self.path) from None
-                yield tree
+        for number, record in self._all_records() if numbers is None else self._records(iter(numbers)):
+            try:
+                tree = _unpacked(record)
+            except DAMAGE as error:
+                raise TreebankError(f"tree {number} is damaged: {error}", self.path) from None
+            yield tree
 
-    def _record(self, number: int) -> tuple[int, bytes]:
-        found = self.database.execute("SELECT number, record FROM trees WHERE number = ?", (number,)).fetchone()
-        if found is None:
-            raise TreebankError(f"tree {number} is missing: the index is damaged", self.path)
-        return found[0], found[1]
+    def _all_records(self) -> Iterator[tuple[Any, ...]]:
+        last = 0
+        while rows := self._rows(f"{_RECORDS} WHERE number > ? ORDER BY number LIMIT {FETCHED}", last):
+            yield from rows
+            last = rows[-1][0]
+
+    def _records(self, numbers: Iterator[int]) -> Iterator[tuple[Any, ...]]:
+        while chunk := list(islice(numbers, FETCHED)):
+            found = dict(self._rows(f"{_RECORDS} WHERE number IN ({','.join('?' * len(chunk))})", *chunk))
+            for number in chunk:
+                if number not in found:
+                    raise TreebankError(f"tree {number} is missing: the index is damaged", self.path)
+                yield number, found[number]
 
     @property
     def last(self) -> int:
         """The number of the last tree, found without a walk through the file."""
-        with self._readable():
-            (number,) = self.database.execute("SELECT max(number) FROM trees").fetchone()
+        ((number,),) = self._rows("SELECT max(number) FROM trees")
         return number if isinstance(number, int) else 0
 
     def search(self, query: str | Query) -> Iterator[Match]:
@@ -258,19 +268,17 @@ class Index:
 
     def values(self, feature: str) -> list[str]:
         """Return the values of a feature, sorted."""
-        with self._readable():
-            rows = self.database.execute("SELECT DISTINCT value FROM lists WHERE feature = ?", (feature,)).fetchall()
+        rows = self._rows("SELECT DISTINCT value FROM lists WHERE feature = ?", feature)
         return sorted(str(value) for (value,) in rows)
 
     def _list(self, feature: str, value: str, part: int | None) -> "array[int]":
         numbers = array("I")
-        with self._readable():
-            query = "SELECT trees FROM lists WHERE feature = ? AND value = ? AND part BETWEEN ? AND ? ORDER BY part"
-            bounds = (0, 2**62) if part is None else (part, part)
-            for (piece,) in self.database.execute(query, (feature, value, *bounds)):
-                if not isinstance(piece, bytes) or len(piece) % numbers.itemsize:
-                    raise TreebankError(f"the list of {feature}={value!r} is damaged", self.path)
-                numbers.frombytes(piece)
+        query = "SELECT trees FROM lists WHERE feature = ? AND value = ? AND part BETWEEN ? AND ? ORDER BY part"
+        bounds = (0, 2**62) if part is None else (part, part)
+        for (piece,) in self._rows(query, feature, value, *bounds):
+            if not isinstance(piece, bytes) or len(piece) % numbers.itemsize:
+                raise TreebankError(f"the list of {feature}={value!r} is damaged", self.path)
+            numbers.frombytes(piece)
         return numbers
 
 

@@ -13,7 +13,7 @@ from itertools import chain
 from discotree.errors import QueryError
 from discotree.queries.language import Described, Expression, Feature, Holds, Kind, Not, Related, SameAs, Without
 from discotree.queries.normal_form import Conjunction, all_variables, conjunctions, node_variables
-from discotree.queries.predicates import DISCONTINUOUS, decide
+from discotree.queries.predicates import asks_for_gaps, decide
 from discotree.queries.relations import LabelTest, partners, related
 from discotree.queries.tree_view import TreeView
 from discotree.queries.values import FeatureTest, alternatives, conjuncts, feature_test, same_as, value_test
@@ -162,7 +162,7 @@ class Plan:
             self._add(partial(_related, inner, label, negated), [inner.left, inner.right])
         elif isinstance(inner, Holds):
             for step in self.steps:
-                if inner.predicate == DISCONTINUOUS and not negated and step.variable in inner.nodes:
+                if step.variable in inner.nodes and not negated and asks_for_gaps(inner.predicate, inner.numbers):
                     step.is_discontinuous = True
             self._add(partial(_holds, inner, negated), inner.nodes)
         elif isinstance(inner, Without):

@@ -14,7 +14,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-DISCONTINUOUS = "discontinuous"
+DISCONTINUOUS, GAP_DEGREE = "discontinuous", "gap-degree"
 
 
 def arity(view: TreeView, nodes: Sequence[int], numbers: Sequence[float]) -> bool:
@@ -91,10 +91,15 @@ PREDICATES = {
     "tokenarity": Signature(tokenarity, 1, 1, 2),
     "continuous": Signature(continuous),
     DISCONTINUOUS: Signature(discontinuous),
-    "gap-degree": Signature(gap_degree, 1, 1, 2),
+    GAP_DEGREE: Signature(gap_degree, 1, 1, 2),
     "within": Signature(within, 2, 1, 1),
     "confidence": Signature(_never, is_compared=True),
 }
+
+
+def asks_for_gaps(predicate: str, numbers: Sequence[float]) -> bool:
+    """Tell whether a predicate holds of discontinuous nodes alone."""
+    return predicate == DISCONTINUOUS or (predicate == GAP_DEGREE and numbers[0] > 0)
 
 
 def decide(view: TreeView, predicate: str, nodes: Sequence[int], numbers: Sequence[float], comparison: str) -> bool:
