@@ -157,7 +157,7 @@ def command_line() -> Iterator[str]:
     yield MADE
     yield f"\n# The command line\n\n{group.help}\n"
     yield "`discotree COMMAND --help` says the same. Exit codes: 0 done, 1 something is wrong with the data,"
-    yield "2 something is wrong with the command, 130 interrupted.\n"
+    yield "2 something is wrong with the command, 130 interrupted, 141 nobody reads the output any more.\n"
     top = group.make_context("discotree", [], resilient_parsing=True)
     for name, command in group.commands.items():
         context = command.make_context(name, [], parent=top, resilient_parsing=True)

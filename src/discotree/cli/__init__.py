@@ -1,9 +1,9 @@
 """The command line.
 
-Exit codes: 0 done, 1 something is wrong with the data, 2 something is wrong with the command, 130 interrupted.
+Exit codes: 0 done, 1 something is wrong with the data, 2 something is wrong with the command, 130 interrupted, 141
+nobody reads the output any more (``discotree … | head``).
 """
 
-import os
 import sys
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from discotree.cli.commands import ENTRIES, LazyCommands
 from discotree.cli.common import err, show_warnings
+from discotree.cli.terminal import leave_quietly
 from discotree.cli.values import unchecked
 from discotree.errors import DiscotreeError, printable
 from discotree.version import __version__
@@ -41,6 +42,8 @@ class CommandGroup(TyperGroup):
         except UsageError as error:
             error.message = printable(error.message)
             raise
+        except BrokenPipeError:
+            leave_quietly()
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         from discotree.cli.help import print_help
@@ -71,9 +74,6 @@ def main() -> None:
     show_warnings()
     try:
         app(prog_name="discotree")
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads our output any more
-        sys.exit(1)
     except (DiscotreeError, OSError) as error:
         err.print(f"discotree: {error}", style="red", soft_wrap=True)
         sys.exit(1)

@@ -1,13 +1,24 @@
 """Consoles that show data as it is: brackets are no markup, and control characters never reach the terminal."""
 
+import os
+import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
 from discotree.errors import printable
+
+
+CLOSED_PIPE = 141  # exit code when nobody reads the output any more; shells show it for grep and others, too
+
+
+def leave_quietly() -> NoReturn:
+    """Exit because nobody reads our output any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
+    sys.exit(CLOSED_PIPE)
 
 
 class DataConsole(Console):
@@ -27,3 +38,6 @@ class DataConsole(Console):
                 yield segment
             else:
                 yield Segment(printable(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        leave_quietly()
