@@ -6,7 +6,7 @@ import discotree as dt
 from discotree.errors import ConfigError
 from discotree.queries.index import write_index
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, count, header, rows
+from discotree.queries.rows import GroupKey, as_text, columns, count, row
 
 TREE = dt.Tree.parse("(ROOT (S (NP (ART 0=das) (NN 2=Haus)) (V 1=hat)) ($. 3=.))", id="7")
 
@@ -60,10 +60,34 @@ def test_search_reads_files(tmp_path):
 def test_rows_and_counts():
     query = Query("#n:[NT] > #w:[T]")
     matches = list(query.matches(TREE))
-    assert header(query)[:4] == ["id", "#n.text", "#n.label", "#n.edge"]
-    assert next(rows(matches))[:4] == ["7", "das hat Haus .", "ROOT", ""]
+    assert list(columns(query))[:5] == ["id", "#n.text", "#n.label", "#n.edge", "#n.positions"]
+    assert row(matches[0], query)[:5] == ("7", "das hat Haus .", "ROOT", None, (0, 1, 2, 3))
+    assert as_text(row(matches[0], query))[3:5] == ["", "0 1 2 3"]
     assert count(matches, [GroupKey("#n.cat", query)]) == {("NP",): 2, ("S",): 1, ("ROOT",): 1}
     assert count(matches, [GroupKey("#n.cat", query), GroupKey("#w.pos", query)])["NP", "NN"] == 1
+
+
+def test_matches_are_tables():
+    text = "#a:[cat=\"NP\"] | #b:[word=\"nichts\" & pos=#p]"
+    assert list(dt.search([TREE], text).table()) == [("7", "das … Haus", "NP", "--", (0, 2), *[None] * 5)]
+    assert list(dt.search([TREE], "#n:[NT]").counts("#n.gaps")) == [("0", 2), ("1", 1)]
+    with pytest.raises(ConfigError, match="twice"):
+        dt.search([TREE], "#n:[NT]").counts("#n.gaps", "#n.gaps")
+
+
+def test_tables_of_matches_become_data_frames(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    query = "#n:[NT] > #w:[pos=#p]"
+    frame = dt.search([TREE], query).table().to_pandas()
+    assert frame.columns.tolist() == [*columns(Query(query))]
+    assert frame["#p"].tolist() == ["$.", "V", "ART", "NN"]
+    assert dt.search([TREE], query).table().to_polars()["#n.positions"].to_list()[2] == [0, 2]
+    assert dt.search([TREE], query).table().to_parquet(tmp_path / "hits.parquet") == 4
+    assert pandas.read_parquet(tmp_path / "hits.parquet").equals(frame)
+    assert polars.read_parquet(tmp_path / "hits.parquet")["#w.text"][3] == "Haus"
+    assert dt.search([TREE], query).counts("#n.cat", "#p").to_pandas().shape == (4, 3)
+    assert dt.search([TREE], '[word="nichts"]').table().to_polars().is_empty()
 
 
 def test_keys_have_to_fit_the_query():

@@ -1,12 +1,16 @@
 """Matches as rows: a table of bindings, and counts by features of variables."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from discotree.errors import ConfigError
 from discotree.queries.language import FEATURES
 from discotree.queries.match import FoundNode, Match
 from discotree.queries.query import Query
+from discotree.treebanks.dataframes import Table
+
+Row = tuple[Any, ...]
 
 NOTHING = ""  # the value of a feature that a node lacks, in a table
 
@@ -17,6 +21,7 @@ COLUMNS: dict[str, Callable[[FoundNode], str]] = {
     "gaps": lambda node: str(node.gap_degree),
     "words": lambda node: str(len(node.positions)),
 }
+MATCHES = "matches"  # the column of counts
 SHOWN = ("text", "label", "edge")  # columns of every variable in a table of bindings
 
 
@@ -44,19 +49,50 @@ def count(matches: Iterable[Match], keys: Sequence[GroupKey]) -> Counter[tuple[s
     return Counter(tuple([key.value(match) for key in keys]) for match in matches)
 
 
-def header(query: Query) -> list[str]:
-    """Return the names of the columns of ``rows``."""
-    return ["id", *[f"{name}.{column}" for name in query.variables for column in (*SHOWN, "positions")]]
+def columns(query: Query) -> dict[str, Any]:
+    """Return the names and the types of the columns of ``row``; a variable for a value has one column."""
+    found: dict[str, Any] = {"id": str}
+    for name in query.variables:
+        if name in query.node_variables:
+            found |= {f"{name}.{column}": str | None for column in SHOWN}
+            found[f"{name}.positions"] = tuple[int, ...] | None
+        else:
+            found[name] = str | None
+    return found
 
 
-def rows(matches: Iterable[Match]) -> Iterator[list[str]]:
-    """Yield a row for every match: the id of the sentence, then what each variable stands for."""
-    for match in matches:
-        row = [match.tree.id]
-        for bound in match.values():
-            if isinstance(bound, FoundNode):
-                row += [COLUMNS[name](bound) for name in SHOWN]
-                row.append(" ".join(map(str, bound.positions)))
-            else:
-                row += [bound or NOTHING, *[NOTHING] * len(SHOWN)]
-        yield row
+def row(match: Match, query: Query) -> Row:
+    """Return the row of a match: the id of the sentence, then what each variable stands for."""
+    found: list[Any] = [match.tree.id]
+    for name, bound in match.items():
+        if isinstance(bound, FoundNode):
+            found += [COLUMNS[column](bound) or None for column in SHOWN]
+            found.append(bound.positions)
+        elif name in query.node_variables:
+            found += [None] * (len(SHOWN) + 1)
+        else:
+            found.append(bound)
+    return tuple(found)
+
+
+def as_text(row: Row) -> list[str]:
+    """Return a row as a line of a CSV file has it."""
+    return [" ".join(map(str, cell)) if isinstance(cell, tuple) else NOTHING if cell is None else cell for cell in row]
+
+
+def binding_table(rows: Iterable[Row], query: Query) -> Table[Row]:
+    """Return a table of bindings, to iterate over or to make a data frame of."""
+    return Table(columns(query), rows)
+
+
+def count_table(counts: Counter[tuple[str, ...]], keys: Sequence[GroupKey]) -> Table[Row]:
+    """Return a table of counts, the most frequent first: the values of the keys, and the number of matches."""
+    names = [key.text for key in keys]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"a table cannot have the column {max(names, key=names.count)!r} twice")
+    return Table({**dict.fromkeys(names, str), MATCHES: int}, [(*values, number) for values, number in by_count(counts)])
+
+
+def by_count(counts: "Counter[Any]") -> list[tuple[Any, int]]:
+    """Return what was counted, the most frequent first."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

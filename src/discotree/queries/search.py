@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from discotree.queries.index import is_index, search_index
 from discotree.queries.match import Match
@@ -10,14 +11,42 @@ from discotree.queries.query import Query
 from discotree.treebanks import read
 from discotree.trees.tree import Tree
 
+if TYPE_CHECKING:
+    from discotree.queries.rows import Row
+    from discotree.treebanks.dataframes import Table
 
-def search(trees: Iterable[Tree] | str | PathLike[str], query: str | Query) -> Iterator[Match]:
-    """Find a query in trees, or in the trees of a file or an index; yield all matches, tree by tree."""
+
+class Matches(Iterator[Match]):
+    """All matches of a query, tree by tree: a stream to go through once, or to make one table of."""
+
+    def __init__(self, matches: Iterable[Match], query: Query) -> None:
+        self.matches = iter(matches)
+        self.query = query
+
+    def __next__(self) -> Match:
+        return next(self.matches)
+
+    def table(self) -> "Table[Row]":
+        """Return a row for every match: what each variable stands for, with its words, label, edge and positions."""
+        from discotree.queries.rows import binding_table, row
+
+        return binding_table((row(match, self.query) for match in self), self.query)
+
+    def counts(self, *keys: str) -> "Table[Row]":
+        """Count matches by features of variables, such as ``#n.cat`` or ``#p``; the most frequent come first."""
+        from discotree.queries.rows import GroupKey, count, count_table
+
+        found = [GroupKey(key, self.query) for key in keys]
+        return count_table(count(self, found), found)
+
+
+def search(trees: Iterable[Tree] | str | PathLike[str], query: str | Query) -> Matches:
+    """Find a query in trees, or in the trees of a file or an index; return all matches, tree by tree."""
     found = query if isinstance(query, Query) else Query(query)
     if isinstance(trees, str | PathLike):
         if is_index(os.fspath(trees)):
-            return search_index(trees, found)
+            return Matches(search_index(trees, found), found)
         trees = read(trees)
     elif isinstance(trees, Tree) or not isinstance(trees, Iterable):
         raise TypeError(f"expected trees or a file of them, got {type(trees).__name__}; for one tree, pass [tree]")
-    return (match for tree in trees for match in found.matches(tree))
+    return Matches((match for tree in trees for match in found.matches(tree)), found)

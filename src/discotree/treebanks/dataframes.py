@@ -5,14 +5,17 @@
 A table is a stream of rows: iterate over it, take it as record batches, or make one data frame of it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
+from os import PathLike, fspath
 from typing import Any, Generic, NamedTuple, TypeVar, get_type_hints
 
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import DiscotreeError, MissingExtraError, TreeError
+from discotree.files.writing import writable
 from discotree.treebanks.arrays import arrow
+from discotree.treebanks.parquet import COMPRESSION
 from discotree.trees.tree import GAP, Node, Tree
 
 __all__ = ["ConstituentRow", "Table", "TokenRow", "constituents", "tokens"]
@@ -65,14 +68,13 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 class Table(Generic[Row]):
     """A stream of rows. A table over a stream of trees can be used once."""
 
-    def __init__(self, kind: type[Row], trees: Iterable[Tree], rows: Callable[[Tree], Iterator[Row]]) -> None:
-        self.kind = kind
-        self.trees = trees
+    def __init__(self, columns: Mapping[str, Any], rows: Iterable[Row]) -> None:
+        """``columns`` are the names of the columns, and their types in Python."""
+        self.columns = dict(columns)
         self.rows = rows
 
     def __iter__(self) -> Iterator[Row]:
-        for tree in self.trees:
-            yield from self.rows(tree)
+        return iter(self.rows)
 
     @property
     def schema(self) -> Any:
@@ -86,8 +88,9 @@ class Table(Generic[Row]):
             bool: pa.bool_(),
             float | None: pa.float64(),
             tuple[int, ...]: pa.list_(pa.int32()),
+            tuple[int, ...] | None: pa.list_(pa.int32()),
         }
-        return pa.schema([(name, types[kind]) for name, kind in get_type_hints(self.kind).items()])
+        return pa.schema([(name, types[kind]) for name, kind in self.columns.items()])
 
     def batches(self, size: int = BATCH) -> Iterator[Any]:
         """Return the table as record batches of ``size`` rows, one at a time in memory."""
@@ -112,6 +115,21 @@ class Table(Generic[Row]):
         """Return a ``pyarrow.Table``."""
         return arrow().Table.from_batches(self.batches(), schema=self.schema)
 
+    def to_parquet(self, path: str | PathLike[str]) -> int:
+        """Write a Parquet file, batch by batch, and return the number of rows. It appears when it is complete."""
+        arrow()
+        from pyarrow.parquet import ParquetWriter  # type: ignore[import-untyped]
+
+        batches = iter(self.batches())
+        first = next(batches, None)  # input that cannot be read leaves the output alone
+        count = 0
+        with writable(fspath(path)) as stream:
+            with ParquetWriter(stream, self.schema, compression=COMPRESSION, write_page_checksum=True) as writer:
+                for batch in chain([first] if first is not None else [], batches):
+                    writer.write_batch(batch)
+                    count += batch.num_rows
+        return count
+
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``."""
         _library("pandas")
@@ -122,16 +140,28 @@ class Table(Generic[Row]):
         return _library("polars").from_arrow(self.to_arrow())
 
 
+class _RowsOfTrees(Iterable[Row]):
+    """The rows of all trees, from the beginning again each time."""
+
+    def __init__(self, trees: Iterable[Tree], rows: Callable[[Tree], Iterator[Row]]) -> None:
+        self.trees = trees
+        self.rows = rows
+
+    def __iter__(self) -> Iterator[Row]:
+        for tree in self.trees:
+            yield from self.rows(tree)
+
+
 def constituents(trees: Iterable[Tree], heads: HeadRules | str | None = None) -> Table[ConstituentRow]:
     """Return one row for every constituent, the root included; ``heads`` are head rules or their name."""
     rules = None if heads is None else HeadRules.of(heads)
-    return Table(ConstituentRow, trees, lambda tree: _constituents(tree, rules))
+    return Table(get_type_hints(ConstituentRow), _RowsOfTrees(trees, lambda tree: _constituents(tree, rules)))
 
 
 def tokens(trees: Iterable[Tree], heads: HeadRules | str | None = None) -> Table[TokenRow]:
     """Return one row for every token; ``heads`` are head rules or their name."""
     rules = None if heads is None else HeadRules.of(heads)
-    return Table(TokenRow, trees, lambda tree: _tokens(tree, rules))
+    return Table(get_type_hints(TokenRow), _RowsOfTrees(trees, lambda tree: _tokens(tree, rules)))
 
 
 def _constituents(tree: Tree, rules: HeadRules | None) -> Iterator[ConstituentRow]:
