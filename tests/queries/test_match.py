@@ -6,7 +6,7 @@ import discotree as dt
 from discotree.errors import ConfigError
 from discotree.queries.index import write_index
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, as_text, columns, count, row
+from discotree.queries.rows import GroupKey, columns, count, header, row, rows
 
 TREE = dt.Tree.parse("(ROOT (S (NP (ART 0=das) (NN 2=Haus)) (V 1=hat)) ($. 3=.))", id="7")
 
@@ -61,8 +61,9 @@ def test_rows_and_counts():
     query = Query("#n:[NT] > #w:[T]")
     matches = list(query.matches(TREE))
     assert list(columns(query))[:5] == ["id", "#n.text", "#n.label", "#n.edge", "#n.positions"]
-    assert row(matches[0], query)[:5] == ("7", "das hat Haus .", "ROOT", None, (0, 1, 2, 3))
-    assert as_text(row(matches[0], query))[3:5] == ["", "0 1 2 3"]
+    assert row(matches[0])[:5] == ("7", "das hat Haus .", "ROOT", None, (0, 1, 2, 3))
+    assert header(query) == list(columns(query))
+    assert next(rows(matches))[3:5] == ["", "0 1 2 3"]
     assert count(matches, [GroupKey("#n.cat", query)]) == {("NP",): 2, ("S",): 1, ("ROOT",): 1}
     assert count(matches, [GroupKey("#n.cat", query), GroupKey("#w.pos", query)])["NP", "NN"] == 1
 

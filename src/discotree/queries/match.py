@@ -87,6 +87,7 @@ class Match(Mapping[str, "FoundNode | str | None"]):
     tree: Tree
     view: TreeView
     bindings: dict[str, int | str | None]
+    node_variables: tuple[str, ...] = ()  # those that stand for nodes, bound or not
 
     def __getitem__(self, name: str) -> "FoundNode | str | None":
         bound = self.bindings[name if name in self.bindings else f"#{name}"]

@@ -76,4 +76,4 @@ class Query:
                 found = tuple([nodes.get(name, strings.get(name)) for name in self.variables])
                 if found not in seen:
                     seen.add(found)
-                    yield Match(tree, view, dict(zip(self.variables, found, strict=True)))
+                    yield Match(tree, view, dict(zip(self.variables, found, strict=True)), self.node_variables)

@@ -1,7 +1,7 @@
 """Matches as rows: a table of bindings, and counts by features of variables."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from discotree.errors import ConfigError
@@ -61,14 +61,14 @@ def columns(query: Query) -> dict[str, Any]:
     return found
 
 
-def row(match: Match, query: Query) -> Row:
+def row(match: Match) -> Row:
     """Return the row of a match: the id of the sentence, then what each variable stands for."""
     found: list[Any] = [match.tree.id]
     for name, bound in match.items():
         if isinstance(bound, FoundNode):
             found += [COLUMNS[column](bound) or None for column in SHOWN]
             found.append(bound.positions)
-        elif name in query.node_variables:
+        elif name in match.node_variables:
             found += [None] * (len(SHOWN) + 1)
         else:
             found.append(bound)
@@ -78,6 +78,16 @@ def row(match: Match, query: Query) -> Row:
 def as_text(row: Row) -> list[str]:
     """Return a row as a line of a CSV file has it."""
     return [" ".join(map(str, cell)) if isinstance(cell, tuple) else NOTHING if cell is None else cell for cell in row]
+
+
+def header(query: Query) -> list[str]:
+    """Return the first line of a CSV file of bindings."""
+    return list(columns(query))
+
+
+def rows(matches: Iterable[Match]) -> Iterator[list[str]]:
+    """Yield the other lines of a CSV file of bindings."""
+    return (as_text(row(match)) for match in matches)
 
 
 def binding_table(rows: Iterable[Row], query: Query) -> Table[Row]:

@@ -30,7 +30,7 @@ class Matches(Iterator[Match]):
         """Return a row for every match: what each variable stands for, with its words, label, edge and positions."""
         from discotree.queries.rows import binding_table, row
 
-        return binding_table((row(match, self.query) for match in self), self.query)
+        return binding_table((row(match) for match in self), self.query)
 
     def counts(self, *keys: str) -> "Table[Row]":
         """Count matches by features of variables, such as ``#n.cat`` or ``#p``; the most frequent come first."""
