@@ -63,7 +63,7 @@ def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
     """Return the outermost brackets of a file, each with the id from the comment before it, or its number."""
     current: Item | None = None
     identity = ""
-    seen = 0
+    seen = source.seen
     for number, line in source.lines():
         if current is None and line.startswith(BETWEEN_TREES):
             if line.startswith(ID_COMMENT):

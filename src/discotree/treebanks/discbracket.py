@@ -19,7 +19,7 @@ _SUSPICIOUS = re.compile(r"[\t\r\n]|=\)")  # the last may be an empty word
 
 
 def read_discbracket(source: Source) -> Iterator[Tree]:
-    seen = 0
+    seen = source.seen
     for number, line in source.lines():
         text, _, comment = line.partition("\t")
         text = text.strip(" ")

@@ -26,8 +26,9 @@ FIRST_NODE = 500
 _NODE = re.compile(r"#([5-9][0-9][0-9]|[1-9][0-9]{3,8})")
 _ODD_SPACE = re.compile(r"[\v\f\x1c-\x1f]")  # str.split splits here, the format does not
 _FIELDS = re.compile(r"[^ \t\r]+")  # unlike str.split: a no-break space belongs to its word
-_ROOT = b"%% #0\t"  # secondary edges of the root
-_BEGIN, _END = re.compile(rb"#BOS(?=[ \t\r\n]|$)"), re.compile(rb"#EOS(?=[ \t\r\n]|$)")
+FORMAT_LINE = b"#FORMAT"
+ROOT_EDGES = b"%% #0\t"  # secondary edges of the root
+BEGIN, END = re.compile(rb"#BOS(?=[ \t\r\n]|$)"), re.compile(rb"#EOS(?=[ \t\r\n]|$)")
 _NOT_AN_ID = re.compile(f"{WHITE_SPACE.pattern}|%%")
 
 OLD_ENCODING = "latin-1"
@@ -45,19 +46,19 @@ def read_export(source: Source) -> Iterator[Tree]:
         if raw[:1] != b"#":
             if start:
                 sentence.append(raw)
-            elif raw.startswith(_ROOT):
+            elif raw.startswith(ROOT_EDGES):
                 root = raw
-        elif _BEGIN.match(raw):
+        elif BEGIN.match(raw):
             if start:
                 source.broken(start, f"the sentence has no #EOS before the next #BOS on line {number}")
                 root = b""
             start, sentence = number, [raw]
         elif not start:
-            if raw.startswith(b"#FORMAT"):
+            if raw.startswith(FORMAT_LINE):
                 version = {b"3": 3, b"4": 4}.get(raw[7:].strip(), 0)
         else:
             sentence.append(raw)
-            if _END.match(raw):
+            if END.match(raw):
                 try:
                     text = source.decode(b"".join(sentence), start, OLD_ENCODING)
                     above = _FIELDS.findall(source.decode(root.rstrip(), start, OLD_ENCODING))[2:]

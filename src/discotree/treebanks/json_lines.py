@@ -19,7 +19,7 @@ _UNSAFE = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 
 
 def read_json(source: Source) -> Iterator[Tree]:
-    seen = 0
+    seen = source.seen
     for number, line in source.lines():
         if not line.strip():
             continue

@@ -56,12 +56,25 @@ def _read(
     on_bytes: ByteCounter | None,
     limits: ReadLimits,
 ) -> Iterator[Tree]:
-    found = False
     with readable(path):
-        for file in open_all(path, partial(_choose, chosen), on_bytes, limits):
-            found = True
-            source = Source(file.name, file.stream, encoding, on_error, _prefixed(stem, file.stem), limits=limits)
-            yield from _read_file(source, chosen)
+        for source in sources(path, chosen, encoding, stem, on_bytes, limits):
+            yield from _read_file(replace(source, on_error=on_error), chosen)
+
+
+def sources(
+    path: str,
+    chosen: Format | None,
+    encoding: str | None,
+    stem: str = "",
+    on_bytes: ByteCounter | None = None,
+    limits: ReadLimits | None = None,
+) -> Iterator[Source]:
+    """Open the files of a treebank, one after the other."""
+    limits = limits or ReadLimits.from_environment()
+    found = False
+    for file in open_all(path, partial(_choose, chosen), on_bytes, limits):
+        found = True
+        yield Source(file.name, file.stream, encoding, stem=_prefixed(stem, file.stem), limits=limits)
     if not found:
         raise TreebankError(f"holds no treebank file ({', '.join(ALL_SUFFIXES)})", path)
 
@@ -98,11 +111,21 @@ def _choose(chosen: Format | None, names: list[str]) -> list[str]:
 
 
 def _read_file(source: Source, chosen: Format | None) -> Iterator[Tree]:
-    """Read one file; one without trees that does not look like its format is an error."""
-    beginning = _beginning(source)
-    reader = chosen or _guessed(source.name, beginning)
+    """Read one file."""
+    beginning = beginning_of(source)
+    return trees_of(source, format_of(source, beginning, chosen), beginning)
+
+
+def format_of(source: Source, beginning: bytes, chosen: Format | None = None) -> Format:
+    """Return the format of a file that begins with these bytes."""
+    found = chosen or _guessed(source.name, beginning)
     if source.encoding:
-        check_encoding(reader, source.encoding, source.name)
+        check_encoding(found, source.encoding, source.name)
+    return found
+
+
+def trees_of(source: Source, reader: Format, beginning: bytes = b"") -> Iterator[Tree]:
+    """Read one file, or a part of it; one without trees whose beginning does not look like its format is an error."""
     silent = True
 
     def report(error: TreebankError, on_error: ErrorHandler = source.on_error) -> None:
@@ -116,7 +139,13 @@ def _read_file(source: Source, chosen: Format | None) -> Iterator[Tree]:
         if source.stem or not tree.id:
             tree = replace(tree, id=_prefixed(source.stem, tree.id) or "1")
         yield tree
-    if silent and beginning.strip() and not re.search(reader.looks_like, beginning):
+    if silent:
+        check_beginning(source, reader, beginning)
+
+
+def check_beginning(source: Source, reader: Format, beginning: bytes) -> None:
+    """Refuse a file without trees whose beginning does not look like its format."""
+    if beginning.strip() and not re.search(reader.looks_like, beginning):
         raise TreebankError("there is no tree in it: is it in another format or encoding?", source.name)
 
 
@@ -128,7 +157,7 @@ def _prefixed(stem: str, identity: str) -> str:
     return type(identity)(f"{stem}/{identity}")  # a RunningNumber stays one
 
 
-def _beginning(source: Source) -> bytes:
+def beginning_of(source: Source) -> bytes:
     peek = getattr(source.stream, "peek", None)
     return bytes(peek(PEEK)[:PEEK]) if peek else b""
 

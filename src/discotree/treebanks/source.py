@@ -35,6 +35,8 @@ class Source:
     stem: str = ""
     damage: TreebankError | None = None  # undecodable bytes in the lines read last
     limits: ReadLimits = field(default_factory=ReadLimits.from_environment)
+    first_line: int = 1  # where the stream is a part of a file: the number of its first line,
+    seen: int = 0  # and of the sentences before it
 
     def error(self, line: int, message: str) -> TreebankError:
         return TreebankError(message, self.name, line)
@@ -61,7 +63,7 @@ class Source:
     def raw_lines(self) -> Iterator[tuple[int, bytes]]:
         """Return the number and the bytes of every line; one that is too long is an error before it fills memory."""
         limit = self.limits.line_bytes
-        for number, raw in enumerate(iter(partial(self.stream.readline, limit + 1), b""), 1):
+        for number, raw in enumerate(iter(partial(self.stream.readline, limit + 1), b""), self.first_line):
             if len(raw) > limit:
                 raise self.error(number, self.too_long("line"))
             yield number, raw
