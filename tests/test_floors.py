@@ -12,7 +12,7 @@ import discotree
 
 PACKAGE = Path(discotree.__file__).parent
 FLOORS = [
-    *("version", "errors", "validation", "files"),
+    *("version", "errors", "validation", "files", "processes"),
     *("trees", "encoding"),
     *("treebanks", "evaluation", "drawing", "text", "queries"),
     *("config", "network"),

@@ -69,7 +69,7 @@ def test_rows_and_counts():
 
 
 def test_matches_are_tables():
-    text = "#a:[cat=\"NP\"] | #b:[word=\"nichts\" & pos=#p]"
+    text = '#a:[cat="NP"] | #b:[word="nichts" & pos=#p]'
     assert list(dt.search([TREE], text).table()) == [("7", "das … Haus", "NP", "--", (0, 2), *[None] * 5)]
     assert list(dt.search([TREE], "#n:[NT]").counts("#n.gaps")) == [("0", 2), ("1", 1)]
     with pytest.raises(ConfigError, match="twice"):

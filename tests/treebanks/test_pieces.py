@@ -12,7 +12,10 @@ from discotree.treebanks.pieces import FilePiece, SentencePiece, read_pieces
 from discotree.treebanks.raw_sentences import SPLITTERS, is_splittable
 
 DATA = Path(__file__).parents[1] / "data"
-FILES = [path for path in sorted(DATA.iterdir()) if path.suffix in (".export", ".dbr", ".psd", ".mrg", ".tree", ".jsonl")]
+SUFFIXES = (".export", ".dbr", ".psd", ".mrg", ".tree", ".jsonl")
+FILES = [
+    path for path in sorted(DATA.iterdir()) if path.suffix in (".export", ".dbr", ".psd", ".mrg", ".tree", ".jsonl")
+]
 
 ODD = {
     "several.mrg": "(S (N a)) (S (N b))\n(S (N c))\n",
@@ -77,6 +80,9 @@ def test_sentences_are_split_and_other_formats_are_not():
     assert {type(piece) for piece in read_pieces(DATA / "tiger.xml")} == {FilePiece}
 
 
+TELLING = (b"(", b")", b"\n", b" ", b"\t", b"#BOS 1\n", b"#EOS 1\n", b"\xff", b"%")
+
+
 def damaged(data, rng):
     """Change, remove, repeat or insert a few bytes, mostly such that have a meaning."""
     data = bytearray(data)
@@ -88,7 +94,9 @@ def damaged(data, rng):
         elif choice == 1:
             data[at:at] = data[rng.randrange(len(data)) :][: rng.randint(1, 200)]
         else:
-            data[at : at + choice - 2] = rng.choice((b"(", b")", b"\n", b" ", b"\t", b"#BOS 1\n", b"#EOS 1\n", b"\xff", b"%"))
+            data[at : at + choice - 2] = rng.choice(
+                (b"(", b")", b"\n", b" ", b"\t", b"#BOS 1\n", b"#EOS 1\n", b"\xff", b"%")
+            )
     return bytes(data)
 
 

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from discotree.errors import printable
 
-
 CLOSED_PIPE = 141  # exit code when nobody reads the output any more; shells show it for grep and others, too
 
 

@@ -4,34 +4,27 @@ A window becomes a text for each sentence, or the reason why there is none. Wind
 back in their order.
 """
 
-import os
-import signal
-import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from discotree.config import Method
-from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, first_line
+from discotree.errors import SENTENCE_ERRORS, TreebankError, first_line
 from discotree.network.cores import usable_cores
 from discotree.parsing.garbage_collection import uncollected
 from discotree.parsing.load import load
 from discotree.parsing.outputs import DRAW, JSON, OutputFormat, drawings, json_lines, treebank
 from discotree.parsing.resilient import Failure, ParseOptions, k_best_each
 from discotree.parsing.text_input import InputItem, InputLine, InputSentence
+from discotree.processes import WorkerPool
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-    from multiprocessing.connection import Connection
-
     from discotree.parsing.parser import Parser
 
 CORES_PER_PROCESS = 4  # on a CPU: what one process can keep busy, with the time that trees take it
 CPU_BYTES, GPU_BYTES = 2_000_000, 20_000_000  # an input of so many bytes is worth starting several processes
-WINDOWS_PER_PROCESS = 2  # read ahead, so that no process waits
 
 Window = list[InputItem]
 
@@ -144,81 +137,16 @@ def side_by_side(
 
     Each process calls ``begin`` first.
     """
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    waiting: deque[tuple[Window, int, Future[Texts]]] = deque()
     threads = max(1, usable_cores() // workers)
-    context = get_context("spawn")
-    listening, alive = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, _start, (replace(job, threads=threads), listening, begin))
-    try:
-        for window, number in windows:
-            with _uninterrupted_children(), _told_of_deaths():
-                task = pool.submit(_work, window, number)
-            waiting.append((window, number, task))
-            while len(waiting) > WINDOWS_PER_PROCESS * workers or (waiting and waiting[0][2].done()):
-                yield _result(*waiting.popleft())
-        while waiting:
-            yield _result(*waiting.popleft())
-    except BaseException:
-        alive.close()  # stop what the processes are still doing
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    pool: WorkerPool[tuple[Window, int], Texts]
+    with WorkerPool(partial(_set_up, replace(job, threads=threads)), workers, begin) as pool:
+        for numbered in windows:
+            for (window, number), texts in pool.results(numbered):
+                yield window, number, texts
+        for (window, number), texts in pool.rest():
+            yield window, number, texts
 
 
-@contextmanager
-def _uninterrupted_children() -> Iterator[None]:
-    """Start processes that leave Ctrl-C to this one, which gets it afterwards."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _told_of_deaths() -> Iterator[None]:
-    """Say what it means that the pool is broken, which the next task learns as well as one that waits."""
-    from concurrent.futures.process import BrokenProcessPool
-
-    try:
-        yield
-    except BrokenProcessPool:
-        raise DiscotreeError("a worker process has died: too many for the memory or the device?") from None
-
-
-def _result(window: Window, number: int, future: "Future[Texts]") -> tuple[Window, int, Texts]:
-    with _told_of_deaths():
-        return window, number, future.result()
-
-
-_worker: ParseWorker | DiscotreeError
-
-
-def _start(job: ParseJob, listening: "Connection", begin: Callable[[], None]) -> None:
-    """Set up a new process, which ends when the one that started it closes its end of the pipe or dies."""
-    global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(listening,), daemon=True).start()
-    begin()
-    try:
-        _worker = ParseWorker(job)
-    except SENTENCE_ERRORS as error:
-        _worker = DiscotreeError(f"a worker process cannot start: {error}")
-
-
-def _end_with(listening: "Connection") -> None:
-    with suppress(EOFError, OSError):
-        listening.recv()
-    os._exit(1)
-
-
-def _work(window: Window, number: int) -> Texts:
-    if isinstance(_worker, DiscotreeError):
-        raise _worker
-    return _worker(window, number)
+def _set_up(job: ParseJob) -> Callable[[tuple[Window, int]], Texts]:
+    worker = ParseWorker(job)
+    return lambda numbered: worker(*numbered)

@@ -5,147 +5,33 @@ numbers of the trees that have it. A query looks up the values that it cannot do
 have all of them. The file is a copy: it does not change with the treebank.
 """
 
-import json
 import os
 import re
 import sqlite3
-import uuid
-import zlib
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import closing
-from dataclasses import replace
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from discotree.errors import DiscotreeError, TreebankError
-from discotree.queries.language import FEATURES, Exactly, Or
+from discotree.errors import TreebankError
+from discotree.queries.index_format import APPLICATION, DAMAGE, FORMAT, GAP_FEATURE, PART, unpacked
+from discotree.queries.index_writing import write_index
+from discotree.queries.language import Exactly, Or
 from discotree.queries.match import Match
 from discotree.queries.plan import Plan
 from discotree.queries.query import Query
-from discotree.queries.tree_view import TreeView
 from discotree.queries.values import value_test
-from discotree.trees.tree import SecondaryEdge, Token, Tree
+from discotree.trees.tree import Tree
+
+__all__ = ["FORMAT", "PART", "SUFFIX", "Index", "is_index", "search_index", "write_index"]
 
 SUFFIX = ".dtindex"
-APPLICATION = 0x64747265  # tells our files from other SQLite files
-FORMAT = 1
-GAP_FEATURE = "gap"  # the labels of discontinuous constituents
-PART = 200_000  # trees whose lists are kept in memory while an index is made
-MAX_TREE_BYTES = 1 << 26
 FETCHED = 100  # records in memory
 
-# What a record that makes no sense may raise
-DAMAGE = (ValueError, TypeError, IndexError, OverflowError, RecursionError, zlib.error, DiscotreeError)
-
 _RECORDS = "SELECT number, record FROM trees"
-_SCHEMA = """
-CREATE TABLE trees (number INTEGER PRIMARY KEY, record BLOB NOT NULL);
-CREATE TABLE lists (
-    feature TEXT NOT NULL, value TEXT NOT NULL, part INTEGER NOT NULL, trees BLOB NOT NULL,
-    PRIMARY KEY (feature, value, part)
-) WITHOUT ROWID;
-"""
-
-
-def write_index(trees: Iterable[Tree], path: str | PathLike[str]) -> int:
-    """Write the index of trees and return how many they are. The file appears when it is complete."""
-    path = fspath(path)
-    temporary = f"{os.path.realpath(path)}.{uuid.uuid4().hex[:8]}.tmp"
-    try:
-        with closing(sqlite3.connect(temporary, isolation_level=None)) as database:
-            database.execute("PRAGMA journal_mode = OFF")
-            database.execute("PRAGMA synchronous = OFF")  # a file that was not finished is deleted
-            database.execute(f"PRAGMA application_id = {APPLICATION}")
-            database.execute(f"PRAGMA user_version = {FORMAT}")
-            database.executescript(_SCHEMA)
-            database.execute("BEGIN")
-            count = _fill(database, trees)
-            database.execute("COMMIT")
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, os.path.realpath(path))
-    except (OSError, sqlite3.Error) as error:
-        raise TreebankError(f"cannot be written: {error}", path) from None
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-    return count
-
-
-def _fill(database: sqlite3.Connection, trees: Iterable[Tree]) -> int:
-    lists: dict[tuple[str, str], array[int]] = {}
-    count = 0
-    for count, tree in enumerate(trees, 1):
-        database.execute("INSERT INTO trees VALUES (?, ?)", (count, _packed(tree)))
-        for key in _keys(tree):
-            lists.setdefault(key, array("I")).append(count)
-        if count % PART == 0:
-            _store(database, lists, count // PART)
-    _store(database, lists, count // PART + 1)
-    return count
-
-
-def _store(database: sqlite3.Connection, lists: dict[tuple[str, str], "array[int]"], part: int) -> None:
-    rows = [(feature, value, part, numbers.tobytes()) for (feature, value), numbers in sorted(lists.items())]
-    try:
-        database.executemany("INSERT INTO lists VALUES (?, ?, ?, ?)", rows)
-    except UnicodeEncodeError as error:
-        raise TreebankError(f"{error.object!r:.50} holds half a character, which an index cannot store") from None
-    lists.clear()
-
-
-def _keys(tree: Tree) -> set[tuple[str, str]]:
-    """Return the features of a tree's nodes with their values."""
-    view = TreeView(tree)
-    found = {(feature, value) for feature in FEATURES for value in view.values(feature)}
-    return found | {(GAP_FEATURE, node.label) for node in view.nodes if node.is_discontinuous}
-
-
-def _packed(tree: Tree) -> bytes:
-    token_parents, nodes = tree.parents()
-    columns = list(zip(*tree.tokens, strict=True))
-    by_column = list(zip(*nodes, strict=True)) or [(), (), ()]  # labels, functions, parents
-    root = (tree.root.label, tree.root.function)
-    confidence = None if tree.confidence is None else float(tree.confidence)
-    rest = (tree.secondary, tree.comment, confidence, list(map(float, tree.confidences)))
-    record = json.dumps([tree.id, columns, token_parents, *by_column, root, *rest], separators=(",", ":"))
-    return zlib.compress(record.encode(), 1)
-
-
-def _unpacked(record: bytes) -> Tree:
-    """Return the tree of a record; raise ValueError, TypeError or an error of ours for one that makes no sense."""
-    unpack = zlib.decompressobj()
-    text = unpack.decompress(record, MAX_TREE_BYTES)
-    if unpack.unconsumed_tail:
-        raise ValueError(f"more than {MAX_TREE_BYTES:,} bytes")
-    id, columns, token_parents, labels, functions, node_parents, root, secondary, comment, confidence, confidences = (
-        json.loads(text)
-    )
-    _check_types(str, *columns, labels, functions, root, [id, comment])
-    _check_types(int, token_parents, node_parents)
-    _check_types(float, confidences, [] if confidence is None else [confidence])
-    tree = Tree.from_parents(
-        list(map(Token._make, zip(*columns, strict=True))),
-        token_parents,
-        list(zip(labels, functions, node_parents, strict=True)),
-        root=(root[0], root[1]),
-        id=id,
-        secondary=[SecondaryEdge(str(label), int(child), int(parent)) for label, child, parent in secondary],
-        comment=comment,
-    )
-    if confidence is None and not confidences:
-        return tree
-    return replace(tree, confidence=confidence, confidences=tuple(confidences))
-
-
-def _check_types(expected: type, *columns: list[object]) -> None:
-    for column in columns:
-        if not {*map(type, column)} <= {expected}:
-            raise TypeError(f"expected {expected.__name__} values")
 
 
 class Index:
@@ -205,7 +91,7 @@ class Index:
         """Yield the trees with these numbers, counted from 1; all of them if none are given."""
         for number, record in self._all_records() if numbers is None else self._records(iter(numbers)):
             try:
-                tree = _unpacked(record)
+                tree = unpacked(record)
             except DAMAGE as error:
                 raise TreebankError(f"tree {number} is damaged: {error}", self.path) from None
             yield tree

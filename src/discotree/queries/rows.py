@@ -100,7 +100,9 @@ def count_table(counts: Counter[tuple[str, ...]], keys: Sequence[GroupKey]) -> T
     names = [key.text for key in keys]
     if len(set(names)) < len(names):
         raise ConfigError(f"a table cannot have the column {max(names, key=names.count)!r} twice")
-    return Table({**dict.fromkeys(names, str), MATCHES: int}, [(*values, number) for values, number in by_count(counts)])
+    return Table(
+        {**dict.fromkeys(names, str), MATCHES: int}, [(*values, number) for values, number in by_count(counts)]
+    )
 
 
 def by_count(counts: "Counter[Any]") -> list[tuple[Any, int]]:

@@ -123,11 +123,11 @@ class Table(Generic[Row]):
         batches = iter(self.batches())
         first = next(batches, None)  # input that cannot be read leaves the output alone
         count = 0
-        with writable(fspath(path)) as stream:
-            with ParquetWriter(stream, self.schema, compression=COMPRESSION, write_page_checksum=True) as writer:
-                for batch in chain([first] if first is not None else [], batches):
-                    writer.write_batch(batch)
-                    count += batch.num_rows
+        options = {"compression": COMPRESSION, "write_page_checksum": True}
+        with writable(fspath(path)) as stream, ParquetWriter(stream, self.schema, **options) as writer:
+            for batch in chain([first] if first is not None else [], batches):
+                writer.write_batch(batch)
+                count += batch.num_rows
         return count
 
     def to_pandas(self) -> Any:
