@@ -1,37 +1,46 @@
 """search and index."""
 
-import csv
-import io
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import groupby, islice
-from typing import Annotated, Any
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Annotated
 
 import typer
 
-from discotree.cli.common import err, report_written
+from discotree.cli.common import err, report_written, show_warnings
 from discotree.cli.options import Encoding, From, Skip, check_output, expand, format_for, one_of, output_option
-from discotree.cli.progress import ProgressBar
-from discotree.cli.reading import read_trees, report_skipped
+from discotree.cli.progress import ProgressBar, size_of
+from discotree.cli.reading import report_skipped
+from discotree.cli.search_output import PARQUET, TABLES, Tally, write_counts, write_items, write_lines
 from discotree.errors import DiscotreeError, QueryError, TreebankError
-from discotree.files.names import STANDARD_STREAM
-from discotree.files.writing import writable
-from discotree.queries.index import SUFFIX, is_index, search_index, write_index
-from discotree.queries.match import Match
+from discotree.files.names import STANDARD_STREAM, stems
+from discotree.network.cores import usable_cores
+from discotree.queries.first_look import FirstLook
+from discotree.queries.index import SUFFIX, is_index
+from discotree.queries.index_writing import write_batches
+from discotree.queries.parts import Input, Run
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, count, header, rows
-from discotree.treebanks import FORMATS, write
-from discotree.trees.transforms import Punctuation, transform
-from discotree.trees.tree import Tree
+from discotree.queries.rows import GroupKey
+from discotree.queries.work import IndexWorker, Items, SearchJob, SearchWorker
+from discotree.treebanks import FORMATS
+from discotree.trees.transforms import Punctuation
 
 NOTHING_FOUND, FAILED = 1, 2  # exit codes, as grep has them
 
-SUFFIXES = {".txt": "concordance", ".csv": "csv", ".tsv": "tsv"} | {
-    suffix: name for name, format in FORMATS.items() for suffix in format.suffixes
-}
+LARGE, MAX_WORKERS = 5_000_000, 16  # a treebank of so many bytes is worth several processes, but not more than these
 
+SUFFIXES = (
+    {".txt": "concordance"}
+    | {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
+    | {f".{name}": name for name in TABLES}
+)
+
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Number of processes; by default one, or one per core for a large treebank."),
+]
 PunctuationFirst = Annotated[
     Punctuation, typer.Option(help="Re-attach punctuation low first, so that it makes no gaps; or remove it.")
 ]
@@ -49,7 +58,8 @@ def search(
         typer.Option(
             metavar="FORMAT",
             callback=one_of("format", dict.fromkeys((*SUFFIXES.values(), "draw"))),
-            help="concordance (lines of words), csv or tsv (bindings), draw, or a treebank format: the trees found.",
+            help="concordance (lines of words), csv, tsv or parquet (a table of bindings), draw, or a treebank format: "
+            "the trees found.",
         ),
     ] = None,
     counting: Annotated[bool, typer.Option("--count", help="Count matches, and the trees that have them.")] = False,
@@ -64,6 +74,7 @@ def search(
     from_: From = None,
     encoding: Encoding = None,
     skip_broken: Skip = False,
+    workers: Workers = None,
 ) -> None:
     """Search treebanks for constructions.
 
@@ -76,31 +87,52 @@ def search(
         if focus and focus not in found.variables:
             raise typer.BadParameter(f"--focus: the query has no variable {focus!r}")
         chosen = to or format_for(output, SUFFIXES, "concordance")
-        errors: list[TreebankError] = []
+        if chosen == PARQUET and output == STANDARD_STREAM and sys.stdout.isatty():
+            raise typer.BadParameter("a terminal cannot show parquet: -o FILE.parquet")
         paths = expand(treebanks)
         check_output(output, paths)
+        if punctuation != "keep" and (indexes := [path for path in paths if is_index(path)]):
+            raise DiscotreeError(f"{indexes[0]}: --punctuation is for treebanks; make the index with it")
+        items = "keys" if keys else "nothing" if counting else _items_for(chosen)
+        job = SearchJob(query, items, punctuation, skip_broken, maximum, focus, width, tuple(group_by or ()))
+        errors: list[TreebankError] = []
         with ProgressBar(shown=output != STANDARD_STREAM or counting or bool(keys)) as bar:
             bar.expect("searching", paths)
-            source = _Source(from_, encoding, punctuation, errors if skip_broken else None, bar)
-            matches = (match for path in paths for match in source.matches(found, path))
-            tally = _Tally(islice(matches, maximum) if maximum else matches)
-            if keys:
-                table = count(tally, keys)
-            elif counting:
-                for _ in tally:
-                    pass
-            elif chosen in FORMATS:
-                write(tally.trees(), output, chosen)
-            else:
-                _write_lines(_lines(tally, found, chosen, focus, width), output)
+            look = FirstLook(found, keeps_gaps=punctuation == "keep")
+            source = Input(paths, _stems(paths), from_, encoding, found, look)
+            processes = workers or suitable_workers(paths)
+            run = Run(source, processes, show_warnings, bar.advance, errors if skip_broken else None)
+            with closing(run.found(SearchWorker(job), partial(SearchWorker, job))) as hits:
+                tally = Tally(hits, maximum)
+                table: Counter[tuple[str, ...]] = Counter()
+                if keys or counting:
+                    table.update(tally)
+                else:
+                    write_items(tally, found, chosen, output)
         report_skipped(errors)
         if keys:
-            _write_lines(_grouped(table, keys, chosen), output)
+            write_counts(table, keys, chosen, output)
         elif counting:
-            _write_lines([f"{tally.matches:,} matches in {tally.count:,} trees"], output)
+            write_lines([f"{tally.matches:,} matches in {tally.trees:,} trees"], output)
         report_written(f"{tally.matches:,} matches", output)
     if not tally.matches:
         raise typer.Exit(NOTHING_FOUND)
+
+
+def _items_for(format: str) -> Items:
+    """Return what is made of matches for a format."""
+    if format in TABLES:
+        return "rows"
+    return "lines" if format == "concordance" else "drawings" if format == "draw" else "trees"
+
+
+def _stems(paths: list[str]) -> list[str]:
+    return stems(paths) if len(paths) > 1 else [""] * len(paths)
+
+
+def suitable_workers(paths: list[str]) -> int:
+    """Return how many processes suit some treebanks."""
+    return min(usable_cores(), MAX_WORKERS) if (size_of(paths) or 0) >= LARGE else 1
 
 
 @contextmanager
@@ -115,97 +147,6 @@ def _exit_codes() -> Iterator[None]:
         raise typer.Exit(FAILED) from None
 
 
-@dataclass(frozen=True)
-class _Source:
-    """How treebanks are read."""
-
-    format: str | None
-    encoding: str | None
-    punctuation: Punctuation
-    errors: list[TreebankError] | None
-    bar: ProgressBar
-
-    def trees(self, paths: list[str]) -> Iterable[Tree]:
-        trees = read_trees(paths, self.format, self.encoding, self.errors, with_stems=True, on_bytes=self.bar.on_bytes)
-        return (transform(tree, punctuation=self.punctuation) for tree in self.bar.track(trees))
-
-    def matches(self, query: Query, path: str) -> Iterator[Match]:
-        if not is_index(path):
-            for tree in self.trees([path]):
-                yield from query.matches(tree)
-            return
-        if self.punctuation != "keep":
-            raise DiscotreeError(f"{path}: --punctuation is for treebanks; make the index with it")
-        yield from search_index(path, query)
-
-
-class _Tally(Iterator[Match]):
-    """Counts matches, and the trees that have them, on their way."""
-
-    def __init__(self, matches: Iterable[Match]) -> None:
-        self.source = iter(matches)
-        self.matches = self.count = 0
-        self.last: Tree | None = None
-
-    def __next__(self) -> Match:
-        match = next(self.source)
-        self.matches += 1
-        if match.tree is not self.last:
-            self.count, self.last = self.count + 1, match.tree
-        return match
-
-    def trees(self) -> Iterator[Tree]:
-        """Yield every tree once."""
-        for _, group in groupby(self, key=lambda match: id(match.tree)):
-            yield next(group).tree
-
-
-def _lines(matches: "_Tally", query: Query, format: str, focus: str, width: int) -> Iterator[str]:
-    if format == "draw":
-        for tree in matches.trees():
-            yield f"{tree.id}\n{tree.draw()}\n"
-    elif format == "concordance":
-        for match in matches:
-            yield f"{match.tree.id}\t{match.concordance(width, focus)}"
-    else:
-        yield _csv_line(header(query), format)
-        for row in rows(matches):
-            yield _csv_line(row, format)
-
-
-def _grouped(table: "Counter[tuple[str, ...]]", keys: list[GroupKey], format: str) -> Iterator[str]:
-    """Yield the lines of a table of counts, the most frequent first; of two keys, a cross-table."""
-    format = "csv" if format == "csv" else "tsv"
-    if len(keys) == 2:
-        columns = sorted({second for _, second in table})
-        yield _csv_line([f"{keys[0].text} \\ {keys[1].text}", *columns], format)
-        totals = Counter({first: 0 for first, _ in table})
-        for (first, _), number in table.items():
-            totals[first] += number
-        for first, _ in _by_count(totals):
-            yield _csv_line([first, *[str(table[first, second]) for second in columns]], format)
-        return
-    yield _csv_line([*[key.text for key in keys], "matches"], format)
-    for values, number in _by_count(table):
-        yield _csv_line([*values, str(number)], format)
-
-
-def _by_count(table: "Counter[Any]") -> list[tuple[Any, int]]:
-    return sorted(table.items(), key=lambda item: (-item[1], item[0]))
-
-
-def _csv_line(row: list[str], format: str) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, delimiter="," if format == "csv" else "\t", lineterminator="").writerow(row)
-    return stream.getvalue()
-
-
-def _write_lines(lines: Iterable[str], output: str) -> None:
-    with writable(output) as stream:
-        for line in lines:
-            stream.write(f"{line}\n".encode("utf-8", "replace"))
-
-
 def index(
     treebanks: Annotated[
         list[str], typer.Argument(metavar="TREEBANK", help="Files, folders, archives, patterns, or -.")
@@ -215,6 +156,7 @@ def index(
     from_: From = None,
     encoding: Encoding = None,
     skip_broken: Skip = False,
+    workers: Workers = None,
 ) -> None:
     """Make an index of treebanks that you search often.
 
@@ -230,7 +172,11 @@ def index(
     errors: list[TreebankError] = []
     with ProgressBar() as bar:
         bar.expect("indexing", paths)
-        source = _Source(from_, encoding, punctuation, errors if skip_broken else None, bar)
-        number = write_index(source.trees(paths), output)
+        source = Input(paths, _stems(paths), from_, encoding)
+        processes = workers or suitable_workers(paths)
+        run = Run(source, processes, show_warnings, bar.advance, errors if skip_broken else None)
+        set_up = partial(IndexWorker, punctuation, skip_broken)
+        with closing(run.found(set_up(), set_up)) as batches:
+            number = write_batches(batches, output)
     report_skipped(errors)
     report_written(f"{number:,} trees", output)

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from discotree.queries.first_look import FirstLook
 from discotree.queries.index import is_index, search_index
 from discotree.queries.match import Match
 from discotree.queries.query import Query
-from discotree.treebanks import read
+from discotree.treebanks.pieces import read_pieces
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -46,7 +47,14 @@ def search(trees: Iterable[Tree] | str | PathLike[str], query: str | Query) -> M
     if isinstance(trees, str | PathLike):
         if is_index(os.fspath(trees)):
             return Matches(search_index(trees, found), found)
-        trees = read(trees)
+        trees = _possible(trees, FirstLook(found))
     elif isinstance(trees, Tree) or not isinstance(trees, Iterable):
         raise TypeError(f"expected trees or a file of them, got {type(trees).__name__}; for one tree, pass [tree]")
     return Matches((match for tree in trees for match in found.matches(tree)), found)
+
+
+def _possible(path: str | PathLike[str], first_look: FirstLook) -> Iterator[Tree]:
+    """Yield the trees of a file, without those in which the query cannot be found."""
+    for piece in read_pieces(path):
+        if first_look(piece):
+            yield from piece.trees()
