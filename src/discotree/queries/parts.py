@@ -80,7 +80,7 @@ class Input:
                 if together and many and piece.beginning and os.path.isfile(name):
                     part = TreebankFile(name, self.format, self.encoding, piece.source.stem)
                     self.position += os.path.getsize(name)
-                    yield Counted(part, 1, self.position)
+                    yield Counted(part, 0, self.position)
                 else:
                     yield Counted(piece, 0, self.position)
                 continue
@@ -176,4 +176,5 @@ class Run:
                 self.errors += outcome.errors
             for failure in outcome.failures:
                 raise failure
-            self.progress(counted.sentences, counted.position)
+            is_file = isinstance(counted.part, TreebankFile)  # nobody knew its trees before
+            self.progress(outcome.trees if is_file else counted.sentences, counted.position)

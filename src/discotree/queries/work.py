@@ -63,6 +63,7 @@ class Outcome(Generic[Found]):
     found: list[Found]
     errors: list[TreebankError]
     failures: list[DiscotreeError]
+    trees: int  # read
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,9 @@ class TreeReader:
 
     def __init__(self, punctuation: Punctuation) -> None:
         self.punctuation = punctuation
-        self.on_tree: Callable[[], None] = _nothing  # called for every tree of an open file
+        self.on_tree: Callable[[], None] = _nothing  # called for every tree of a whole file
         self.index: Index | None = None
+        self.count = 0  # trees read
 
     def trees(self, part: Part, on_error: ErrorHandler = stop) -> Iterator[Tree]:
         """Yield the trees of a part."""
@@ -100,8 +102,9 @@ class TreeReader:
         else:
             trees = read(part.path, part.format, encoding=part.encoding, stem=part.stem, on_error=on_error)
         for tree in trees:
+            self.count += 1
             yield transform(tree, punctuation=self.punctuation)
-            if isinstance(part, FilePiece):
+            if not isinstance(part, list):
                 self.on_tree()
 
     def opened(self, path: str) -> Index:
@@ -135,13 +138,16 @@ class Worker(Generic[Found]):
 
     def __call__(self, part: Part) -> "Outcome[Found]":
         """Return all that is found in a part before something goes wrong, and what does."""
-        outcome: Outcome[Found] = Outcome([], [], [])
+        found: list[Found] = []
+        errors: list[TreebankError] = []
+        failures: list[DiscotreeError] = []
+        before = self.reader.count
         try:
-            for found in self.stream(part, outcome.errors.append if self.skip_broken else stop):
-                outcome.found.append(found)
+            for one in self.stream(part, errors.append if self.skip_broken else stop):
+                found.append(one)  # noqa: PERF402 - what comes before an error is kept
         except DiscotreeError as error:
-            outcome.failures.append(error)
-        return outcome
+            failures.append(error)
+        return Outcome(found, errors, failures, self.reader.count - before)
 
 
 class SearchWorker(Worker[Hits]):
