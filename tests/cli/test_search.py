@@ -1,8 +1,14 @@
 """discotree search and index: what they print, their exit codes, and what they refuse."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from support.signals import heed_interrupts
 from typer.testing import CliRunner
 
 import discotree as dt
@@ -84,3 +90,100 @@ def test_the_output_is_not_the_input(run, treebank):
     done = run("search", "[]", treebank, "-o", treebank)
     assert done.exit_code == 2
     assert treebank.read_text().count("\n") == 3
+
+
+def test_tables_are_written_as_parquet(run, treebank):
+    pandas = pytest.importorskip("pandas")
+    assert run("search", '#n:[cat="NP"] > #w:[pos=#p]', treebank, "-o", "hits.parquet").exit_code == 0
+    hits = pandas.read_parquet("hits.parquet")
+    assert hits["#n.positions"].map(list).tolist() == [[0, 2], [0, 2], [0]]
+    assert hits["#p"].tolist() == ["ART", "NN", "NN"]
+    assert run("search", "#w:[T]", treebank, "--group-by", "#w.pos", "-o", "counts.parquet").exit_code == 0
+    assert pandas.read_parquet("counts.parquet").to_dict("list") == {"#w.pos": ["V", "NN", "ART"], "matches": [3, 2, 1]}
+
+
+def test_a_maximum_counts_matches(run, treebank):
+    assert run("search", "#w:[T]", treebank, "--max", 4, "--count").output == "4 matches in 2 trees\n"
+    assert len(run("search", "#w:[T]", treebank, "--max", 4).output.splitlines()) == 4
+    assert run("search", "#w:[T]", treebank, "--max", 4, "--group-by", "#w.pos").output.count("\n") == 4
+
+
+def test_ids_of_several_treebanks_tell_their_files(run, treebank, tmp_path):
+    (tmp_path / "more.dbr").write_text("(ROOT (V 0=geht))\n")
+    found = run("search", '[word="geht"]', treebank, "more.dbr", "--width", 0).output.splitlines()
+    assert found == ["trees/3\t [geht]", "more/1\t [geht]"]
+
+
+LARGE = 20_000  # trees
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A treebank in which a search takes its time."""
+    path = tmp_path / "large.dbr"
+    path.write_text("(ROOT (S (NP (ART 0=das) (NN 2=Haus)) (V 1=hat)))\n" * LARGE)
+    return path
+
+
+def start(*arguments, **options):
+    command = [sys.executable, "-m", "discotree", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+@pytest.mark.slow
+def test_who_reads_no_further_ends_the_search_quietly(large):
+    with start("search", "#w:[T]", large, "--workers", 2) as process:
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+@pytest.mark.slow
+def test_interrupts_end_all_processes(large):
+    options = {"preexec_fn": heed_interrupts, "start_new_session": True}
+    with start("search", "#w:[T]", large, "--workers", 2, **options) as process:
+        for _ in range(10_000):  # until others are at work
+            process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        process.stdout.read()
+        assert process.wait() == 130
+    for _ in range(100):
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail("a process is left")
+
+
+@pytest.mark.slow
+def test_several_processes_write_what_one_writes(run, large, tmp_path):
+    for workers in (1, 2):
+        run("search", '#n:[cat="NP"]', large, "--workers", workers, "-o", f"{workers}.csv")
+        run("index", large, "--workers", workers, "-o", f"{workers}.dtindex")
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+    counts = [run("search", '[word="hat"]', f"{k}.dtindex", "--count", "--workers", 2).output for k in (1, 2)]
+    assert counts == ["20,000 matches in 20,000 trees\n"] * 2
+
+
+PEAK = """
+import re, sys
+from discotree.cli import app
+app(sys.argv[1:], standalone_mode=False)
+print(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1], file=sys.stderr)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="asks Linux for the peak of the memory")
+def test_memory_does_not_grow_with_the_treebank(large, tmp_path):
+    """Twenty times as many trees, and as many matches, take hardly more memory."""
+    small = tmp_path / "small.dbr"
+    small.write_text("".join(large.read_text().splitlines(keepends=True)[: LARGE // 20]))
+    peaks = []
+    for path in (small, large):
+        command = [sys.executable, "-c", PEAK, "search", "#w:[T]", str(path), "--workers", "1"]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
+        peaks.append(int(done.stderr))
+    assert peaks[1] < peaks[0] + 5_000  # KiB

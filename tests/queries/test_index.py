@@ -3,12 +3,15 @@
 import random
 import sqlite3
 import zlib
+from array import array
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 from queries.test_query import random_case, readable_query
 
 from discotree import TreebankError
+from discotree.queries import index_writing
 from discotree.queries.index import Index, write_index
 from discotree.queries.query import Query
 from discotree.queries.search import search
@@ -57,6 +60,41 @@ def test_selective_queries_read_few_trees(trees, path):
         assert index.candidates(query) == discontinuous
         assert index.candidates(Query("[]")) is None
         assert index.candidates(Query('[word="nowhere"]')) == []
+
+
+def test_gap_degrees_are_looked_up(path):
+    with Index(path) as index:
+        assert index.candidates(Query('#n:[cat="VP"] & gap-degree(#n, 1, 3)')) == index.candidates(
+            Query('#n:[cat="VP"] & discontinuous(#n)')
+        )
+        assert index.candidates(Query('#n:[cat="VP"] & gap-degree(#n, 0, 3)')) == index.candidates(Query('[cat="VP"]'))
+
+
+def test_several_threads_read_one_index(trees, path):
+    query = Query("#n:[NT] > #w:[T]")
+    expected = sum(1 for _ in search(trees, query))
+    with Index(path) as index, ThreadPoolExecutor(4) as pool:
+        counts = list(pool.map(lambda _: sum(1 for _ in index.search(query)), range(8)))
+        interrupted = index.trees()
+        next(interrupted)
+    assert counts == [expected] * 8
+    with pytest.raises(TreebankError, match="the index is closed"):
+        Index.candidates(index, Query('[word="a"]'))
+
+
+def test_parts_of_an_index_have_their_lists_apart(trees, tmp_path, monkeypatch):
+    monkeypatch.setattr(index_writing, "PART", 7)
+    monkeypatch.setattr(index_writing, "BATCH", 10)
+    write_index(trees, tmp_path / "parts.dtindex")
+    write_index([], tmp_path / "empty.dtindex")
+    with Index(tmp_path / "parts.dtindex") as index:
+        for part, numbers in index._rows("SELECT part, trees FROM lists"):
+            assert {(number - 1) // 7 + 1 for number in array("I", numbers)} == {part}
+        expected = [k for k, tree in enumerate(trees, 1) if tree.find("NP")]
+        assert index.candidates(Query('[cat="NP"]')) == expected
+        assert index.last == 60
+    with Index(tmp_path / "empty.dtindex") as index:
+        assert (index.last, list(index.search("[]"))) == (0, [])
 
 
 def test_another_file_is_no_index(tmp_path):
