@@ -34,6 +34,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "discotree search '#np:[cat=\"NP\"] >RC #rc & discontinuous(#np)' tiger.xml",
         "discotree search '#v:[pos=/VV.*/]' tiger.dtindex --group-by '#v.lemma'",
         "discotree search '[word=\"het\"]' alpino/ --count",
+        "discotree search '#n:[cat=\"NP\"] & discontinuous(#n)' corpus/ --workers 8 -o hits.parquet",
     ),
     "index": ("discotree index tiger.xml", "discotree index 'corpus/*.psd' -o corpus.dtindex"),
     "serve": (
