@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 Work = Callable[[Task], Result]
 
 
-class WorkerPool(Generic[Task, Result]):
+class OrderedPool(Generic[Task, Result]):
     """Processes that work on tasks. They start with the first ones; each calls ``begin`` first, and then ``set_up``."""
 
     def __init__(self, set_up: Callable[[], Work[Task, Result]], workers: int, begin: Callable[[], None]) -> None:
@@ -38,7 +38,7 @@ class WorkerPool(Generic[Task, Result]):
         self.ahead = TASKS_PER_PROCESS * workers
         self.waiting: deque[tuple[Task, Future[Result]]] = deque()
 
-    def __enter__(self) -> "WorkerPool[Task, Result]":
+    def __enter__(self) -> "OrderedPool[Task, Result]":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -15,7 +15,7 @@ from discotree.queries import parts
 from discotree.queries.first_look import FirstLook
 from discotree.queries.index import Index, write_index
 from discotree.queries.index_writing import write_batches
-from discotree.queries.parts import Input, Run
+from discotree.queries.parts import Input, OrderedRun
 from discotree.queries.query import Query
 from discotree.queries.work import IndexWorker, SearchJob, SearchWorker
 
@@ -30,7 +30,7 @@ def run(paths, job, workers=1, query=QUERY, errors=None):
     source = Input(
         [str(path) for path in paths], [f"s{k}" for k in range(len(paths))], query=wanted, wanted=FirstLook(wanted)
     )
-    work = Run(source, workers, NO_WARNINGS, lambda *done: progress.append(done), errors)
+    work = OrderedRun(source, workers, NO_WARNINGS, lambda *done: progress.append(done), errors)
     try:
         found.extend(work.found(SearchWorker(job), partial(SearchWorker, job)))
     except DiscotreeError as error:
@@ -88,7 +88,7 @@ def test_several_processes_make_the_same_index(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "HERE_FIRST", 10)
     names = [str(folder / name) for name in ("a.export", "c.tiger.xml", "d.jsonl")]
     for workers in (1, 2):
-        work = Run(Input(names, ["a", "c", "d"]), workers, NO_WARNINGS, lambda *_: None, None)
+        work = OrderedRun(Input(names, ["a", "c", "d"]), workers, NO_WARNINGS, lambda *_: None, None)
         set_up = partial(IndexWorker, "keep", False)
         assert write_batches(work.found(set_up(), set_up), tmp_path / f"{workers}.dtindex") == 90
     with Index(tmp_path / "1.dtindex") as one, Index(tmp_path / "2.dtindex") as two:
@@ -108,7 +108,7 @@ def test_the_death_of_a_process_is_an_error(folder, monkeypatch):
     monkeypatch.setattr(parts, "HERE_FIRST", 1)
     job = SearchJob(QUERY, "lines")
     source = Input([str(folder / "a.export")], [""])
-    work = Run(source, 2, NO_WARNINGS, lambda *_: None, None)
+    work = OrderedRun(source, 2, NO_WARNINGS, lambda *_: None, None)
     with pytest.raises(DiscotreeError, match="a worker process has died"):
         list(work.found(SearchWorker(job), partial(DyingWorker, job)))
 
@@ -118,7 +118,7 @@ def test_a_missing_treebank_is_an_error_with_an_address(tmp_path):
     assert "none.export: cannot be read" in failure
     with pytest.raises(TreebankError, match="no such index"):
         list(
-            Run(
+            OrderedRun(
                 Input([str(tmp_path / "a.dtindex")], [""], query=Query(QUERY)), 1, NO_WARNINGS, lambda *_: None, None
             ).found(SearchWorker(SearchJob(QUERY, "lines")), NO_WARNINGS)
         )

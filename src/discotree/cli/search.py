@@ -20,7 +20,7 @@ from discotree.network.cores import usable_cores
 from discotree.queries.first_look import FirstLook
 from discotree.queries.index import SUFFIX, is_index
 from discotree.queries.index_writing import write_batches
-from discotree.queries.parts import Input, Run
+from discotree.queries.parts import Input, OrderedRun
 from discotree.queries.query import Query
 from discotree.queries.rows import GroupKey
 from discotree.queries.work import IndexWorker, Items, SearchJob, SearchWorker
@@ -101,7 +101,7 @@ def search(
             look = FirstLook(found, keeps_gaps=punctuation == "keep")
             source = Input(paths, _stems(paths), from_, encoding, found, look)
             processes = workers or suitable_workers(paths)
-            run = Run(source, processes, show_warnings, bar.advance, errors if skip_broken else None)
+            run = OrderedRun(source, processes, show_warnings, bar.advance, errors if skip_broken else None)
             with closing(run.found(SearchWorker(job), partial(SearchWorker, job))) as hits:
                 tally = Tally(hits, maximum)
                 table: Counter[tuple[str, ...]] = Counter()
@@ -174,7 +174,7 @@ def index(
         bar.expect("indexing", paths)
         source = Input(paths, _stems(paths), from_, encoding)
         processes = workers or suitable_workers(paths)
-        run = Run(source, processes, show_warnings, bar.advance, errors if skip_broken else None)
+        run = OrderedRun(source, processes, show_warnings, bar.advance, errors if skip_broken else None)
         set_up = partial(IndexWorker, punctuation, skip_broken)
         with closing(run.found(set_up(), set_up)) as batches:
             number = write_batches(batches, output)

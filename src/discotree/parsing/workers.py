@@ -17,7 +17,7 @@ from discotree.parsing.load import load
 from discotree.parsing.outputs import DRAW, JSON, OutputFormat, drawings, json_lines, treebank
 from discotree.parsing.resilient import Failure, ParseOptions, k_best_each
 from discotree.parsing.text_input import InputItem, InputLine, InputSentence
-from discotree.processes import WorkerPool
+from discotree.processes import OrderedPool
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ def side_by_side(
     Each process calls ``begin`` first.
     """
     threads = max(1, usable_cores() // workers)
-    pool: WorkerPool[tuple[Window, int], Texts]
-    with WorkerPool(partial(_set_up, replace(job, threads=threads)), workers, begin) as pool:
+    pool: OrderedPool[tuple[Window, int], Texts]
+    with OrderedPool(partial(_set_up, replace(job, threads=threads)), workers, begin) as pool:
         for numbered in windows:
             for (window, number), texts in pool.results(numbered):
                 yield window, number, texts

@@ -87,7 +87,7 @@ def _fill(database: sqlite3.Connection, batches: Iterable[IndexBatch]) -> int:
         for key, numbers in batch.lists.items():
             lists.setdefault(key, array("I")).extend([count + 1 + number for number in numbers])
         before, count = count, count + len(batch.records)
-        for part in range(before // PART + 1, count // PART + 1):  # that are complete
+        for part in range(before // PART + 1, count // PART + 1):  # complete parts
             lists = _store(database, lists, part)
     _store(database, lists, count // PART + 1)
     return count

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from discotree.errors import DiscotreeError, TreebankError
 from discotree.files.reading import ByteCounter
-from discotree.processes import WorkerPool
+from discotree.processes import OrderedPool
 from discotree.queries.index import is_index
 from discotree.queries.query import Query
 from discotree.queries.work import Found, IndexedTrees, Outcome, Part, TreebankFile, TreeReader, Worker
@@ -111,7 +111,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass
-class Run:
+class OrderedRun:
     """Works on all parts of an input, in this process or in several; what is found comes in the order of the input."""
 
     input: Input
@@ -147,8 +147,8 @@ class Run:
         if first is None:
             return
         waiting: deque[Counted] = deque()
-        pool: WorkerPool[Part, Outcome[Found]]
-        with WorkerPool(set_up, self.workers, self.begin) as pool:
+        pool: OrderedPool[Part, Outcome[Found]]
+        with OrderedPool(set_up, self.workers, self.begin) as pool:
             counted: Counted | None = first
             failure: DiscotreeError | None = None
             while counted is not None:

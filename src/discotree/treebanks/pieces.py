@@ -29,7 +29,7 @@ from discotree.trees.tree import Tree
 class SentencePiece:
     """The bytes of a sentence, with the file that they come from."""
 
-    name: str  # of the file
+    name: str  # its file
     format: str
     stem: str
     limits: ReadLimits
@@ -47,10 +47,10 @@ class SentencePiece:
 class FilePiece:
     """An open file, or the rest of it. Its trees have to be read before the next piece."""
 
-    path: str  # of the treebank
+    path: str  # the treebank
     source: Source
     format: Format
-    beginning: bytes  # of the file; nothing if that was checked
+    beginning: bytes  # first bytes; nothing if they were checked
 
     def trees(self, on_error: ErrorHandler = stop) -> Iterator[Tree]:
         """Read it from where it stands."""
