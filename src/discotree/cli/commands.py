@@ -26,7 +26,7 @@ ENTRIES = {
     "stats": CommandEntry("treebanks", "Count what treebanks are made of: sizes, labels, unaries and discontinuity."),
     "evaluate": CommandEntry("evaluation", "Score trees against gold trees, to disco-dop's digit."),
     "draw": CommandEntry(
-        "draw", "Draw trees: in the terminal, as SVG, PNG, PDF, LaTeX (TikZ), or all on one HTML page."
+        "draw", "Draw trees: in the terminal, as SVG, PNG, PDF, LaTeX (TikZ or forest), or all on one HTML page."
     ),
     "search": CommandEntry("search", "Search treebanks for constructions."),
     "index": CommandEntry("search", "Make an index of treebanks that you search often."),

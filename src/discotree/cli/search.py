@@ -84,8 +84,8 @@ def search(
     with _exit_codes():
         found = Query(query)
         keys = [GroupKey(key, found) for key in group_by or []]
-        if focus and focus not in found.variables:
-            raise typer.BadParameter(f"--focus: the query has no variable {focus!r}")
+        if focus and focus not in found.node_variables:
+            raise typer.BadParameter(f"--focus: the query has no node {focus!r}")
         chosen = to or format_for(output, SUFFIXES, "concordance")
         if chosen == PARQUET and output == STANDARD_STREAM and sys.stdout.isatty():
             raise typer.BadParameter("a terminal cannot show parquet: -o FILE.parquet")

@@ -271,7 +271,7 @@ def test_a_damaged_index_is_no_secret_path(tmp_path: Path, caplog: pytest.LogCap
 
 def test_an_index_is_searched_part_by_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lists of one part are in memory at a time, and their trees are the same."""
-    for module in ("queries.index", "integrations.web.search_source"):
+    for module in ("queries.index_writing", "integrations.web.search_source"):
         monkeypatch.setattr(f"discotree.{module}.PART", 6)
     path = tmp_path / "parts.dtindex"
     write_index(TREES, path)

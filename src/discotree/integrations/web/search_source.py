@@ -37,7 +37,7 @@ class UploadedTrees:
         yield from enumerate(self.trees[start - 1 :], start)
 
 
-class IndexedTrees(AbstractContextManager["IndexedTrees"]):
+class ServedTrees(AbstractContextManager["ServedTrees"]):
     """The indexes of one treebank, one after the other. Their paths stay here: clients know the name alone."""
 
     def __init__(self, name: str, paths: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from discotree.errors import ConfigError, DiscotreeError, TreebankError
 from discotree.files.names import STANDARD_STREAM, base_name, stems
-from discotree.integrations.web.search_source import IndexedTrees, TreeSource, UploadedTrees
+from discotree.integrations.web.search_source import ServedTrees, TreeSource, UploadedTrees
 from discotree.queries.index import FORMAT, SUFFIX, Index, is_index, write_index
 from discotree.treebanks import files, read
 from discotree.trees.tree import Tree
@@ -55,7 +55,7 @@ class ServedTreebank:
     def open(self) -> AbstractContextManager[TreeSource]:
         if self.sample:
             return nullcontext(UploadedTrees(_sample(self.sample)))
-        return IndexedTrees(self.name, self.indexes)
+        return ServedTrees(self.name, self.indexes)
 
 
 def _sample(name: str) -> list[Tree]:
