@@ -71,9 +71,10 @@ def _held_out(parser: "Parser", paths: list[str]) -> "Split":
 
     if paths:
         return treebank_split(chain.from_iterable(map(read, paths)), parser.config.data)
-    if not parser.config.data.dev:
+    data = parser.config.data
+    if not data.dev and not (data.train and data.hold_out):
         raise InputError("this model's settings name no dev split: give treebanks")
-    return load_held_out(resolve(parser.config.data))
+    return load_held_out(resolve(data))
 
 
 def _table(calibration: "Calibration") -> Table:

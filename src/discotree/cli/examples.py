@@ -45,6 +45,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "train": (
         "discotree train alpino --set data.folder=/my/treebanks",
         "discotree train negra --preset paper --scenario gold-pos --seeds 5 -o runs/negra-paper",
+        "discotree train --from nl --train trees.export -o mine",
+        "discotree train pcc --from de --set training.epochs=30",
     ),
     "tag": ("discotree tag negra -o negra-tags.tsv", "discotree tag negra -o negra-tags.tsv --jobs 6 --epochs 15"),
     "vectors": ("discotree vectors news.txt.bz2 'novels.txt*8' -o vectors.txt --language nl",),

@@ -1,8 +1,7 @@
 """train and tag."""
 
 import json
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,43 +9,38 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from discotree.cli.common import INTERRUPTED, err, number, out
+from discotree.cli.common import INTERRUPTED, err, out
 from discotree.cli.options import check_output, check_output_folder, completing, expand, one_of
-from discotree.config import PRESETS, SCENARIOS, Training, load_recipe, recipe_names, recipe_path
+from discotree.cli.training_options import (
+    DevFiles,
+    OptionalRecipe,
+    Preset,
+    Recipe,
+    Settings,
+    Start,
+    TestFiles,
+    TrainFiles,
+)
+from discotree.cli.training_tables import cell, decoding_table, scores_table, start_lines
+from discotree.config import (
+    SCENARIOS,
+    Config,
+    Training,
+    load_recipe,
+    recipe_path,
+    with_settings,
+    with_trees,
+)
 from discotree.errors import requires_extra
-
-METRICS = {  # columns of the table, and their keys in results.json
-    "F1": ("all", "f1"),
-    "disc. F1": ("discontinuous", "f1"),
-    "exact match": ("all", "exact_match"),
-    "LAS": ("attachment", "las"),
-}
-
-
-Recipe = Annotated[
-    str,
-    typer.Argument(
-        metavar="RECIPE",
-        autocompletion=completing(recipe_names()),
-        help=f"A file, or one of {', '.join(recipe_names())}.",
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="SECTION.NAME=VALUE", help="Change a setting: --set training.epochs=20."),
-]
-Preset = Annotated[
-    str,
-    typer.Option(
-        callback=one_of("preset", PRESETS),
-        autocompletion=completing(PRESETS),
-        help=f"Start from these settings instead of the recipe's: {', '.join(PRESETS)}.",
-    ),
-]
+from discotree.models.finding import find
 
 
 def train(
-    recipe: Recipe,
+    recipe: OptionalRecipe = "",
+    start: Start = "",
+    train_files: TrainFiles = None,
+    dev_files: DevFiles = None,
+    test_files: TestFiles = None,
     settings: Settings = None,
     preset: Preset = "",
     scenario: Annotated[
@@ -67,11 +61,12 @@ def train(
     compare: Annotated[bool, typer.Option("--compare", help="Score every decoding method.")] = False,
     tensorboard: Annotated[bool, typer.Option(help="Write scalars to FOLDER/tensorboard.")] = True,
 ) -> None:
-    """Train a model from a recipe.
+    """Train a model from a recipe, or fine-tune one on trees of yours.
 
     The same command resumes an interrupted run.
     """
-    chosen = load_recipe(recipe, settings or (), scenario, preset)
+    files = {"train": train_files or [], "dev": dev_files or [], "test": test_files or []}
+    chosen = _chosen(recipe, start, settings or [], scenario, preset, files)
     target = Path(output or Path("runs", "-".join(filter(None, (Path(chosen.name).name, preset, scenario)))))
     with requires_extra("train"):
         from discotree.models import RESULTS
@@ -79,7 +74,8 @@ def train(
         from discotree.training.distributed import World
         from discotree.training.run import MODEL, train_seeds
         from discotree.training.run import train as train_one
-    sources = [str(recipe_path(recipe)), *recipe_files(resolve(chosen.data)), chosen.network.transformer]
+    sources = [str(recipe_path(recipe)) if recipe else "", *recipe_files(resolve(chosen.data))]
+    sources.append(str(find(chosen.training.start)) if chosen.training.start else chosen.network.transformer)
     check_output_folder(str(target), expand([*filter(None, sources)], or_text=True))  # what is missing is told later
 
     world = World.join(chosen.training.device)
@@ -93,15 +89,41 @@ def train(
         return
     runs = [json.loads((target / name / RESULTS).read_text("utf-8")) for name in names]
     console = out()
-    console.print(_scores(runs))
+    console.print(scores_table(runs))
     if compare:
         console.print()
-        console.print(_decoding(runs))
+        console.print(decoding_table(runs))
+    if "start" in runs[0]:
+        console.print()
+        for line in start_lines(runs[0]):
+            console.print(line, soft_wrap=True)
     skipped = sum(runs[0]["data"].get("skipped", {}).values())
     if skipped:
         console.print(f"\n{skipped:,} broken trees were left out")
     models = ", ".join(str(target / name / MODEL) for name in names)
     console.print(f"\nmodel: {models}", soft_wrap=True)
+
+
+def _chosen(
+    recipe: str, start: str, settings: list[str], scenario: str, preset: str, files: Mapping[str, list[str]]
+) -> Config:
+    """Return the settings of the run; where a recipe and a model disagree, say on standard error what counts."""
+    if not recipe and not start:
+        raise typer.BadParameter("name a recipe, or a model to fine-tune (--from) and trees to learn from (--train)")
+    if not start:
+        chosen = load_recipe(recipe, (), scenario, preset)
+        chosen = with_settings(with_trees(chosen, files), settings)
+        if not chosen.training.start:
+            return chosen
+        start = chosen.training.start
+    if preset or scenario:
+        raise typer.BadParameter(f"--{'preset' if preset else 'scenario'} makes a network, and {start} has its own")
+    with requires_extra("train"):
+        from discotree.training.fine_tuning import fine_tuning
+    tuned = fine_tuning(start, recipe, settings, **files)
+    for note in tuned.notes:
+        err.print(f"discotree: {note}", style="yellow", markup=False, soft_wrap=True)
+    return tuned.config
 
 
 def tag(
@@ -137,7 +159,7 @@ def tag(
         table.add_column(column, justify="right")
     for split, row in accuracies.items():
         name = f"{split} (jackknifed)" if split == "train" else split
-        table.add_row(name, *(_cell([row[kind]]) for kind in ("all", "known", "unknown")))
+        table.add_row(name, *(cell([row[kind]]) for kind in ("all", "known", "unknown")))
     out().print(table)
     hint = f"discotree train {recipe} --scenario predicted-pos --set data.predicted_tags={output}"
     err.print(f"tags: {output}\nnow: {hint}", style="dim", soft_wrap=True)
@@ -240,41 +262,3 @@ def _which(metrics: Mapping[str, float]) -> Iterator[str]:
         yield f"seed {metrics['seed']:.0f}"
     if "fold" in metrics:
         yield f"model {metrics['fold']:.0f}/{metrics['folds']:.0f}"
-
-
-def _scores(runs: Sequence[dict[str, Any]]) -> Table:
-    """A row per split and per source with a name; for several runs, means and standard deviations."""
-    table = Table("", box=None, pad_edge=False)
-    for name in METRICS:
-        table.add_column(name, justify="right")
-    for split in runs[0]["scores"]:
-        found = [run["scores"][split] for run in runs]
-        table.add_row(split, *_cells(found))
-        for source in found[0].get("sources", ()):
-            table.add_row(f"  {source}", *_cells([scores["sources"][source] for scores in found]))
-    return table
-
-
-def _cells(scores: Sequence[dict[str, Any]]) -> list[str]:
-    return [_cell([run[kind][name] for run in scores]) for kind, name in METRICS.values()]
-
-
-def _decoding(runs: Sequence[dict[str, Any]]) -> Table:
-    """A row per split and decoding method."""
-    columns = {"F1": "f1", "disc. F1": "discontinuous_f1", "seconds": "seconds"}
-    table = Table("", "decoding", box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, justify="right")
-    for split, scores in runs[0]["scores"].items():
-        for method in scores["decoding"]:
-            found = [run["scores"][split]["decoding"][method] for run in runs]
-            table.add_row(split, method, *(_cell([row[name] for row in found]) for name in columns.values()))
-    return table
-
-
-def _cell(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None and value == value]
-    if not known:
-        return number(None)
-    spread = f" ± {statistics.stdev(known):.2f}" if len(known) > 1 else ""
-    return number(statistics.mean(known), 2) + spread

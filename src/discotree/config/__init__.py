@@ -1,7 +1,15 @@
 """Settings as frozen dataclasses, the presets that they start from, and the recipes that change them."""
 
 from discotree.config.presets import BERT, DEFAULT, PAPER, PRESETS, SCENARIOS
-from discotree.config.recipes import RECIPES, load_recipe, recipe_names, recipe_path
+from discotree.config.recipes import (
+    RECIPES,
+    load_recipe,
+    recipe_names,
+    recipe_path,
+    recipe_table,
+    with_settings,
+    with_trees,
+)
 from discotree.config.schema import (
     HALF,
     HF,
@@ -39,5 +47,8 @@ __all__ = [
     "load_recipe",
     "recipe_names",
     "recipe_path",
+    "recipe_table",
     "vector_settings",
+    "with_settings",
+    "with_trees",
 ]

@@ -43,6 +43,18 @@ BERT = Config(
     decoding=DEFAULT.decoding,
 )
 
+# For a model that has learned already: gentle steps, and few of them
+FINE_TUNING = Training(
+    schedule="cosine",
+    epochs=15,
+    beta2=0.99,
+    average=0.999,
+    batch_words=320,
+    learning_rate=0.0005,
+    encoder_learning_rate=2e-5,
+    warmup=20,
+)
+
 PRESETS = {"paper": PAPER, "default": DEFAULT, "bert": BERT}
 
 # The rows of the paper's table of results: what the network gets as input beside the words

@@ -6,7 +6,7 @@ it is a variant of (``base``). The recipes in the folder ``recipes`` come with d
 
 import sys
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,7 +33,7 @@ def load_recipe(recipe: str | Path, settings: Sequence[str] = (), scenario: str 
     recipe's own.
     """
     path = recipe_path(recipe)
-    table = _with_base(_read(path))
+    table = recipe_table(path)
     own_preset = table.pop("preset", DEFAULT_PRESET)
     config = updated(_preset(preset or own_preset, path), {"name": path.stem} | table, str(path))
     if scenario:
@@ -41,11 +41,22 @@ def load_recipe(recipe: str | Path, settings: Sequence[str] = (), scenario: str 
     return with_settings(config, settings)
 
 
+def recipe_table(path: Path) -> dict[str, Any]:
+    """Return what a recipe says, merged with the one that it is a variant of, but without its preset's settings."""
+    return _with_base(_read(path))
+
+
 def with_settings(config: T, settings: Sequence[str]) -> T:
     """Return a configuration with single settings changed, each given as ``section.name=value``."""
     for setting in settings:
         config = updated(config, parsed_setting(setting), f"--set {setting}")
     return config
+
+
+def with_trees(config: Config, files: Mapping[str, Sequence[str]]) -> Config:
+    """Return a configuration with these files as the sources of its splits; splits without any keep their own."""
+    data = {split: list(some) for split, some in files.items() if some}
+    return updated(config, {"data": data}, "trees")
 
 
 def recipe_names() -> list[str]:

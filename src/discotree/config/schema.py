@@ -79,6 +79,9 @@ class Data:
     train: tuple[DataSource, ...] = setting((), "[Sources](#sources) of the training sentences.")
     dev: tuple[DataSource, ...] = setting((), "Sources of the development sentences, which decide on the best epoch.")
     test: tuple[DataSource, ...] = setting((), "Sources of the test sentences.")
+    hold_out: int = setting(
+        0, "Without dev sources, hold out every n-th training sentence as dev: 10 is every tenth. 0: none.", 0
+    )
     drop_repeats: bool = setting(
         False, "Drop training sentences that occur word for word in dev or test, and dev sentences that occur in test."
     )
@@ -91,6 +94,9 @@ class Data:
     tags: Literal["none", "gold", "predicted"] = setting("none", "Part-of-speech tags that the network gets as input.")
     predicted_tags: str = setting("", "The file of predicted tags, as written by `discotree tag`.")
     vectors: str = setting("", "Pretrained word vectors: a word2vec, GloVe or fastText file.")
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
@@ -177,6 +183,12 @@ class NetworkSettings:
 class Training:
     """How the network is trained."""
 
+    start: str = setting(
+        "", "Model to fine-tune: a name, a folder or `hub:ORG/NAME`, as `--from` gives it. Empty: fresh weights."
+    )
+    pull: float = setting(
+        0.0, "Fine-tuning: pull of the weights back to where they started, a decoupled decay (L2-SP). 0: none.", 0
+    )
     seed: int = setting(1, "Seed of the weights, the order of batches and dropout.", 0)
     epochs: int = setting(100, "Passes over the training sentences, at most.", 0)
     batch_words: int = setting(640, "Words of a batch, padding included.", 1)

@@ -57,6 +57,8 @@ class Card:
     scores: SplitMetrics
     commit: str  # discotree's commit when the model was trained
     weaknesses: str
+    base: str = ""  # the model that it was fine-tuned from: name, version, fingerprint
+    speed: float | None = None  # sentences per second from tokens to trees, on two cores
 
     @classmethod
     def read(cls, path: Path) -> "Card":

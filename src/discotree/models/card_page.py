@@ -34,6 +34,11 @@ eupl-1.1 gfdl gpl gpl-2.0 gpl-3.0 isc lgpl lgpl-2.1 lgpl-3.0 lgpl-lr mit mpl-2.0
 
 def page(card: Card, name: str, rows: Mapping[str, Metrics] | None = None, made: str = "discotree") -> str:
     """Return the whole page. ``load`` knows the model by ``name``; ``rows`` are those of the table of metrics."""
+    return f"{metadata(card)}\n{readme(card, name, rows, made)}"
+
+
+def readme(card: Card, name: str, rows: Mapping[str, Metrics] | None = None, made: str = "discotree") -> str:
+    """Return the part of the page for people."""
     rows = rows or {"dev": card.scores.dev, "test": card.scores.test}
     if not any(found != UNMEASURED for found in rows.values()):
         table = "How good it is, nobody has measured."
@@ -44,8 +49,7 @@ def page(card: Card, name: str, rows: Mapping[str, Metrics] | None = None, made:
 
 In percent. F1 is that of the recipe's own split, with `proper.prm`, words given. Tags and functions: share of words."""
     extras = " and ".join(name for name in ("tags", "functions") if getattr(card.scores.test, name) is not None)
-    return f"""{metadata(card)}
-# {card.name or "A model"}{f": {card.language}" if card.language else ""}
+    return f"""# {card.name or "A model"}{f": {card.language}" if card.language else ""}
 
 A model of discotree: from words to a discontinuous constituent tree{f" with {extras}" if extras else ""}.
 
@@ -118,10 +122,12 @@ def _slug(name: str) -> str:
 def _notes(card: Card, made: str) -> str:
     banks = ", ".join(map(_link, card.treebanks)) or "unknown"
     warning = "" if card.commercial or not card.licence else " **Not for commercial use.**"
+    both = ", that of the model it was fine-tuned from; the licence of its own data applies, too" if card.base else ""
     return "\n".join(
         [
+            *([f"- Fine-tuned from {card.base}."] if card.base else []),
             f"- Data: {banks}{f'; {card.sentences:,} sentences of training' if card.sentences else ''}.",
-            f"- Licence: {card.licence or 'unknown: ask its authors'}.{warning}",
+            f"- Licence: {card.licence or 'unknown: ask its authors'}{both}.{warning}",
             f"- Made by {made}{f' at commit {card.commit}' if card.commit else ''}; settings: config.json.",
             *([f"- Not good at: {card.weaknesses}"] if card.weaknesses else []),
         ]

@@ -23,7 +23,7 @@ def describe(folder: Path | None, settings: Config) -> Card:
     if folder and (folder / CARD).exists():
         return Card.read(folder / CARD)
     sentences, scores = _training_results(folder, settings)
-    banks = dict.fromkeys(map(_treebank_name, (*settings.data.test, *settings.data.train)))
+    banks = dict.fromkeys(map(treebank_name, (*settings.data.test, *settings.data.train)))
     return Card(
         name=settings.name,
         language=LANGUAGES.get(settings.language, (settings.language, ""))[0],
@@ -70,7 +70,7 @@ def _training_results(folder: Path | None, settings: Config) -> tuple[int, Split
         return nothing
 
 
-def _treebank_name(source: DataSource) -> str:
+def treebank_name(source: DataSource) -> str:
     """Return the folder of a treebank among all treebanks, or else its file's name; "" where the path has none."""
     parts = PurePath(bare(source.file)).parts
     return PurePath(parts[0]).stem if parts else ""

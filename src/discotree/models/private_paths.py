@@ -25,6 +25,7 @@ def public(settings: Config) -> Config:
             test=_public_sources(data.test),
         ),
         network=replace(settings.network, encoder=_bare_encoder(settings.network)),
+        training=replace(settings.training, start=bare(settings.training.start)),
     )
 
 

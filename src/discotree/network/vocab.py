@@ -49,6 +49,10 @@ class Alphabet:
     def __getitem__(self, number: int) -> str:
         return self.symbols[number - self.reserved]
 
+    def extended(self, other: "Alphabet") -> "Alphabet":
+        """Return this alphabet with the new symbols of another one at its end."""
+        return Alphabet(self.symbols + [symbol for symbol in other.symbols if symbol not in self.ids], self.reserved)
+
 
 @dataclass
 class Vocab:
@@ -119,6 +123,27 @@ class Vocab:
             outputs={head: Alphabet(_by_count(counts)) for head, counts in outputs.items()},
             head_functions={pair: _by_count(counts)[0] for pair, counts in sorted(pairs.items())},
             root=_by_count(roots)[0],
+        )
+
+    def extended(self, other: "Vocab") -> "Vocab":
+        """Return this vocabulary with what another one adds to it; all ids stay what they are.
+
+        The auxiliary heads are those of the other one. Of its words that occur once, those that are known here count
+        as frequent.
+        """
+        known = self.words.ids
+        return Vocab(
+            words=self.words.extended(other.words),
+            singletons=self.singletons | {word for word in other.singletons if word not in known},
+            chars=self.chars.extended(other.chars),
+            tags=self.tags.extended(other.tags),
+            labels=self.labels.extended(other.labels),
+            outputs={
+                head: self.outputs[head].extended(classes) if head in self.outputs else classes
+                for head, classes in other.outputs.items()
+            },
+            head_functions=other.head_functions | self.head_functions,
+            root=self.root,
         )
 
     @property

@@ -3,10 +3,8 @@
 import glob
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from pathlib import Path
 
 from discotree.config import Data, DataSource
@@ -16,6 +14,7 @@ from discotree.encoding.plain_files import read_plain
 from discotree.errors import ConfigError, TreebankError
 from discotree.network.batch import Corpus, Forms
 from discotree.training.predicted_tags import read_tags, tags_of
+from discotree.training.sentence_numbers import numbered
 from discotree.treebanks import read
 from discotree.treebanks.source import ErrorHandler, stop
 from discotree.treebanks.splits import read_ids, selected
@@ -149,7 +148,7 @@ def _checksum(pattern: str) -> str:
 
 def load_splits(data: Data) -> dict[str, Split]:
     """Read train, dev and test, and prepare them for the network."""
-    if not data.train or not data.dev:
+    if not data.train or not (data.dev or data.hold_out):
         raise ConfigError("data.train, data.dev: expected sources of trees for both, got none")
     if data.tags == "predicted" and not data.predicted_tags:
         raise ConfigError("data.predicted_tags: expected the file of predicted tags, which `discotree tag` writes")
@@ -170,7 +169,13 @@ def load_splits(data: Data) -> dict[str, Split]:
 def load_held_out(data: Data, name: str = "dev") -> Split:
     """Read dev or test alone, with the parser's input but without the encoding."""
     needs_test = name == "test" or data.drop_repeats  # dev drops what test repeats
-    needed = replace(data, train=(), dev=data.dev if name == "dev" else (), test=data.test if needs_test else ())
+    needs_train = name == "dev" and not data.dev and data.hold_out
+    needed = replace(
+        data,
+        train=data.train if needs_train else (),
+        dev=data.dev if name == "dev" else (),
+        test=data.test if needs_test else (),
+    )
     split = read_splits(needed)[name]
     if not split.trees:
         raise TreebankError(f"there are no {name} trees")
@@ -221,12 +226,27 @@ def read_splits(data: Data) -> dict[str, Split]:
     """Read the trees of train, dev and test."""
     cache: Cache = {}
     splits = {name: _read_split(data, getattr(data, name), cache) for name in SPLITS}
+    if data.hold_out and not data.dev:
+        splits["train"], splits["dev"] = held_out(splits["train"], data.hold_out)
     if data.drop_repeats:
         seen: set[tuple[str, ...]] = set()
         for split in (splits[name] for name in reversed(SPLITS)):  # test keeps all of its sentences
             split.keep(lambda tree: tree.words not in seen)
             seen.update(tree.words for tree in split.trees)
     return splits
+
+
+def held_out(split: Split, every: int) -> tuple[Split, Split]:
+    """Divide sentences into those to learn from and every n-th one; of fewer, the last one is held out."""
+    count = len(split)
+    chosen = set(range(every - 1, count, every)) or {count - 1}
+
+    def part(numbers: list[int]) -> Split:
+        return Split([split.trees[k] for k in numbers], sources=[split.sources[k] for k in numbers])
+
+    learned = part([number for number in range(count) if number not in chosen])
+    learned.skipped = split.skipped
+    return learned, part([number for number in range(count) if number in chosen])
 
 
 def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Split:
@@ -269,26 +289,3 @@ def _read_source(source: DataSource, cache: Cache) -> list[Tree | None]:
                 trees.append(tree)  # noqa: PERF402 (one by one: the handler appends broken trees in between)
         cache[key] = trees
     return cache[key]
-
-
-def numbered(trees: list[Tree | None], source: DataSource) -> list[Tree | None]:
-    """Select the trees whose numbers, counted from 1, the source names."""
-    if not source.sentences:
-        return trees
-    ranges = [_range(text.strip(), source) for text in source.sentences.split(",")]
-    missing = [number for bounds in ranges for number in bounds if len(trees) < number < inf]
-    if missing:
-        # Another version of the treebank, in which the ranges would make another split
-        raise TreebankError(f"expected a sentence {missing[0]:,}, but there are only {len(trees):,}", source.file)
-    return [tree for number, tree in enumerate(trees, 1) if any(first <= number <= last for first, last in ranges)]
-
-
-def _range(text: str, source: DataSource) -> tuple[int, float]:
-    found = re.fullmatch(r"(\d+)(-(\d*))?", text)
-    if not found:
-        raise ConfigError(f"{source.file}: sentences: expected a range such as 1-18602, 7 or 20-, got {text!r}")
-    first = int(found[1])
-    last = first if found[2] is None else int(found[3]) if found[3] else inf
-    if not 1 <= first <= last:
-        raise ConfigError(f"{source.file}: sentences: expected a rising range that starts at 1 or later, got {text!r}")
-    return first, last

@@ -38,6 +38,7 @@ class Run:
     folder: Path | None = None  # no checkpoints without one
     identity: str = ""  # only a checkpoint with the same identity is resumed
     report: Report = silent
+    dev_decides: bool = True  # on the best epoch; otherwise the last one is kept
 
     @property
     def checkpoint(self) -> Path | None:
@@ -60,7 +61,7 @@ def fit(
         began = time.perf_counter()
         losses = train_epoch(trainer, corpus, run)
         trained = time.perf_counter()
-        metrics = validate_epoch(trainer, validate, criterion)
+        metrics = validate_epoch(trainer, validate, criterion, run.dev_decides)
         state.learning_rate = trainer.learning_rate
         times = {"seconds": trained - began, "validation_seconds": time.perf_counter() - trained}
         epoch: dict[str, float] = {
@@ -115,12 +116,17 @@ def train_epoch(trainer: Trainer, corpus: Corpus, run: Run) -> dict[str, float]:
     return mean
 
 
-def validate_epoch(trainer: Trainer, validate: Callable[[], dict[str, float]], criterion: str) -> dict[str, float]:
-    """Score the network on dev; keep its weights if they are the best so far, or else decay on a plateau."""
+def validate_epoch(
+    trainer: Trainer, validate: Callable[[], dict[str, float]], criterion: str, dev_decides: bool = True
+) -> dict[str, float]:
+    """Score the network on dev; keep its weights if they are the best so far, or else decay on a plateau.
+
+    A dev set that decides nothing leaves the weights of the last epoch.
+    """
     state, settings = trainer.state, trainer.settings
     with trainer.averaged():
         metrics = trainer.world.mean(validate())
-        if metrics[criterion] > state.best:
+        if metrics[criterion] > state.best or not dev_decides:
             state.best, state.best_epoch, state.waited = metrics[criterion], state.epoch, 0
             trainer.keep_best()
             return metrics

@@ -20,6 +20,9 @@ import torch
 from discotree.config import Config
 from discotree.errors import ConfigError
 from discotree.models import RESULTS
+from discotree.models.card import CARD, README, UNMEASURED, SplitMetrics
+from discotree.models.card_page import readme
+from discotree.models.description import metrics_of
 from discotree.models.folder import write_model
 from discotree.models.model import Model
 from discotree.network.pytorch.encoder import pretrained_pieces
@@ -34,6 +37,7 @@ from discotree.training.data import Split, checksums, corpus_of, load_splits, ow
 from discotree.training.distributed import World
 from discotree.training.fit import Report, Run, fit, silent
 from discotree.training.results import attachment, score_split, summarize, write_results
+from discotree.training.start import MIN_DEV, Start, ignore_missing
 from discotree.version import __version__
 
 MODEL = "model"
@@ -60,18 +64,29 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
     data = resolve(config.data)
     splits, sha256 = load_splits(data), checksums(config.data, data)
     config, vectors = with_vectors(config, data.vectors, words_of(splits))
-    parser = build(config, splits, vectors, world.device, own_head_rules(data))
+    start = Start.read(config) if config.training.start else None
+    parser = build(config, splits, vectors, world.device, own_head_rules(data), start)
     network = network_in(parser)
     forms = parser.forms()
     corpora = {name: corpus_of(split, forms, parser.has_tags) for name, split in splits.items()}
-    run = Run(config.training, world, folder, identity_of(config, sha256), report)
+    scored = [name for name in ("dev", "test") if len(splits[name])]
+    dev_decides = start is None or len(splits["dev"]) >= MIN_DEV
+    about: dict[str, Any] = {}
+    if start is not None:
+        before = {name: score_split(parser, splits[name], corpora[name]) for name in scored}
+        about = {"start": {**start.about(parser.vocab, dev_decides), "scores": before}}
+    identity = identity_of(config, sha256 | ({"start": start.fingerprint} if start else {}))
+    run = Run(config.training, world, folder, identity, report, dev_decides)
     state = fit(network, corpora["train"], lambda: attachment(parser, corpora["dev"]), "las", run)
     weights = rounded(weights_of(network), config.training.weight_bits)
     load_weights(network, weights)  # the scores are those of the saved weights
-    model = finished(parser, splits["dev"]) if config.training.fit_dev else parser.model
+    model = finished(parser, splits["dev"]) if config.training.fit_dev and dev_decides else parser.model
+    if start is not None and model.calibration is None:
+        model = replace(model, calibration=start.model.calibration)
     parser = Parser(model, parser.engine)
+    scores = {name: score_split(parser, splits[name], corpora[name], compare) for name in scored}
     if world.is_first:
-        write_model(replace(model, weights=weights), folder / MODEL)
+        write_model(replace(model, weights=weights), folder / MODEL, _texts(start, config, splits, scores, folder))
     results = {
         "name": config.name,
         "config": asdict(config),
@@ -86,11 +101,8 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
         "parameters": sum(weight.numel() for weight in network.parameters()),
         "best_epoch": state.best_epoch,
         "seconds": sum(epoch["seconds"] + epoch["validation_seconds"] for epoch in state.history),
-        "scores": {
-            name: score_split(parser, splits[name], corpora[name], compare)
-            for name in ("dev", "test")
-            if len(splits[name])
-        },
+        "scores": scores,
+        **about,
         **({"gap_prices": model.config.decoding.gap_prices} if model.config.decoding.gap_prices else {}),
         **({"confidence": model.calibration.fitted} if model.calibration else {}),
         "history": state.history,
@@ -98,6 +110,19 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
     if world.is_first:
         write_results(folder / RESULTS, results)
     return results
+
+
+def _texts(
+    start: Start | None, config: Config, splits: dict[str, Split], scores: dict[str, Any], folder: Path
+) -> dict[str, str]:
+    """Return the card and the page of a fine-tuned model, by file name; any other model gets them when it is shared."""
+    if start is None:
+        return {}
+    found = {name: metrics_of(of_split) for name, of_split in scores.items()}
+    metrics = SplitMetrics(found.get("dev", UNMEASURED), found.get("test", UNMEASURED))
+    card = start.new_card(config, len(splits["train"]), metrics)
+    page = readme(card, f"{folder.name}/{MODEL}", made=f"`discotree train --from {start.described.split()[0]}`")
+    return {CARD: card.to_json(), README: page}
 
 
 def _sizes(split: Split) -> dict[str, int]:
@@ -163,12 +188,17 @@ def build(
     vectors: Vectors | None = None,
     device: torch.device | str = "cpu",
     head_rules: str = "",
+    start: Start | None = None,
 ) -> Parser:
-    """Build the vocabulary and a fresh network, with pretrained word vectors if there are any.
+    """Build the vocabulary and a network: a fresh one, with pretrained word vectors if there are any, or one to go on.
 
-    ``head_rules`` is the text of those that come with the model, where they are none of ours.
+    ``head_rules`` is the text of those that come with the model, where they are none of ours. With a ``start``, its
+    vocabulary is extended and its weights are taken.
     """
     train = splits["train"]
+    if start is not None:
+        for split in splits.values():
+            ignore_missing(split, start.model.vocab)
     has_tags = config.data.tags != "none"
     vocab = Vocab.build(
         train.encoded,
@@ -178,12 +208,16 @@ def build(
         lambda word: vectors is not None and vectors.lookup(word) is not None,
         [source.ignore for source in train.sources],
     )
+    if start is not None:
+        vocab = start.vocab(vocab)
     for head, classes in vocab.outputs.items():
         if not len(classes):
             raise ConfigError(f"every training source ignores {head!r}: set network.{head}_weight=0")
-    pieces = pretrained_pieces(config.network)
+    pieces = pretrained_pieces(config.network) if start is None else start.model.subwords
     torch.manual_seed(config.training.seed)
     network = PointerNetwork(config.network, vocab, has_tags, pieces)
+    if start is not None:
+        load_weights(network, start.weights(weights_of(network)))
     if vectors is not None and network.encoder.words is not None:
         copy_vectors(vectors, vocab, network.encoder.words)
     model = Model(config, vocab, weights_of(network), pieces, own_head_rules=head_rules)

@@ -57,6 +57,7 @@ class Trainer:
                 value.requires_grad_(False)
         self.weights = {name: value for name, value in network.named_parameters() if value.requires_grad}
         self.best = {name: value.detach().clone() for name, value in self.weights.items()}
+        self.origin = {name: value.clone() for name, value in self.best.items()} if settings.pull else {}
         self.average = {name: value.clone() for name, value in self.best.items()} if settings.average else {}
         self.state = TrainingState(learning_rate=settings.learning_rate)
         self.optimizer = self.new_optimizer(settings.learning_rate)
@@ -103,6 +104,7 @@ class Trainer:
         self.world.add_up([weight.grad for weight in self.weights.values() if weight.grad is not None])
         nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip)
         self.optimizer.step()
+        self.pull_back()
         self.update_average()
         losses = {name: loss.detach() for name, loss in losses.items()}
         self.world.add_up(list(losses.values()))
@@ -119,6 +121,12 @@ class Trainer:
         with self.autocast:
             losses = self.network.loss(TensorBatch.of(batch, self.world.device))
         return losses if len(share) else {name: loss * 0 for name, loss in losses.items()}
+
+    def pull_back(self) -> None:
+        """Move the weights a little towards those that training started from, if the settings want that."""
+        for name, start in self.origin.items():
+            rate = self.rates.get(name, 1.0) * self.learning_rate
+            self.weights[name].data.lerp_(start, min(1.0, rate * self.settings.pull))
 
     def update_average(self) -> None:
         if self.average:
