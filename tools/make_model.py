@@ -83,6 +83,7 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=BITS)
     parser.add_argument("--also", type=int, nargs="*", default=[8], help="further sizes to score")
     parser.add_argument("--out", type=Path, default=MODELS, help="where to put the package")
+    parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py, a file)")
     parser.add_argument("--engine", choices=ENGINES, default="", help="what scores it: the one for this machine")
     arguments = parser.parse_args()
     old_version = version_of(arguments.name, arguments.out)
@@ -116,6 +117,7 @@ def main() -> None:
         scores=scores[bits],
         commit=arguments.commit,
         weaknesses=about.weaknesses,
+        speed=arguments.speed,
     )
     rows = {
         row(split, size, bits): getattr(scores[size], split)

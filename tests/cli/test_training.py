@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.models import saved_model
 from support.networks import TREES
 from support.signals import heed_interrupts
 from support.tiny import TINY, set_all, small_recipe
 from typer.testing import CliRunner, Result
 
+from discotree import write
 from discotree.cli import app, training
 from discotree.cli.terminal import DataConsole
 from discotree.config import Training
@@ -131,6 +133,44 @@ def test_only_the_first_of_several_processes_reports(run: Run, monkeypatch: pyte
     result = done(run("train", "small.toml", *set_all(TINY), "--output", "quiet"))
     assert (result.stdout, result.messages) == ("", "")
     assert not Path("quiet/tensorboard").exists()
+
+
+def test_a_run_needs_a_recipe_or_a_model_with_trees(run: Run) -> None:
+    result = run("train")
+    assert result.exit_code == 2
+    assert "name a recipe, or a model to fine-tune (--from)" in " ".join(result.output.replace("│", " ").split())
+    result = run("train", "--from", "nowhere", "--preset", "bert", "--train", "small.export")
+    assert result.exit_code == 2
+    assert "--preset makes a network, and nowhere has its own" in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.slow
+def test_fine_tuning_shows_scores_before_and_after_and_what_is_new(run: Run, tmp_path: Path) -> None:
+    """Twice: with --from, and with a recipe that names its model; the folder of the model is not for output."""
+    model = str(saved_model(tmp_path / "model"))
+    quick = ["--set", "training.epochs=1", "--set", "training.device=cpu", "--no-tensorboard"]
+    result = done(run("train", "--from", model, "--train", "small.export", "--test", "small.export", *quick))
+    _, *rows = result.stdout.splitlines()
+    assert [row.split("  ")[0] for row in rows[:4]] == ["dev, before", "dev", "test, before", "test"]
+    assert rows[5] == f"new to {model}: nothing"
+    assert rows[6].startswith("dev has 2 sentences, too few to decide: the last epoch is kept, and prices of gaps")
+    assert rows[7].startswith(f"licence: that of {model} (unknown: ask its authors) and that of your trees both apply")
+    assert rows[-1] == "model: runs/model-small/model"
+    recipe = tmp_path / "mine.toml"
+    text = (tmp_path / "small.toml").read_text("utf-8")
+    recipe.write_text(f'{text}heads = "ptb"\n[training]\nstart = "model"\nepochs = 1\n', "utf-8")
+    again = done(run("train", "mine.toml", *quick[2:], "-o", "again"))
+    assert "data.heads=negra (the recipe has ptb)" in again.messages
+    assert "dev, before" in again.stdout
+    with pytest.raises(DiscotreeError, match="lies in the input"):
+        done(run("train", "--from", model, "--train", "small.export", *quick, "-o", "model/out"))
+
+
+def test_trees_on_the_command_line_replace_those_of_the_recipe(run: Run, tmp_path: Path) -> None:
+    write(TREES[:5], "five.export")
+    done(run("train", "small.toml", *QUICK, "--train", "five.export", "-o", "out"))
+    results = json.loads((tmp_path / "out/results.json").read_text("utf-8"))
+    assert results["data"]["sentences"] == {"train": 5, "dev": 3, "test": 3}
 
 
 @pytest.mark.slow

@@ -157,6 +157,9 @@ def test_what_is_said_of_models_before_they_are_installed_is_what_their_cards_sa
         card, known = Card.read(model_folder(name) / "card.json"), published()[name]
         assert (card.code, card.language) == (known.code, known.language)
         assert (card.licence, card.commercial) == (known.licence, known.commercial)
+        assert (card.weaknesses, card.speed) == (known.weaknesses, known.speed)
+        size = sum(path.stat().st_size for path in model_folder(name).rglob("*") if path.is_file())
+        assert known.megabytes == round(size / 1e6), f"{name}: its size on disk in published.toml"
 
 
 # Licences

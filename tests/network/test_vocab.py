@@ -35,6 +35,24 @@ def test_alphabets_number_their_symbols_after_the_reserved_ones():
         Alphabet(["a", "b", "a"])
 
 
+def test_an_extended_vocabulary_keeps_all_ids_and_adds_what_is_new():
+    """Fine-tuning: rows of weights stay those of their symbols."""
+    old, new = (Vocab.build(part, HEADS, [["X"]]) for part in (ENCODED[:8], ENCODED[5:]))
+    both = old.extended(new)
+    for name in ("words", "chars", "tags", "labels"):
+        known, grown, added = (getattr(vocab, name) for vocab in (old, both, new))
+        assert grown.ids.items() >= known.ids.items()
+        assert set(grown.symbols) == {*known.symbols, *added.symbols}
+        assert grown.reserved == known.reserved
+    for head in HEADS:
+        assert both.outputs[head].ids.items() >= old.outputs[head].ids.items()
+    assert both.head_functions.items() >= old.head_functions.items()
+    assert old.singletons <= both.singletons
+    assert not both.singletons & (set(old.words.symbols) - old.singletons)  # frequent words stay frequent
+    assert old.extended(old) == old
+    assert set(old.extended(Vocab.build(ENCODED[5:], ("tag",))).outputs) == {"tag"}
+
+
 def test_words_are_numbered_by_frequency_then_by_alphabet():
     vocab = Vocab.build([encoded("(ROOT (S (N 0=b) (N 1=a) (N 2=c) (N 3=b)))")])
     assert (vocab.words.symbols, vocab.words.ids["b"], vocab.singletons) == (["b", "a", "c"], 1, {"a", "c"})

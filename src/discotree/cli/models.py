@@ -19,7 +19,7 @@ from discotree.models.finding import find, installed
 from discotree.models.published import install_command, published, tier
 from discotree.parsing.load import load
 
-RIGHT_ALIGNED = ("size", "sentences", "F1", "disc. F1")
+RIGHT_ALIGNED = ("size", "sentences/s", "sentences", "F1", "disc. F1")
 
 
 def models(
@@ -36,8 +36,8 @@ def models(
 ) -> None:
     """List the installed models, or show the card of one model.
 
-    F1 is measured on the test split, in percent; sentences are those of training. Models that are not installed, but
-    that pip can install, follow in a second table.
+    F1 is measured on the test split, in percent; sentences are those of training, sentences/s is parsing on two cores.
+    Models that are not installed, but that pip can install, follow in a second table. Below is what each is bad at.
     """
     as_json = (to or format_for(output, {".txt": "text", ".md": "text", ".json": "json"}, "text")) == "json"
     if name:
@@ -56,6 +56,10 @@ def models(
     tables: list[Table | str] = [_installed_table(cards)] if cards else ["no model is installed"]
     if missing := [name for name, model in published().items() if model.released and name not in cards]:
         tables += ["", _available_table(missing)]
+    weak = {name: card.weaknesses for name, card in cards.items()}
+    weak |= {name: published()[name].weaknesses for name in missing}
+    if any(weak.values()):
+        tables += ["", *(f"{name}: {printable(text)}" for name, text in weak.items() if text)]
     write_rich(*tables, output=output)
 
 
@@ -102,7 +106,8 @@ def _show(name: str, output: str) -> None:
 
 def _installed_table(cards: dict[str, Card]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("name", "tier", "size", "language", "treebanks", "licence", "sentences", "F1", "disc. F1"):
+    columns = ("name", "tier", "size", "sentences/s", "language", "treebanks", "licence", "sentences", "F1", "disc. F1")
+    for column in columns:
         table.add_column(column, justify="right" if column in RIGHT_ALIGNED else "left")
     for name, card in cards.items():
         test = card.scores.test
@@ -110,6 +115,7 @@ def _installed_table(cards: dict[str, Card]) -> Table:
             name,
             tier(name),
             _size(find(name)),
+            number(card.speed, 0),
             card.language,
             ", ".join(treebank.name for treebank in card.treebanks),
             _terms(card.licence, card.commercial),
@@ -122,11 +128,19 @@ def _installed_table(cards: dict[str, Card]) -> Table:
 
 def _available_table(names: list[str]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("not installed", "tier", "language", "licence", "to install"):
-        table.add_column(column)
+    for column in ("not installed", "tier", "size", "sentences/s", "language", "licence", "to install"):
+        table.add_column(column, justify="right" if column in RIGHT_ALIGNED else "left")
     for name in names:
         model = published()[name]
-        table.add_row(name, tier(name), model.language, _terms(model.licence, model.commercial), install_command(name))
+        table.add_row(
+            name,
+            tier(name),
+            f"{model.megabytes} MB" if model.megabytes else number(None),
+            number(model.speed, 0),
+            model.language,
+            _terms(model.licence, model.commercial),
+            install_command(name),
+        )
     return table
 
 

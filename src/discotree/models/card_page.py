@@ -129,6 +129,7 @@ def _notes(card: Card, made: str) -> str:
             f"- Data: {banks}{f'; {card.sentences:,} sentences of training' if card.sentences else ''}.",
             f"- Licence: {card.licence or 'unknown: ask its authors'}{both}.{warning}",
             f"- Made by {made}{f' at commit {card.commit}' if card.commit else ''}; settings: config.json.",
+            *([f"- Speed: about {card.speed:.0f} sentences per second on two cores."] if card.speed else []),
             *([f"- Not good at: {card.weaknesses}"] if card.weaknesses else []),
         ]
     )

@@ -26,6 +26,9 @@ class PublishedModel:
     licence: str  # an SPDX expression
     commercial: bool  # whether the licence allows commercial use
     released: bool = True  # whether pip finds it
+    megabytes: int = 0  # on disk; 0: nobody has looked
+    speed: float | None = None  # sentences per second from tokens to trees, on two cores
+    weaknesses: str = ""  # what it is bad at
 
 
 @cache
