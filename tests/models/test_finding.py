@@ -17,6 +17,7 @@ from discotree import ModelError
 from discotree.cli import app
 from discotree.models import finding
 from discotree.models.card import Metrics, Treebank
+from discotree.models.published import published
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +120,7 @@ def test_no_models_are_no_catastrophe(tmp_path: Path, monkeypatch: pytest.Monkey
         finding.find("xx")
     listed = CliRunner().invoke(app, ["models"]).stdout
     assert listed.startswith("no model is installed\n")
-    assert re.search(r"de +small +German +CC-BY-NC-SA-4.0 .* +pip install discotree-de", listed)
+    assert re.search(r"de +small +20 MB +– +German +CC-BY-NC-SA-4.0 .* +pip install discotree-de", listed)
     assert "de-large" not in listed  # it is not released yet
 
 
@@ -160,17 +161,23 @@ def test_the_package_is_imported_without_torch() -> None:
 def test_models_are_listed_with_their_licences(site: Path, shelf: Path) -> None:
     other = model_package(site, "nl-large")
     other.mkdir()
-    with_card(other, CARD | {"name": "nl-large", "commercial": True, "licence": "CC BY-SA 4.0"})
+    with_card(other, CARD | {"name": "nl-large", "commercial": True, "licence": "CC BY-SA 4.0", "speed": 123.4})
     done = CliRunner().invoke(app, ["models"])
     assert done.exit_code == 0
     rows = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines()]
-    head, first, second, empty, *available = rows
+    head, first, second, empty, *rest = rows
+    available, weaknesses = rest[: rest.index([""])], rest[rest.index([""]) + 1 :]
     size = sum(path.stat().st_size for path in shelf.iterdir())
-    licence = "CC BY-NC 4.0 (non-commercial use only)"
+    licence, numbers = "CC BY-NC 4.0 (non-commercial use only)", ["1,020", "80.5", "61.0"]
     assert (head[0], empty) == ("name", [""])
-    assert first == ["nl-large", "large", "0 MB", "German", "Twenty Trees", "CC BY-SA 4.0", "1,020", "80.5", "61.0"]
-    assert second == ["xx", "small", f"{size / 1e6:.0f} MB", "German", "Twenty Trees", licence, "1,020", "80.5", "61.0"]
-    assert ["nl", "small", "Dutch", "LGPL-2.1-or-later", "pip install discotree-nl"] in available
+    assert first == ["nl-large", "large", "0 MB", "123", "German", "Twenty Trees", "CC BY-SA 4.0", *numbers]
+    assert second == ["xx", "small", f"{size / 1e6:.0f} MB", "–", "German", "Twenty Trees", licence, *numbers]
+    nl = published()["nl"]
+    rate = "–" if nl.speed is None else f"{nl.speed:.0f}"
+    row = ["nl", "small", f"{nl.megabytes} MB", rate, "Dutch", "LGPL-2.1-or-later", "pip install discotree-nl"]
+    assert row in available
+    assert ["xx: It has learned nothing."] in weaknesses
+    assert [f"nl: {nl.weaknesses}"] in weaknesses
     assert "nl-large" not in {row[0] for row in available}  # it is installed
 
 

@@ -23,6 +23,8 @@ CARD: dict[str, Any] = {
     "scores": {"dev": METRICS, "test": METRICS},
     "commit": "0123abc",
     "weaknesses": "It has learned nothing.",
+    "base": "",
+    "speed": None,
 }
 README = "# xx\n\nA model for *tests*.\n"
 

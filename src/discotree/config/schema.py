@@ -183,12 +183,6 @@ class NetworkSettings:
 class Training:
     """How the network is trained."""
 
-    start: str = setting(
-        "", "Model to fine-tune: a name, a folder or `hub:ORG/NAME`, as `--from` gives it. Empty: fresh weights."
-    )
-    pull: float = setting(
-        0.0, "Fine-tuning: pull of the weights back to where they started, a decoupled decay (L2-SP). 0: none.", 0
-    )
     seed: int = setting(1, "Seed of the weights, the order of batches and dropout.", 0)
     epochs: int = setting(100, "Passes over the training sentences, at most.", 0)
     batch_words: int = setting(640, "Words of a batch, padding included.", 1)
@@ -208,6 +202,12 @@ class Training:
     max_decays: int = setting(9, "Plateau: stop when more decays than these are due.", 0)
     warmup: int = setting(100, "Cosine: steps until the full learning rate.", 0)
     average: float = setting(0.0, "Decay of the moving average of the weights. 0: no average.", 0, 1)
+    start: str = setting(
+        "", "Model to fine-tune: a name, a folder or `hub:ORG/NAME`, as `--from` gives it. Empty: fresh weights."
+    )
+    pull: float = setting(
+        0.0, "Fine-tuning: pull of the weights back to where they started, a decoupled decay (L2-SP). 0: none.", 0
+    )
     max_seconds: float = setting(0.0, "Stop after the first epoch that ends later than this. 0: no limit.", 0)
     checkpoint_epochs: int = setting(1, "Epochs between two checkpoints. 0: no checkpoints.", 0)
     fit_dev: bool = setting(
