@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,13 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from support.encoders import saved_bert, with_transformer
 from support.models import with_card
-from support.networks import CALM, TREES, overfitted, parser_of
+from support.networks import CALM, TREES, overfitted, parser_of, saved_trees
 from support.tiny import small_recipe
 
 import discotree as dt
 from discotree import ConfigError, ModelError
-from discotree.config import Config, DataSource, Training
+from discotree.config import DEFAULT, Config, DataSource, Training
 from discotree.models import CALIBRATION, CONFIG, RESULTS, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README, Card
 from discotree.models.finding import fingerprint
@@ -73,7 +75,7 @@ def test_the_model_brings_its_network_and_scheme_and_the_recipe_its_trees(tmp_pa
     assert (config.name, config.language, config.training.seed) == ("small", "is", 9)
     assert config.training.start == str(tmp_path / "base")
     assert config.training.epochs < 70
-    assert config.training.learning_rate < Training().learning_rate
+    assert config.training.learning_rate < DEFAULT.training.learning_rate
     assert config.network == CALM
     assert (config.data.punctuation, config.data.heads, config.data.tags) == ("keep", "ptb", "none")
     assert (config.data.folder, config.data.hold_out) == ("", 0)
@@ -171,6 +173,21 @@ def test_before_it_learns_the_network_finds_the_trees_of_its_base(tmp_path, bits
     np.testing.assert_allclose(labels[-1], labels[: len(old.labels)].mean(0), atol=1e-6)
     assert isinstance(before.model.weights["encoder.words.weight"], Rows) == (bits == 6)
     assert start.additions(new)["words"]["count"] == len(new.words) - len(old.words)
+
+
+@pytest.mark.slow
+def test_a_transformer_comes_from_the_model_not_from_where_the_settings_say(tmp_path):
+    network = with_transformer(saved_bert(tmp_path / "bert"))
+    settings = Config("bert", saved_trees(tmp_path), network, Training(epochs=1, batch_words=60))
+    train(settings, tmp_path / "first")
+    shutil.rmtree(tmp_path / "bert")
+    start = tmp_path / "first" / MODEL
+    config = fine_tuning(str(start), train=[new_trees(tmp_path)], settings=[*QUICK, "training.learning_rate=0"]).config
+    train(config, tmp_path / "second")
+    before, after = (read_model(folder).weights for folder in (start, tmp_path / "second" / MODEL))
+    assert any(name.startswith("encoder.pieces.model.") for name in before)
+    for name, value in before.items():
+        np.testing.assert_array_equal(dense(after[name]), dense(value), name)
 
 
 def test_a_weight_that_cannot_grow_is_refused():

@@ -32,7 +32,7 @@ Preset = Annotated[
 OptionalRecipe = Annotated[
     str,
     typer.Argument(
-        metavar="[RECIPE]",
+        metavar="RECIPE",
         autocompletion=completing(recipe_names()),
         show_default=False,
         help=f"A file, or one of {', '.join(recipe_names())}. Not needed with --from and --train.",

@@ -46,11 +46,11 @@ BERT = Config(
 # For a model that has learned already: gentle steps, and few of them
 FINE_TUNING = Training(
     schedule="cosine",
-    epochs=15,
+    epochs=10,
     beta2=0.99,
     average=0.999,
-    batch_words=320,
-    learning_rate=0.0005,
+    batch_words=160,  # small batches: a hundred sentences are few steps
+    learning_rate=0.001,
     encoder_learning_rate=2e-5,
     warmup=20,
 )
