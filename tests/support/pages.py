@@ -187,6 +187,8 @@ def check_ours(words: list[str]) -> None:
     name, command, rest = group.resolve_command(top, words)
     given = command.make_context(name, rest, parent=top).params
     if name in ("train", "tag"):
+        if given.get("start"):  # the model says what fits, and need not be here
+            given["recipe"] = given["recipe"] or "alpino"
         load_recipe(given["recipe"], given["settings"] or (), given.get("scenario", ""), given["preset"])
     elif name == "pretrain":
         load_pretraining(given["size"], given["settings"] or ())

@@ -190,6 +190,16 @@ def test_a_transformer_comes_from_the_model_not_from_where_the_settings_say(tmp_
         np.testing.assert_array_equal(dense(after[name]), dense(value), name)
 
 
+def test_trees_of_another_language_get_a_warning(tmp_path, caplog):
+    _, start = started(fine_tuning(base(tmp_path / "base"), train=[new_trees(tmp_path)]).config)
+    start.check_language(TREES)
+    assert not caplog.records
+    start.check_language(list(dt.read(Path(dt.__file__).parent / "treebanks" / "samples" / "dutch.discbracket")))
+    assert [record.message for record in caplog.records] == [
+        "the training trees look like Dutch; this model is for German"
+    ]
+
+
 def test_a_weight_that_cannot_grow_is_refused():
     with pytest.raises(ConfigError, match=r"decoder.start.weight has the shape \(2, 3\), and the settings make it"):
         grown("decoder.start.weight", np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32))

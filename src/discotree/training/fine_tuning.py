@@ -73,7 +73,7 @@ def fine_tuning(
         own["training"]["start"] = start
         config = updated(config, {"training": own["training"]}, where)
     config = with_trees(config, {"train": train, "dev": dev, "test": test})
-    if not config.data.dev:
+    if not config.data.dev and not config.data.hold_out:
         config = replace(config, data=replace(config.data, hold_out=HOLD_OUT))
     notes = _notes(config, {**own, "language": table.get("language", base.language)}, base, start, where)
     config = with_settings(config, settings)

@@ -73,6 +73,7 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
     dev_decides = start is None or len(splits["dev"]) >= MIN_DEV
     about: dict[str, Any] = {}
     if start is not None:
+        start.check_language(splits["train"].trees)
         before = {name: score_split(parser, splits[name], corpora[name]) for name in scored}
         about = {"start": {**start.about(parser.vocab, dev_decides), "scores": before}}
     identity = identity_of(config, sha256 | ({"start": start.fingerprint} if start else {}))

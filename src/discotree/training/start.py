@@ -13,7 +13,7 @@ from typing import Any
 from discotree.config import Config
 from discotree.errors import ConfigError
 from discotree.models.card import Card, SplitMetrics, Treebank
-from discotree.models.choice import announce_licence
+from discotree.models.choice import announce_licence, logger, mismatch
 from discotree.models.description import describe, treebank_name
 from discotree.models.finding import find, fingerprint
 from discotree.models.folder import read_model
@@ -24,9 +24,10 @@ from discotree.network.vocab import UNKNOWN, UNKNOWN_CHAR, Alphabet, Vocab, targ
 from discotree.network.weights import Array, Floats, dense
 from discotree.training.data import Split
 from discotree.training.fine_tuning import check_network
-from discotree.trees.tree import NONE
+from discotree.trees.tree import NONE, Tree
 
 MIN_DEV = 200  # sentences; fewer decide neither on the best epoch nor on prices of gaps and confidences
+LANGUAGE_TREES = 100  # their words tell the language
 MAX_NAMED = 10  # new symbols that results name
 FINGERPRINT_DIGITS = 16
 UNKNOWN_ROWS = {
@@ -71,6 +72,12 @@ class Start:
         """Its name, its version and the beginning of its fingerprint; of a folder, the card's name or the last part."""
         known = self.name if self.version or ":" in self.name else self.card.name or Path(self.name).name
         return " ".join(filter(None, (known, self.version, f"({self.fingerprint[:FINGERPRINT_DIGITS]})")))
+
+    def check_language(self, trees: Sequence[Tree]) -> None:
+        """Warn where trees look like another language than the model's."""
+        text = " ".join(word for tree in trees[:LANGUAGE_TREES] for word in tree.words)
+        if warning := mismatch(text, self.model.config.language):
+            logger.warning("%s", warning.replace("this text looks", "the training trees look"))
 
     def vocab(self, new: Vocab) -> Vocab:
         """Return the model's vocabulary with what that of the new trees adds."""
@@ -117,6 +124,7 @@ class Start:
         return replace(
             self.card,
             name=config.name,
+            language=self.card.language if config.language == self.card.code else config.language,
             code=config.language,
             treebanks=(*(Treebank(name, "", "") for name in names if name), *self.card.treebanks),
             sentences=sentences,
