@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from support.encoders import saved_bert, with_transformer
 from support.models import with_card
 from support.networks import CALM, TREES, overfitted, parser_of, saved_trees
@@ -335,26 +334,19 @@ def test_a_killed_fine_tuning_resumes_to_the_same_bytes(tmp_path):
 @pytest.mark.slow
 @pytest.mark.data
 def test_fine_tuning_beats_training_from_nothing_on_200_sentences_of_a_new_domain(tmp_path):
-    """News first, then 200 questions to a help desk, with a small network; scored on the other questions."""
+    """Questions to a help desk, which `nl` has not seen; scored on others of them."""
     if not os.environ.get("DISCOTREE_DATA"):
         pytest.skip("DISCOTREE_DATA does not say where the treebanks are")
-    torch.set_num_threads(2)
-    network = ["network.lstm_size=96", "network.lstm_layers=2", "network.decoder_size=96", "network.arc_size=96",
-               "network.label_size=32", "network.agreement_weight=0", "training.device=cpu"]  # fmt: skip
-    (tmp_path / "news.toml").write_text(
-        'language = "nl"\n[data]\ntrain = [{file = "alpino/cdb.xml", sentences = "1-1500"}]\n'
-        'dev = [{file = "alpino/cdb.xml", sentences = "5709-5808"}]\nheads = "alpino"\n'
-    )
-    quick = ["training.epochs=6", "training.fit_dev=false"]
-    train(dt.config.load_recipe(tmp_path / "news.toml", [*network, *quick]), tmp_path / "news")
     questions = list(dt.read(Path(os.environ["DISCOTREE_DATA"], "alpino_more/qtleap1q.xml")))
-    trees, test = new_trees(tmp_path, questions[:200]), new_trees(tmp_path, questions[200:], "test.export")
+    trees, test = new_trees(tmp_path, questions[:200]), new_trees(tmp_path, questions[200:400], "test.export")
     (tmp_path / "nothing.toml").write_text(
         f'language = "nl"\n[data]\ntrain = ["{trees}"]\nhold_out = 10\ntest = ["{test}"]\nheads = "alpino"\n'
     )
-    nothing = train(dt.config.load_recipe(tmp_path / "nothing.toml", network), tmp_path / "nothing")
-    tuned = fine_tuning(str(tmp_path / "news" / MODEL), train=[trees], test=[test], settings=["training.device=cpu"])
-    results = train(tuned.config, tmp_path / "tuned")
+    small = [f"network.{name}=96" for name in ("lstm_size", "decoder_size", "arc_size", "label_size")]
+    quick = ["network.agreement_weight=0", "training.batch_words=160", "training.epochs=20", "training.device=cpu"]
+    recipe = dt.config.load_recipe(tmp_path / "nothing.toml", [*small, *quick])
+    nothing = train(recipe, tmp_path / "nothing")
+    few = ["training.epochs=3", "training.device=cpu"]
+    results = train(fine_tuning("nl", train=[trees], test=[test], settings=few).config, tmp_path / "tuned")
     f1 = [scores["test"]["all"]["f1"] for scores in (nothing["scores"], results["start"]["scores"], results["scores"])]
-    print(f1)
-    assert f1[2] > max(f1[:2]) + 2
+    assert f1[0] + 10 < f1[1] < f1[2], f1
