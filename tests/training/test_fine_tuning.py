@@ -334,7 +334,7 @@ def test_a_killed_fine_tuning_resumes_to_the_same_bytes(tmp_path):
 @pytest.mark.slow
 @pytest.mark.data
 def test_fine_tuning_beats_training_from_nothing_on_200_sentences_of_a_new_domain(tmp_path):
-    """Questions to a help desk, which `nl` has not seen; scored on others of them."""
+    """Questions to technical support, which `nl` has not seen; scored on others of them."""
     if not os.environ.get("DISCOTREE_DATA"):
         pytest.skip("DISCOTREE_DATA does not say where the treebanks are")
     questions = list(dt.read(Path(os.environ["DISCOTREE_DATA"], "alpino_more/qtleap1q.xml")))
