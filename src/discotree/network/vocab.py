@@ -13,7 +13,7 @@ from itertools import chain
 
 from discotree.encoding.dependencies import Dependencies, spines
 from discotree.errors import ModelError
-from discotree.trees.labels import JOINER, split_level
+from discotree.trees.labels import JOINER, split_chain, split_level
 from discotree.trees.tree import NONE
 
 PADDING = 0  # id of a missing character
@@ -150,6 +150,16 @@ class Vocab:
     def levels(self) -> list[int]:
         """The levels of all labels: 2 for NP#2."""
         return [split_level(label, self.root)[1] for label in self.labels.symbols]
+
+    def inventory(self) -> dict[str, list[str]]:
+        """Return the labels, tags and functions of the training trees, roughly the frequent ones first."""
+        labels = [name for label in self.labels.symbols for name in split_level(label, self.root)[0]]
+        for chain_of_labels in self.outputs["unary"].symbols if "unary" in self.outputs else []:
+            labels += split_chain(chain_of_labels) if chain_of_labels else ()
+        tags = self.outputs["tag"].symbols if "tag" in self.outputs else self.tags.symbols
+        functions = self.outputs["function"].symbols if "function" in self.outputs else []
+        found = {"labels": [*labels, self.root], "tags": tags, "functions": [*functions, *self.head_functions.values()]}
+        return {kind: [symbol for symbol in dict.fromkeys(symbols) if symbol != NONE] for kind, symbols in found.items()}
 
     def to_json(self) -> str:
         return json.dumps(

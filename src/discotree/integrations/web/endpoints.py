@@ -16,7 +16,7 @@ from discotree.integrations.web.batching import Batcher
 from discotree.integrations.web.limits import Limits, RequestRefused
 from discotree.integrations.web.parse_input import ModelTraits
 from discotree.integrations.web.rendering import media_type
-from discotree.integrations.web.schemas import Health, ModelInfo, Quality
+from discotree.integrations.web.schemas import Health, Inventory, ModelInfo, Quality
 from discotree.integrations.web.served_treebanks import ServedTreebank, samples
 from discotree.integrations.web.thread_pool import BoundedPool
 from discotree.integrations.web.worker_pool import WorkerPool
@@ -82,6 +82,7 @@ class Endpoints:
             needs_tags=parser.has_tags,
             licence=card.licence if card else None,
             quality=Quality(f1=test.f1, discontinuous_f1=test.discontinuous_f1) if test else None,
+            inventory=Inventory(**parser.vocab.inventory()),
         )
 
     async def parse(self, request: Request) -> Response:

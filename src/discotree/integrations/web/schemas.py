@@ -218,6 +218,14 @@ class Quality(BaseModel):
     discontinuous_f1: float | None
 
 
+class Inventory(BaseModel):
+    """What the trees that a model learnt from are annotated with, frequent symbols first."""
+
+    labels: list[str]
+    tags: list[str]
+    functions: list[str]
+
+
 class ModelInfo(BaseModel):
     name: str
     language: Annotated[str, Field(description="The language code; empty if the model takes tokens only.")]
@@ -226,6 +234,7 @@ class ModelInfo(BaseModel):
     needs_tags: bool
     licence: str | None = None
     quality: Quality | None = None
+    inventory: Inventory
 
 
 class Health(BaseModel):

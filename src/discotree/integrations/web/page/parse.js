@@ -94,7 +94,8 @@ async function render() {
 
 async function extend(rest) {
   const mine = renderings;
-  const options = { view: view(), model: response.model, details };
+  const inventory = models.find(({ name }) => name === response.model)?.inventory;
+  const options = { view: view(), model: response.model, details, inventory };
   const drawn = await Promise.all(rest.slice(0, SENTENCES_PER_STEP).map((trees) => makeArticle(trees, options)));
   if (mine !== renderings) return; // the reader has changed the view
   $("results").append(...drawn);
@@ -112,12 +113,19 @@ async function makeArticle(trees, options) {
   const figures = [];
   for (const [rank, tree] of trees.entries()) {
     const expected = tree.confidence === undefined ? "" : `expected F1 ${(100 * tree.confidence).toFixed(0)} %`;
-    figures.push(await makeFigure(tree, options, isKBest ? `${rank + 1}. ${expected}` : expected));
+    const others = isKBest ? { alternatives: trees } : { loadAlternatives: () => kBest(tree, options.model) };
+    figures.push(await makeFigure(tree, { ...options, ...others }, isKBest ? `${rank + 1}. ${expected}` : expected));
   }
   const words = trees[0].tokens.map((token) => token.form).join(" ");
   return make("article", { className: `panel sentence${isKBest ? " k-best" : ""}` },
     make("h2", {}, make("small", {}, String(trees[0].sentence)), " ", words),
     make("div", { className: "trees" }, ...figures));
+}
+
+/** Parse the words of a tree again, for its most probable trees. */
+async function kBest(tree, model) {
+  const body = { tokens: tree.tokens.map(({ form }) => form), model, k: 5 };
+  return (await (await request("api/parse", body)).json()).trees;
 }
 
 export function setUp(servedModels) {

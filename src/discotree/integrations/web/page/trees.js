@@ -1,6 +1,8 @@
 // A tree on the page: its picture, the details of a selected constituent, its downloads.
 
-import { make, parseSvg, request, save } from "./common.js";
+import { count, make, parseSvg, request, save } from "./common.js";
+import { blocksAndGaps, spoken } from "./describe.js";
+import { differences, markDifferences } from "./tree_differences.js";
 
 const DOWNLOADS = [
   ["SVG", "svg", "svg", "image/svg+xml"],
@@ -9,11 +11,53 @@ const DOWNLOADS = [
   ["JSON", "json", "json", "application/json"],
 ];
 
-/** Make the figure of a tree. Options: `view`, `model` (for its head rules), `details` (the panel of the selected constituent). */
-export async function makeFigure(record, options, caption = "") {
+const edited = new WeakMap(); // corrected trees, by the records that they were made from
+
+/**
+ * Make the figure of a tree. Options: `view`, `model` (for its head rules), `details` (the panel of the selected constituent),
+ * and for its editor `alternatives`, `inventory` and `loadAlternatives`.
+ */
+export async function makeFigure(original, options, caption = "") {
   const picture = make("div", { className: "picture" });
-  await show(picture, record, options);
-  return make("figure", {}, picture, make("figcaption", {}, make("span", {}, caption), downloads(record, options)));
+  const note = make("span", {}, caption);
+  const current = () => edited.get(original) ?? original;
+  const redraw = async () => {
+    const found = differences(current(), original);
+    note.textContent = found?.count ? `${caption ? `${caption}, ` : ""}edited: ${count(found.count, "difference")}` : caption;
+    await show(picture, current(), options);
+    const svg = picture.querySelector("svg");
+    if (svg && options.view === "svg") requestAnimationFrame(() => markDifferences(svg, found));
+  };
+  await redraw();
+  const edit = makeEditButton(picture, original, options, redraw);
+  return make("figure", {}, picture, make("figcaption", {}, note, edit, downloads(current, options)));
+}
+
+/** Make the button that opens the editor in the place of the picture, and closes it. */
+function makeEditButton(picture, original, options, redraw) {
+  let editor = null;
+  const button = make("button", { type: "button", onclick: async () => {
+    if (editor) {
+      editor.destroy();
+      editor = null;
+      await redraw();
+    } else {
+      const { openEditor } = await import("./editor.js");
+      if (options.details) hideDetails(options.details);
+      editor = openEditor(picture, {
+        record: edited.get(original) ?? original,
+        prediction: original,
+        alternatives: options.alternatives,
+        inventory: options.inventory,
+        loadAlternatives: options.loadAlternatives,
+        onChange: (record) => edited.set(original, record),
+      });
+      picture.querySelector(".canvas").focus();
+    }
+    button.textContent = editor ? "Done" : "Edit";
+    button.classList.toggle("primary", editor !== null);
+  } }, "Edit");
+  return button;
 }
 
 async function show(picture, record, { view, model, details }) {
@@ -36,7 +80,7 @@ function makeSelectable(svg, record, details) {
   for (const node of svg.querySelectorAll(".node")) {
     node.setAttribute("role", "button");
     node.setAttribute("aria-pressed", "false");
-    node.setAttribute("aria-label", spokenLabel(record, node.dataset.node));
+    node.setAttribute("aria-label", spoken(record, record.constituents[node.dataset.node]));
     node.append(touchTarget(node.querySelector(".label")));
   }
   const select = (event) => {
@@ -73,24 +117,6 @@ function clearSelection() {
   }
 }
 
-/** Split the words from first to last into blocks of the constituent and gaps between them. */
-function blocksAndGaps(record, positions) {
-  const inside = new Set(positions);
-  const found = [];
-  for (let position = positions[0]; position <= positions.at(-1); position += 1) {
-    const isGap = !inside.has(position);
-    if (!found.length || found.at(-1).isGap !== isGap) found.push({ isGap, words: [] });
-    found.at(-1).words.push(record.tokens[position].form);
-  }
-  return found.map(({ isGap, words }) => ({ isGap, text: words.join(" ") }));
-}
-
-function spokenLabel(record, number) {
-  const { label, positions } = record.constituents[number];
-  const words = blocksAndGaps(record, positions).map(({ isGap, text }) => (isGap ? "…" : text));
-  return `${label}: ${words.join(" ")}`;
-}
-
 function showDetails(details, record, constituent, node) {
   const parts = blocksAndGaps(record, constituent.positions);
   const gaps = parts.filter((part) => part.isGap);
@@ -123,11 +149,12 @@ export function hideDetails(details) {
   details.replaceChildren();
 }
 
-function downloads(record, { view, model }) {
+function downloads(current, { view, model }) {
   const buttons = DOWNLOADS.map(([label, output, suffix, type]) => make("button", {
     type: "button",
     ariaLabel: `Download as ${label}`,
     onclick: async () => {
+      const record = current();
       const name = `${(record.id || "tree").replace(/[^\w.-]+/g, "_")}.${suffix}`;
       if (output === "json") {
         save(name, type, `${JSON.stringify(record)}\n`); // one line: a treebank in the format json

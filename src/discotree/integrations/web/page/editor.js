@@ -1,0 +1,268 @@
+// An editor for one tree, with mouse, finger or keyboard. The server draws the tree after every step.
+
+import { make } from "./common.js";
+import { describe } from "./describe.js";
+import { makeHistory } from "./edit_history.js";
+import { bare, makeCanvas } from "./editor_canvas.js";
+import { addStyle, makeAlternatives, makeChanges, makeFields, makeHelp, makeTools } from "./editor_panels.js";
+import { differences } from "./tree_differences.js";
+import * as edits from "./tree_edits.js";
+
+/**
+ * Fill an element with the editor of a tree.
+ *   record        the tree, as in docs/record.md
+ *   prediction    a record to show differences against
+ *   alternatives  other trees of the sentence, to take one of them
+ *   inventory     labels, tags and functions to choose from, the frequent ones first
+ *   onChange      called with the record after every change
+ *   loadAlternatives  an async function that returns alternatives when the reader asks for them
+ * Returns { record, canUndo, canRedo, undo, redo, replace, destroy }, all of them functions.
+ */
+export function openEditor(container, options) {
+  const { record, prediction = null, onChange = () => {}, inventory = {}, loadAlternatives = null } = options;
+  let alternatives = options.alternatives ?? [];
+  const history = makeHistory({ record, current: record.tokens.length, selection: new Set() });
+  const now = () => history.current().record;
+  let picked = null; // addresses that wait for a constituent to be attached to
+  let isAdding = false; // every tap adds to the selection
+  let lastLabel = inventory.labels?.[0] ?? "";
+
+  const status = make("p", { className: "status", role: "status" });
+  const problem = make("p", { className: "problem", role: "alert" });
+  const canvas = makeCanvas({ pick, drop, refuses, problem: (message) => { problem.textContent = message; } });
+  const tools = makeTools({
+    join, dissolve: () => run("dissolve"), split: () => run("split"), merge: () => run("merge"),
+    attach: pickUp, lift: () => run("lift"), left: () => run("lower", -1), right: () => run("lower", 1),
+    several: toggleAdding, undo, redo,
+  });
+  const fields = makeFields(inventory, [record, prediction, ...alternatives], { change: setField, leave: () => canvas.element.focus() });
+  const changes = makeChanges(() => take(prediction, "This is the prediction again."));
+  const others = makeAlternatives((other, rank) => take(other, `This is tree ${rank}.`), loadAlternatives && load);
+  const help = makeHelp();
+  const element = make("div", { className: "editor" },
+    tools.element, fields.element, status, problem, canvas.element, changes.element, others.element, help);
+  addStyle();
+  container.replaceChildren(element);
+  canvas.element.setAttribute("aria-describedby", help.id);
+  canvas.element.addEventListener("keydown", press);
+  element.addEventListener("keydown", pressAnywhere);
+
+  /** Return the addresses that an operation is for: the selected ones, or the current one. */
+  function targets() {
+    const { selection, current } = history.current();
+    return selection.size ? [...selection].sort((a, b) => a - b) : [current];
+  }
+
+  function say(message) {
+    status.textContent = message;
+  }
+
+  /** Show the current step, and draw its tree if it is another one. */
+  function refresh(isOther) {
+    const { record, current, selection } = history.current();
+    const found = prediction && differences(record, prediction);
+    canvas.mark({ current, selection, picked: new Set(picked ?? []), differences: found });
+    if (isOther) canvas.draw(record);
+    tools.update({ canUndo: history.canUndo(), canRedo: history.canRedo(), isAdding, isPicked: picked !== null });
+    fields.update(record, targets());
+    if (isOther) {
+      changes.update(record, prediction, found);
+      others.update(record, alternatives);
+    }
+  }
+
+  function changed() {
+    refresh(true);
+    onChange(now());
+  }
+
+  /** Do an operation on the targets; what is refused leaves everything as it was. */
+  function run(name, argument, addresses = targets()) {
+    const result = edits[name](now(), addresses, argument);
+    if (result.error) {
+      say(result.error);
+      return false;
+    }
+    const keeps = !["join", "dissolve", "split", "merge"].includes(name);
+    const kept = [...history.current().selection].filter((address) => keeps && result.moved.has(address));
+    picked = null;
+    history.add({ record: result.record, current: result.focus, selection: new Set(kept.map((address) => result.moved.get(address))) });
+    changed();
+    say(result.message);
+    return true;
+  }
+
+  function join() {
+    const label = lastLabel || now().constituents.at(-1).label;
+    if (run("join", label)) fields.focus("label");
+  }
+
+  function setField(name, value) {
+    const size = now().tokens.length;
+    const wanted = targets().filter((address) => name === "function" || (name === "tag") === address < size);
+    if (!run({ label: "relabel", tag: "retag", function: "assignFunction" }[name], value, wanted)) return false;
+    if (name === "label") lastLabel = value.trim();
+    return true;
+  }
+
+  function pickUp() {
+    picked = targets();
+    say(`Choose the constituent to attach ${picked.length === 1 ? describe(now(), picked[0]) : `${picked.length} items`} to: tap it, or move to it and press Enter. Escape cancels.`);
+    refresh(false);
+    canvas.element.focus();
+  }
+
+  const putDown = (address) => run("attach", address, picked);
+
+  /** Return why an item cannot be dropped on another one, "" if it can. */
+  function refuses(address, target) {
+    return edits.attach(now(), dragged(address), target).error ?? "";
+  }
+
+  const dragged = (address) => (history.current().selection.has(address) ? targets() : [address]);
+
+  function drop(address, target) {
+    run("attach", target, dragged(address));
+  }
+
+  function pick(address, isAdded) {
+    if (picked && address !== null) {
+      putDown(address);
+      return;
+    }
+    const { selection } = history.current();
+    if (address === null) select(new Set(), null);
+    else if (isAdded || isAdding) select(toggled(selection, address), address);
+    else select(new Set([address]), address);
+  }
+
+  const toggled = (selection, address) => selection.symmetricDifference(new Set([address]));
+
+  function select(selection, address) {
+    history.amend({ selection, current: address ?? history.current().current });
+    refresh(false);
+  }
+
+  function toggleAdding() {
+    isAdding = !isAdding;
+    refresh(false);
+  }
+
+  function undo() {
+    return step(history.undo(), "One step back.", "There is nothing to undo.");
+  }
+
+  function redo() {
+    return step(history.redo(), "One step forward.", "There is nothing to redo.");
+  }
+
+  function step(isDone, message, otherwise) {
+    picked = null;
+    if (isDone) changed();
+    say(isDone ? message : otherwise);
+    return isDone;
+  }
+
+  /** Take another tree of the sentence as a step; the id of the sentence stays. */
+  function take(other, message) {
+    const { id, comment } = now();
+    const { tokens, constituents, secondary } = bare(other);
+    const next = { ...now(), ...(id !== undefined && { id }), ...(comment && { comment }), tokens, constituents };
+    delete next.secondary;
+    delete next.confidence;
+    if (secondary) next.secondary = secondary;
+    if (other.confidence !== undefined) next.confidence = other.confidence;
+    replace(next);
+    say(message);
+  }
+
+  function replace(next) {
+    picked = null;
+    history.add({ record: next, current: next.tokens.length, selection: new Set() });
+    changed();
+  }
+
+  async function load() {
+    try {
+      alternatives = await loadAlternatives();
+      others.update(now(), alternatives);
+      say(`There are ${alternatives.length} trees to choose from.`);
+    } catch (error) {
+      say(error.message);
+    }
+  }
+
+  // Keys
+
+  const KEYS = {
+    ArrowUp: (event) => go("up", event), ArrowDown: (event) => go("down", event),
+    ArrowLeft: (event) => go("left", event), ArrowRight: (event) => go("right", event),
+    Home: (event) => go("first", event), End: (event) => go("last", event),
+    " ": () => select(toggled(history.current().selection, history.current().current), null),
+    Enter: () => (picked ? putDown(history.current().current) : fields.focus(history.current().current < now().tokens.length ? "tag" : "label")),
+    Escape: leave,
+    j: join, d: () => run("dissolve"), Delete: () => run("dissolve"), Backspace: () => run("dissolve"),
+    s: () => run("split"), m: () => run("merge"), a: pickUp, u: () => run("lift"),
+    ",": () => run("lower", -1), ".": () => run("lower", 1),
+    l: () => fields.focus("label"), t: () => fields.focus("tag"), f: () => fields.focus("function"),
+    z: undo, y: redo,
+    "?": () => { help.open = !help.open; },
+  };
+
+  function press(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const action = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key] ?? alternativeKey(event.key);
+    if (!action || action(event) === "unused") return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  function alternativeKey(key) {
+    const other = alternatives[Number(key) - 1];
+    return other && (() => take(other, `This is tree ${key}.`));
+  }
+
+  /** Undo and redo as everywhere, except in fields, which undo what is typed. */
+  function pressAnywhere(event) {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.target.matches("input")) return;
+    const key = event.key.toLowerCase();
+    if (key === "z") (event.shiftKey ? redo : undo)();
+    else if (key === "y") redo();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  function leave() {
+    if (canvas.isDragging()) canvas.endDrag();
+    else if (picked) {
+      picked = null;
+      say("Nothing was attached.");
+      refresh(false);
+    } else if (history.current().selection.size) select(new Set(), null);
+    else return "unused"; // it may close what the editor is in
+    return undefined;
+  }
+
+  function go(direction, event) {
+    const { current, selection } = history.current();
+    const next = edits.neighbour(now(), current, direction);
+    if (next === null) return;
+    select(event.shiftKey ? selection.union(new Set([current, next])) : selection, next);
+    canvas.reveal(next);
+  }
+
+  refresh(true);
+  return {
+    record: now,
+    canUndo: history.canUndo,
+    canRedo: history.canRedo,
+    undo,
+    redo,
+    replace,
+    destroy() {
+      canvas.endDrag();
+      element.remove();
+    },
+  };
+}

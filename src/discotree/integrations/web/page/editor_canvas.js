@@ -1,0 +1,186 @@
+// The drawing of an editor: asks the server for it, shows what is selected, and tells what is tapped and dragged.
+
+import { make, parseSvg, request } from "./common.js";
+import { describe } from "./describe.js";
+import { markDifferences } from "./tree_differences.js";
+
+const DRAG_PIXELS = 6; // a shorter way is a tap
+const REACH = 22; // pixels around a label that still count as a touch
+let canvases = 0; // ids are unique on the page
+
+/**
+ * Make the drawing. `handlers`: pick(address, isAdded), drop(address, target), refuses(address, target) (why it cannot be
+ * dropped there, or ""), problem(message).
+ */
+export function makeCanvas(handlers) {
+  const prefix = `canvas-${(canvases += 1)}`;
+  const element = make("div", { className: "canvas picture", role: "listbox", tabIndex: 0, ariaLabel: "Tree", ariaMultiSelectable: "true" });
+  let svg = null;
+  let drawn = null; // the record that the drawing shows
+  let wanted = null; // the record that it has to show
+  let isDrawing = false;
+  let marks = { current: 0, selection: new Set(), picked: new Set(), differences: null };
+
+  /** Show a record. Requests never overtake each other, and steps in between are left out. */
+  async function draw(record) {
+    wanted = record;
+    element.setAttribute("aria-busy", "true");
+    if (isDrawing) return;
+    isDrawing = true;
+    while (wanted !== drawn) {
+      const record = wanted;
+      try {
+        const text = await (await request("api/draw", { tree: bare(record), style: false })).text();
+        show(parseSvg(text), record);
+        drawn = record;
+        handlers.problem("");
+      } catch (error) {
+        if (record !== wanted) continue;
+        handlers.problem(`The tree cannot be drawn: ${error.message}`);
+        break;
+      }
+    }
+    isDrawing = false;
+    if (wanted === drawn) element.removeAttribute("aria-busy");
+    mark();
+  }
+
+  function show(picture, record) {
+    svg = picture;
+    svg.setAttribute("role", "presentation");
+    for (const text of svg.querySelectorAll("title, desc")) text.remove();
+    for (const group of svg.querySelectorAll(".node, .word")) {
+      group.removeAttribute("tabindex");
+      group.setAttribute("role", "option");
+      group.id = `${prefix}-${address(group, record)}`;
+      group.setAttribute("aria-label", describe(record, address(group, record)));
+      group.append(target(group));
+    }
+    const { scrollLeft, scrollTop } = element;
+    element.replaceChildren(svg);
+    Object.assign(element, { scrollLeft, scrollTop });
+  }
+
+  const address = (group, record = drawn) =>
+    group.dataset.position !== undefined ? Number(group.dataset.position) : record.tokens.length + Number(group.dataset.node);
+  const group = (item) => svg?.querySelector(`#${prefix}-${item}`);
+
+  /** Show what is current, selected, picked up and different; without changes, what was before. */
+  function mark(changes = {}) {
+    marks = { ...marks, ...changes };
+    if (drawn !== wanted || !svg) return;
+    for (const item of svg.querySelectorAll("[role=option]")) {
+      const number = address(item);
+      item.classList.toggle("current", number === marks.current);
+      item.classList.toggle("selected", marks.selection.has(number));
+      item.classList.toggle("picked", marks.picked.has(number));
+      item.setAttribute("aria-selected", String(marks.selection.has(number)));
+    }
+    markDifferences(svg, marks.differences);
+    element.setAttribute("aria-activedescendant", `${prefix}-${marks.current}`);
+  }
+
+  /** Return the item at a point of the window: the nearest label or word within reach, or a line. */
+  function itemAt(x, y) {
+    const matrix = svg.getScreenCTM().inverse();
+    const point = new DOMPoint(x, y).matrixTransform(matrix);
+    let best = null;
+    let nearest = Infinity;
+    for (const rectangle of svg.querySelectorAll(".target")) {
+      const [left, top, width, height] = ["x", "y", "width", "height"].map((name) => Number(rectangle.getAttribute(name)));
+      if (point.x < left || point.x > left + width || point.y < top || point.y > top + height) continue;
+      const distance = Math.hypot(point.x - left - width / 2, point.y - top - height / 2);
+      if (distance < nearest) [best, nearest] = [rectangle.parentNode, distance];
+    }
+    best ??= document.elementFromPoint(x, y)?.closest(".node, .word");
+    return best && svg.contains(best) ? address(best) : null;
+  }
+
+  let drag = null; // { item, x, y, pointer, ghost, over }
+
+  function start(event) {
+    if (!svg || drawn !== wanted || event.button !== 0 || drag) return;
+    const item = itemAt(event.clientX, event.clientY);
+    drag = { item, x: event.clientX, y: event.clientY, pointer: event.pointerId, ghost: null, over: null };
+  }
+
+  function move(event) {
+    if (!drag || event.pointerId !== drag.pointer || drag.item === null) return;
+    if (drawn !== wanted) return end();
+    if (!drag.ghost) {
+      if (Math.hypot(event.clientX - drag.x, event.clientY - drag.y) < DRAG_PIXELS) return;
+      element.setPointerCapture(drag.pointer);
+      const items = marks.selection.has(drag.item) ? [...marks.selection] : [drag.item];
+      const text = items.length === 1 ? describe(drawn, drag.item) : `${items.length} items`;
+      drag.ghost = make("div", { className: "ghost", ariaHidden: "true" }, text);
+      element.append(drag.ghost);
+    }
+    const over = itemAt(event.clientX, event.clientY);
+    if (over !== drag.over) {
+      for (const old of svg.querySelectorAll(".over")) old.classList.remove("over", "refused");
+      drag.over = over;
+      drag.why = over === null || over === drag.item ? "" : handlers.refuses(drag.item, over);
+      if (over !== null && over !== drag.item) group(over)?.classList.add("over", ...(drag.why ? ["refused"] : []));
+    }
+    drag.ghost.style.translate = `${event.clientX + 12}px ${event.clientY + 14}px`;
+    scrollAtEdge(event.clientX);
+  }
+
+  /** Scroll a wide tree while something is held at its edge. */
+  function scrollAtEdge(x) {
+    const { left, right } = element.getBoundingClientRect();
+    if (x < left + 30) element.scrollLeft -= 12;
+    else if (x > right - 30) element.scrollLeft += 12;
+  }
+
+  function finish(event) {
+    if (!drag || event.pointerId !== drag.pointer) return;
+    const { item, ghost, over } = drag;
+    end();
+    if (drawn !== wanted) return;
+    if (ghost) {
+      if (over !== null && over !== item) handlers.drop(item, over);
+    } else {
+      element.focus({ preventScroll: true });
+      handlers.pick(item, event.ctrlKey || event.metaKey || event.shiftKey);
+    }
+  }
+
+  function end() {
+    drag?.ghost?.remove();
+    for (const old of svg?.querySelectorAll(".over") ?? []) old.classList.remove("over", "refused");
+    drag = null;
+  }
+
+  element.addEventListener("pointerdown", start);
+  element.addEventListener("pointermove", move);
+  element.addEventListener("pointerup", finish);
+  element.addEventListener("pointercancel", end);
+
+  return {
+    element,
+    draw,
+    mark,
+    isDragging: () => Boolean(drag?.ghost),
+    endDrag: end,
+    reveal: (item) => group(item)?.querySelector(".target").scrollIntoView({ block: "nearest", inline: "nearest" }),
+  };
+}
+
+/** Return the fields of a record that make the tree. */
+export function bare({ id, tokens, constituents, secondary }) {
+  return { id, tokens, constituents, ...(secondary && { secondary }) };
+}
+
+/** Make an invisible rectangle around a label or a word, large enough for a finger. */
+function target(group) {
+  const texts = [...group.querySelectorAll(group.matches(".node") ? ".label" : ".tag, .form")];
+  const x = Number(texts[0].getAttribute("x"));
+  const ys = texts.map((text) => Number(text.getAttribute("y")));
+  const half = Math.max(REACH, ...texts.map((text) => 5 * text.textContent.length));
+  const rectangle = document.createElementNS(group.namespaceURI, "rect");
+  const box = { x: x - half, y: Math.min(...ys) - 19, width: 2 * half, height: Math.max(...ys) - Math.min(...ys) + 28 };
+  for (const [name, value] of Object.entries(box)) rectangle.setAttribute(name, value);
+  rectangle.classList.add("target");
+  return rectangle;
+}

@@ -1,0 +1,202 @@
+// What stands around the drawing of an editor: tools, fields, changes, other trees, help.
+
+import { count, make } from "./common.js";
+import { spoken } from "./describe.js";
+import { differences } from "./tree_differences.js";
+import { NONE } from "./tree_edits.js";
+
+let editors = 0; // ids are unique on the page
+
+/** Add the editor's style sheet to the page, once. */
+export function addStyle() {
+  const href = new URL("editor.css", import.meta.url).href;
+  if (![...document.styleSheets].some((sheet) => sheet.href === href) && !document.querySelector("link[data-editor]")) {
+    document.head.append(make("link", { rel: "stylesheet", href, "data-editor": "" }));
+  }
+}
+
+const TOOLS = [
+  ["join", "Join", "J", "Make a constituent over the selection"],
+  ["dissolve", "Dissolve", "D", "Remove the selected constituents and keep their words"],
+  ["split", "Split", "S", "Move the selected parts into a constituent of their own with the same label"],
+  ["merge", "Merge", "M", "Make one constituent of the selected ones"],
+  ["attach", "Attach to …", "A", "Choose a constituent that takes the selection"],
+  ["lift", "Up", "U", "Attach the selection one constituent higher"],
+  ["left", "Left", ",", "Attach the selection to the constituent on its left"],
+  ["right", "Right", ".", "Attach the selection to the constituent on its right"],
+  ["several", "Select several", "", "Every tap adds to the selection"],
+  ["undo", "Undo", "Z", "Go one step back"],
+  ["redo", "Redo", "Y", "Go one step forward"],
+];
+
+/** Make the row of buttons; `actions` has a function for each of them. */
+export function makeTools(actions) {
+  const buttons = Object.fromEntries(TOOLS.map(([name, text, key, title]) => [name, make("button", {
+    type: "button", title: key ? `${title} (${key})` : title, onclick: () => actions[name](), ...(key && { "aria-keyshortcuts": key }),
+  }, text)]));
+  const groups = [["join", "dissolve", "split", "merge"], ["attach", "lift", "left", "right"], ["several"], ["undo", "redo"]];
+  const element = make("div", { className: "tools", role: "group", ariaLabel: "Edit the tree" },
+    ...groups.map((names) => make("span", { className: "tool-group" }, ...names.map((name) => buttons[name]))));
+  return {
+    element,
+    update({ canUndo, canRedo, isAdding, isPicked }) {
+      buttons.undo.ariaDisabled = String(!canUndo);
+      buttons.redo.ariaDisabled = String(!canRedo);
+      buttons.several.ariaPressed = String(isAdding);
+      buttons.attach.ariaPressed = String(isPicked);
+    },
+  };
+}
+
+/** Return the values of a field in the records, after those of the inventory. */
+function choices(inventory, records, name) {
+  const used = records.filter(Boolean).flatMap((record) => ({
+    labels: record.constituents.map(({ label }) => label),
+    tags: record.tokens.map(({ tag }) => tag),
+    functions: [...record.constituents, ...record.tokens].map((item) => item.function),
+  })[name]);
+  return [...new Set([...(inventory[name] ?? []), ...used])].filter((value) => value && value !== NONE);
+}
+
+/** Make the fields for label, tag and function. `change(name, value)` returns whether the value was accepted. */
+export function makeFields(inventory, records, { change, leave }) {
+  const prefix = `editor-${(editors += 1)}`;
+  const fields = {};
+  const field = (name, text, kind) => {
+    const values = choices(inventory, records, kind);
+    const list = make("datalist", { id: `${prefix}-${kind}` }, ...values.map((value) => make("option", { value })));
+    if (name !== "label") list.append(make("option", { value: NONE }, "none"));
+    const input = make("input", { autocomplete: "off", spellcheck: false, size: 10, autocapitalize: "off" });
+    input.setAttribute("list", list.id);
+    let shown = "";
+    const reset = () => { input.value = shown; };
+    const apply = () => {
+      const value = input.value.trim();
+      if (!value || value === shown || change(name, value)) return;
+      reset();
+    };
+    // The whole list is offered only to an empty field
+    input.addEventListener("focus", () => {
+      input.placeholder = shown;
+      input.value = "";
+    });
+    input.addEventListener("blur", () => {
+      apply();
+      reset();
+      input.placeholder = "";
+    });
+    input.addEventListener("input", (event) => {
+      const isTyped = event instanceof InputEvent && event.inputType !== "insertReplacementText";
+      if (!isTyped && input.value) leave();
+    });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") input.value = "";
+      else if (event.key !== "Enter") return;
+      event.preventDefault();
+      event.stopPropagation();
+      leave();
+    });
+    fields[name] = { input, show: (value, isUsed) => {
+      shown = value;
+      if (document.activeElement === input) input.placeholder = value;
+      else reset();
+      input.disabled = !isUsed;
+    } };
+    return make("label", {}, text, input, list);
+  };
+  const what = make("p", { className: "what" });
+  const element = make("div", { className: "fields" },
+    what, field("label", "Label", "labels"), field("tag", "Tag", "tags"), field("function", "Function", "functions"));
+  return {
+    element,
+    focus: (name) => fields[name].input.focus(),
+    update(record, addresses) {
+      const size = record.tokens.length;
+      const nodes = addresses.filter((address) => address >= size).map((address) => record.constituents[address - size]);
+      const words = addresses.filter((address) => address < size).map((address) => record.tokens[address]);
+      const common = (items, name) => (new Set(items.map((item) => item[name])).size === 1 ? items[0][name] ?? "" : "");
+      fields.label.show(common(nodes, "label"), nodes.length > 0);
+      fields.tag.show(common(words, "tag"), words.length > 0);
+      fields.function.show(common([...nodes, ...words], "function"), true);
+      what.textContent = addresses.length > 1 ? count(addresses.length, "item")
+        : nodes.length ? spoken(record, nodes[0]) : `Word ${addresses[0] + 1}: ${words[0].form}`;
+    },
+  };
+}
+
+/** Make the list of what differs from the prediction; `restore` goes back to it. */
+export function makeChanges(restore) {
+  const summary = make("summary");
+  const list = make("ul");
+  const button = make("button", { type: "button", onclick: restore }, "Back to the prediction");
+  const element = make("details", { className: "changes", hidden: true }, summary, list, button);
+  return {
+    element,
+    update(record, prediction, found) {
+      element.hidden = !found;
+      if (!found) return;
+      summary.textContent = found.count ? `${count(found.count, "difference")} from the prediction` : "As predicted";
+      list.replaceChildren(...lines(record, prediction, found).map((text) => make("li", {}, text)));
+      button.hidden = !found.count;
+    },
+  };
+}
+
+function lines(record, prediction, { nodes, words, gone }) {
+  const before = new Map(prediction.constituents.map((constituent) => [String(constituent.positions), constituent]));
+  const ofNodes = [...nodes].map(([k, kind]) => {
+    const constituent = record.constituents[k];
+    if (kind === "new") return `+ ${spoken(record, constituent)}`;
+    const old = before.get(String(constituent.positions));
+    return `≠ ${spoken(record, constituent)} (${kind}${kind === "function" ? ` ${constituent.function ?? NONE}` : ""}, was ${old?.[kind] ?? NONE})`;
+  });
+  const ofWords = [...words].map(([position, kind]) =>
+    `≠ ${record.tokens[position].form} (${kind} ${record.tokens[position][kind] ?? NONE}, was ${prediction.tokens[position][kind] ?? NONE})`);
+  return [...ofNodes, ...ofWords, ...gone.map((constituent) => `− ${spoken(prediction, constituent)}`)];
+}
+
+/** Make the choice of other trees; `load` gets them when there are none. */
+export function makeAlternatives(take, load) {
+  const element = make("div", { className: "alternatives", role: "group", ariaLabel: "Other trees of this sentence" });
+  return {
+    element,
+    update(record, alternatives) {
+      element.hidden = !alternatives.length && !load;
+      if (!alternatives.length && load) {
+        element.replaceChildren(make("button", { type: "button", onclick: load }, "Other trees of this sentence"));
+        return;
+      }
+      const focused = [...element.children].indexOf(document.activeElement);
+      element.replaceChildren("Take tree ", ...alternatives.map((other, k) => {
+        const found = differences(record, other);
+        const notes = [found?.count ? count(found.count, "difference") : "this one"];
+        if (other.confidence !== undefined) notes.unshift(`F1 ${(100 * other.confidence).toFixed(0)} %`);
+        return make("button", { type: "button", ariaPressed: String(!found?.count), onclick: () => take(other, k + 1) },
+          String(k + 1), make("small", {}, ` ${notes.join(", ")}`));
+      }));
+      element.children[focused]?.focus();
+    },
+  };
+}
+
+const HELP = [
+  ["Arrows", "go to the constituent above, to the first part below, to the item on the left or right"],
+  ["Home, End", "go to the first or last word"],
+  ["Space", "select the current item, or not; Shift and arrows select on the way"],
+  ["Enter, L, T, F", "change label, tag or function; Enter accepts, Escape does not"],
+  ["J, D, S, M", "join, dissolve, split, merge"],
+  ["A", "pick up the selection; then go to a constituent and press Enter to attach it"],
+  ["U, comma, full stop", "attach the selection one constituent higher, to the one on its left, to the one on its right"],
+  ["1 to 9", "take that tree of the k best"],
+  ["Z, Y", "undo, redo; Ctrl + Z and Ctrl + Y work as well"],
+  ["Escape", "let go, clear the selection, close"],
+];
+
+/** Make the help: how it works with mouse and finger, and the keys. */
+export function makeHelp() {
+  const rows = HELP.flatMap(([keys, text]) => [make("dt", {}, keys), make("dd", {}, text)]);
+  return make("details", { className: "help", id: `editor-help-${editors}` },
+    make("summary", {}, "Keys and gestures (?)"),
+    make("p", {}, "Click or tap an item to select it, with Ctrl or Shift to add it. Drag it onto a constituent to attach it there. Where nothing is selected, the framed item is meant."),
+    make("dl", {}, ...rows));
+}

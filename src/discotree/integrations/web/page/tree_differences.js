@@ -1,0 +1,54 @@
+// How one tree differs from another one over the same words.
+
+const key = ({ label, positions }) => `${label} ${positions}`;
+
+/**
+ * Compare a record with another one. Returns null if their words differ, and otherwise
+ *   nodes  a Map from constituents (by number) to "new", "label" (the other has another one here) or "function"
+ *   words  a Map from positions to "tag" or "function"
+ *   gone   the constituents that only the other tree has
+ */
+export function differences(record, other) {
+  if (record.tokens.length !== other.tokens.length || record.tokens.some(({ form }, k) => form !== other.tokens[k].form)) return null;
+  const left = Map.groupBy(other.constituents, key);
+  const nodes = new Map();
+  const unmatched = [];
+  for (const [k, constituent] of record.constituents.entries()) {
+    const match = left.get(key(constituent))?.shift();
+    if (!match) unmatched.push(k);
+    else if (match.function !== constituent.function) nodes.set(k, "function");
+  }
+  const rest = Map.groupBy([...left.values()].flat(), ({ positions }) => String(positions));
+  for (const k of unmatched) nodes.set(k, rest.get(String(record.constituents[k].positions))?.shift() ? "label" : "new");
+  const words = new Map();
+  for (const [position, token] of record.tokens.entries()) {
+    const before = other.tokens[position];
+    if (token.tag !== before.tag) words.set(position, "tag");
+    else if (token.function !== before.function) words.set(position, "function");
+  }
+  const gone = [...rest.values()].flat();
+  return { nodes, words, gone, count: nodes.size + words.size + gone.length };
+}
+
+export const SIGNS = { new: "+", label: "≠", tag: "≠", function: "≠" };
+
+/** Put signs next to what differs in a drawing; the drawing is on the page. */
+export function markDifferences(svg, found) {
+  for (const element of svg.querySelectorAll(".sign")) element.remove();
+  for (const element of svg.querySelectorAll(".differs")) element.classList.remove("differs");
+  const mark = (group, kind) => {
+    const text = group?.querySelector(kind === "function" ? ".function" : ".label, .tag") ?? group?.querySelector(".label, .tag, .form");
+    if (!text) return;
+    const sign = document.createElementNS(svg.namespaceURI, "text");
+    const width = text.getBBox().width;
+    sign.setAttribute("x", Number(text.getAttribute("x")) - width / 2 - 7);
+    sign.setAttribute("y", text.getAttribute("y"));
+    sign.classList.add("sign");
+    sign.setAttribute("aria-hidden", "true");
+    sign.textContent = SIGNS[kind];
+    group.append(sign);
+    group.classList.add("differs");
+  };
+  for (const [k, kind] of found?.nodes ?? []) mark(svg.querySelector(`.node[data-node="${k}"]`), kind);
+  for (const [position, kind] of found?.words ?? []) mark(svg.querySelector(`.word[data-position="${position}"]`), kind);
+}
