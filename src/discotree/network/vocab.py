@@ -159,7 +159,9 @@ class Vocab:
         tags = self.outputs["tag"].symbols if "tag" in self.outputs else self.tags.symbols
         functions = self.outputs["function"].symbols if "function" in self.outputs else []
         found = {"labels": [*labels, self.root], "tags": tags, "functions": [*functions, *self.head_functions.values()]}
-        return {kind: [symbol for symbol in dict.fromkeys(symbols) if symbol != NONE] for kind, symbols in found.items()}
+        return {
+            kind: [symbol for symbol in dict.fromkeys(symbols) if symbol != NONE] for kind, symbols in found.items()
+        }
 
     def to_json(self) -> str:
         return json.dumps(

@@ -152,6 +152,13 @@ export function makeCanvas(handlers) {
     drag = null;
   }
 
+  /** A finger on an item drags it; elsewhere it scrolls. The touch-action of parts of an SVG is not enough for all browsers. */
+  function keepFromScrolling(event) {
+    const { clientX, clientY } = event.touches[0];
+    if (svg && drawn === wanted && event.touches.length === 1 && itemAt(clientX, clientY) !== null) event.preventDefault();
+  }
+
+  element.addEventListener("touchstart", keepFromScrolling, { passive: false });
   element.addEventListener("pointerdown", start);
   element.addEventListener("pointermove", move);
   element.addEventListener("pointerup", finish);
@@ -177,7 +184,7 @@ function target(group) {
   const texts = [...group.querySelectorAll(group.matches(".node") ? ".label" : ".tag, .form")];
   const x = Number(texts[0].getAttribute("x"));
   const ys = texts.map((text) => Number(text.getAttribute("y")));
-  const half = Math.max(REACH, ...texts.map((text) => 5 * text.textContent.length));
+  const half = Math.max(REACH, ...texts.map((text) => 6 * text.textContent.length + 2));
   const rectangle = document.createElementNS(group.namespaceURI, "rect");
   const box = { x: x - half, y: Math.min(...ys) - 19, width: 2 * half, height: Math.max(...ys) - Math.min(...ys) + 28 };
   for (const [name, value] of Object.entries(box)) rectangle.setAttribute(name, value);

@@ -102,11 +102,14 @@ export function makeFields(inventory, records, { change, leave }) {
       else reset();
       input.disabled = !isUsed;
     } };
-    return make("label", {}, text, input, list);
+    lists.push(list);
+    return make("label", {}, text, input);
   };
+  const lists = []; // outside of the labels, whose names they would lengthen
   const what = make("p", { className: "what" });
   const element = make("div", { className: "fields" },
     what, field("label", "Label", "labels"), field("tag", "Tag", "tags"), field("function", "Function", "functions"));
+  element.append(...lists);
   return {
     element,
     focus: (name) => fields[name].input.focus(),

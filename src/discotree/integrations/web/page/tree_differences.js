@@ -39,15 +39,14 @@ export function markDifferences(svg, found) {
   const mark = (group, kind) => {
     const text = group?.querySelector(kind === "function" ? ".function" : ".label, .tag") ?? group?.querySelector(".label, .tag, .form");
     if (!text) return;
+    text.classList.add("differs");
     const sign = document.createElementNS(svg.namespaceURI, "text");
-    const width = text.getBBox().width;
-    sign.setAttribute("x", Number(text.getAttribute("x")) - width / 2 - 7);
+    sign.setAttribute("x", Number(text.getAttribute("x")) - text.getBBox().width / 2 - 6);
     sign.setAttribute("y", text.getAttribute("y"));
     sign.classList.add("sign");
     sign.setAttribute("aria-hidden", "true");
     sign.textContent = SIGNS[kind];
     group.append(sign);
-    group.classList.add("differs");
   };
   for (const [k, kind] of found?.nodes ?? []) mark(svg.querySelector(`.node[data-node="${k}"]`), kind);
   for (const [position, kind] of found?.words ?? []) mark(svg.querySelector(`.word[data-position="${position}"]`), kind);

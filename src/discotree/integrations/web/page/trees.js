@@ -30,33 +30,44 @@ export async function makeFigure(original, options, caption = "") {
   };
   await redraw();
   const edit = makeEditButton(picture, original, options, redraw);
-  return make("figure", {}, picture, make("figcaption", {}, note, edit, downloads(current, options)));
+  return make("figure", {}, picture, make("figcaption", {}, note, make("span", { className: "actions" }, edit, downloads(current, options))));
 }
 
 /** Make the button that opens the editor in the place of the picture, and closes it. */
 function makeEditButton(picture, original, options, redraw) {
   let editor = null;
-  const button = make("button", { type: "button", onclick: async () => {
-    if (editor) {
-      editor.destroy();
-      editor = null;
-      await redraw();
-    } else {
-      const { openEditor } = await import("./editor.js");
-      if (options.details) hideDetails(options.details);
-      editor = openEditor(picture, {
-        record: edited.get(original) ?? original,
-        prediction: original,
-        alternatives: options.alternatives,
-        inventory: options.inventory,
-        loadAlternatives: options.loadAlternatives,
-        onChange: (record) => edited.set(original, record),
-      });
-      picture.querySelector(".canvas").focus();
-    }
+  let holder = null;
+  async function open() {
+    const { openEditor } = await import("./editor.js");
+    if (options.details) hideDetails(options.details);
+    holder = make("div");
+    picture.before(holder);
+    picture.hidden = true;
+    editor = openEditor(holder, {
+      record: edited.get(original) ?? original,
+      prediction: original,
+      alternatives: options.alternatives,
+      inventory: options.inventory,
+      loadAlternatives: options.loadAlternatives,
+      onChange: (record) => edited.set(original, record),
+    });
+    holder.querySelector(".canvas").focus();
+    holder.addEventListener("keydown", ({ key }) => key === "Escape" && toggle());
+  }
+  async function close() {
+    editor.destroy();
+    holder.remove();
+    editor = null;
+    picture.hidden = false;
+    button.focus();
+    await redraw();
+  }
+  const toggle = async () => {
+    await (editor ? close() : open());
     button.textContent = editor ? "Done" : "Edit";
-    button.classList.toggle("primary", editor !== null);
-  } }, "Edit");
+    button.setAttribute("aria-expanded", String(editor !== null));
+  };
+  const button = make("button", { type: "button", className: "edit", onclick: toggle, ariaExpanded: "false" }, "Edit");
   return button;
 }
 
