@@ -4,7 +4,7 @@ import { make } from "./common.js";
 import { describe } from "./describe.js";
 import { makeHistory } from "./edit_history.js";
 import { bare, makeCanvas } from "./editor_canvas.js";
-import { addStyle, makeAlternatives, makeChanges, makeFields, makeHelp, makeTools } from "./editor_panels.js";
+import { addStyle, makeAlternatives, makeChanges, makeFields, makeHelp, makeHint, makeTools } from "./editor_panels.js";
 import { differences } from "./tree_differences.js";
 import * as edits from "./tree_edits.js";
 
@@ -40,7 +40,7 @@ export function openEditor(container, options) {
   const others = makeAlternatives((other, rank) => take(other, `This is tree ${rank}.`), loadAlternatives && load);
   const help = makeHelp();
   const element = make("div", { className: "editor" },
-    tools.element, fields.element, status, problem, canvas.element, changes.element, others.element, help);
+    tools.element, fields.element, status, problem, canvas.element, makeHint(), changes.element, others.element, help);
   addStyle();
   container.replaceChildren(element);
   canvas.element.setAttribute("aria-describedby", help.id);

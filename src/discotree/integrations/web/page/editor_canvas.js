@@ -5,7 +5,7 @@ import { describe } from "./describe.js";
 import { markDifferences } from "./tree_differences.js";
 
 const DRAG_PIXELS = 6; // a shorter way is a tap
-const REACH = 22; // pixels around a label that still count as a touch
+const REACH = 8; // pixels around a label that still count as a touch
 let canvases = 0; // ids are unique on the page
 
 /**
@@ -54,11 +54,11 @@ export function makeCanvas(handlers) {
       group.setAttribute("role", "option");
       group.id = `${prefix}-${address(group, record)}`;
       group.setAttribute("aria-label", describe(record, address(group, record)));
-      group.append(target(group));
     }
     const { scrollLeft, scrollTop } = element;
     element.replaceChildren(svg);
     Object.assign(element, { scrollLeft, scrollTop });
+    addTargets(svg);
   }
 
   const address = (group, record = drawn) =>
@@ -85,14 +85,13 @@ export function makeCanvas(handlers) {
     const matrix = svg.getScreenCTM().inverse();
     const point = new DOMPoint(x, y).matrixTransform(matrix);
     let best = null;
-    let nearest = Infinity;
+    let nearest = REACH;
     for (const rectangle of svg.querySelectorAll(".target")) {
       const [left, top, width, height] = ["x", "y", "width", "height"].map((name) => Number(rectangle.getAttribute(name)));
-      if (point.x < left || point.x > left + width || point.y < top || point.y > top + height) continue;
-      const distance = Math.hypot(point.x - left - width / 2, point.y - top - height / 2);
+      const distance = Math.hypot(outside(point.x, left, width), outside(point.y, top, height));
       if (distance < nearest) [best, nearest] = [rectangle.parentNode, distance];
     }
-    best ??= document.elementFromPoint(x, y)?.closest(".node, .word");
+    best ??= document.elementFromPoint(x, y)?.closest(".node"); // one of its lines
     return best && svg.contains(best) ? address(best) : null;
   }
 
@@ -174,20 +173,32 @@ export function makeCanvas(handlers) {
   };
 }
 
+/** Return how far a number is from an interval. */
+const outside = (value, start, length) => Math.max(start - value, value - start - length, 0);
+
 /** Return the fields of a record that make the tree. */
 export function bare({ id, tokens, constituents, secondary }) {
   return { id, tokens, constituents, ...(secondary && { secondary }) };
 }
 
-/** Make an invisible rectangle around a label or a word, large enough for a finger. */
-function target(group) {
-  const texts = [...group.querySelectorAll(group.matches(".node") ? ".label" : ".tag, .form")];
-  const x = Number(texts[0].getAttribute("x"));
-  const ys = texts.map((text) => Number(text.getAttribute("y")));
-  const half = Math.max(REACH, ...texts.map((text) => 6 * text.textContent.length + 2));
-  const rectangle = document.createElementNS(group.namespaceURI, "rect");
-  const box = { x: x - half, y: Math.min(...ys) - 19, width: 2 * half, height: Math.max(...ys) - Math.min(...ys) + 28 };
-  for (const [name, value] of Object.entries(box)) rectangle.setAttribute(name, value);
-  rectangle.classList.add("target");
-  return rectangle;
+/** Give every label and word an invisible rectangle that takes taps; the drawing is on the page. */
+function addTargets(svg) {
+  const boxes = (kind, texts) => [...svg.querySelectorAll(kind)].map((group) => {
+    const inner = [...group.querySelectorAll(texts)];
+    const x = Number(inner[0].getAttribute("x"));
+    const half = Math.max(...inner.map((text) => text.getBBox().width || 8 * text.textContent.length)) / 2;
+    const ys = inner.map((text) => Number(text.getAttribute("y")));
+    return { group, left: x - half - 6, right: x + half + 6, top: Math.min(...ys) - 17, bottom: Math.max(...ys) + 9 };
+  });
+  const words = boxes(".word", ".tag, .form");
+  for (const [k, word] of words.entries()) { // they share the space between them
+    const next = words[k + 1];
+    if (next && word.right > next.left) word.right = next.left = (word.right + next.left) / 2;
+  }
+  for (const { group, left, right, top, bottom } of [...words, ...boxes(".node", ".label")]) {
+    const rectangle = document.createElementNS(svg.namespaceURI, "rect");
+    for (const [name, value] of Object.entries({ x: left, y: top, width: right - left, height: bottom - top })) rectangle.setAttribute(name, value);
+    rectangle.classList.add("target");
+    group.append(rectangle);
+  }
 }

@@ -195,6 +195,12 @@ const HELP = [
   ["Escape", "let go, clear the selection, close"],
 ];
 
+/** Make the line below the drawing with the most important keys. */
+export function makeHint() {
+  const keys = [["Arrows", "move"], ["Space", "select"], ["J", "join"], ["D", "dissolve"], ["A", "attach"], ["Enter", "label"], ["Z", "undo"], ["?", "all keys"]];
+  return make("p", { className: "hint" }, ...keys.flatMap(([key, text]) => [make("kbd", {}, key), ` ${text}  `]));
+}
+
 /** Make the help: how it works with mouse and finger, and the keys. */
 export function makeHelp() {
   const rows = HELP.flatMap(([keys, text]) => [make("dt", {}, keys), make("dd", {}, text)]);

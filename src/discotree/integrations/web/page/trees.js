@@ -23,7 +23,7 @@ export async function makeFigure(original, options, caption = "") {
   const current = () => edited.get(original) ?? original;
   const redraw = async () => {
     const found = differences(current(), original);
-    note.textContent = found?.count ? `${caption ? `${caption}, ` : ""}edited: ${count(found.count, "difference")}` : caption;
+    note.textContent = found?.count ? `edited: ${count(found.count, "difference")}` : caption;
     await show(picture, current(), options);
     const svg = picture.querySelector("svg");
     if (svg && options.view === "svg") requestAnimationFrame(() => markDifferences(svg, found));
@@ -54,16 +54,17 @@ function makeEditButton(picture, original, options, redraw) {
     holder.querySelector(".canvas").focus();
     holder.addEventListener("keydown", ({ key }) => key === "Escape" && toggle());
   }
-  async function close() {
+  function close() {
     editor.destroy();
     holder.remove();
     editor = null;
     picture.hidden = false;
     button.focus();
-    await redraw();
+    redraw().catch((error) => picture.replaceChildren(make("p", { className: "problem" }, error.message)));
   }
   const toggle = async () => {
-    await (editor ? close() : open());
+    if (editor) close();
+    else await open();
     button.textContent = editor ? "Done" : "Edit";
     button.setAttribute("aria-expanded", String(editor !== null));
   };
