@@ -23,8 +23,10 @@ def chromium(playwright: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, server: httpx.Client, name: str, **options: Any) -> Iterator[Page]:
+def opened(browser: Any, server: httpx.Client, name: str, path: str = "/#view=svg", **options: Any) -> Iterator[Page]:
     """Open the page in a window of its own; check that no error occurs and no other server is contacted.
+
+    With the path "/" the page begins with its example.
 
     With DISCOTREE_SCREENSHOTS=FOLDER, a screenshot of its end is saved there under this name.
     """
@@ -39,7 +41,7 @@ def opened(browser: Any, server: httpx.Client, name: str, **options: Any) -> Ite
     page.on("console", lambda said: problems.append(said.text) if "Content Security Policy" in said.text else None)
     own = (str(server.base_url), "blob:")
     page.on("request", lambda sent: None if sent.url.startswith(own) else problems.append(sent.url))
-    page.goto("/")
+    page.goto(path)
     page.wait_for_selector("html[data-ready]")
     yield page
     if folder := os.environ.get("DISCOTREE_SCREENSHOTS"):

@@ -47,7 +47,7 @@ def test_the_page_loads_nothing_from_other_servers(client: httpx.Client) -> None
 def test_the_api_description_needs_no_foreign_scripts(client: httpx.Client) -> None:
     description = client.get("/openapi.json").json()
     assert set(description["paths"]) == {
-        *("/api/parse", "/api/draw", "/api/treebank", "/api/evaluate", "/api/models", "/health"),
+        *("/api/parse", "/api/draw", "/api/convert", "/api/treebank", "/api/evaluate", "/api/models", "/health"),
         *("/api/treebanks", "/api/query", "/api/examples", "/api/search", "/api/search/counts"),
     }
     docs = client.get("/docs").text
@@ -59,7 +59,7 @@ def test_the_api_description_needs_no_foreign_scripts(client: httpx.Client) -> N
 def test_the_examples_of_the_api_page_work(client: httpx.Client) -> None:
     docs = client.get("/docs").text
     calls = re.findall(r'data-path="([^"]+)">(?:<label>Body <textarea[^>]*>([^<]+)<)?', docs)
-    assert len(calls) == 11
+    assert len(calls) == 12
     for path, body in calls:
         headers = {"Content-Type": "application/json"}
         response = client.post(f"/{path}", content=unescape(body), headers=headers) if body else client.get(f"/{path}")

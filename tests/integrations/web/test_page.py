@@ -66,7 +66,7 @@ def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> 
     )
     own = (str(server.base_url), "blob:")
     page.on("request", lambda sent: None if sent.url.startswith(own) else problems.append(sent.url))
-    page.goto("/")
+    page.goto("/#view=svg")  # without a state, the page would begin with its example
     page.wait_for_selector("html[data-ready]")
     yield page
     if folder := os.environ.get("DISCOTREE_SCREENSHOTS"):
@@ -117,7 +117,7 @@ def test_a_sentence_is_parsed_and_a_constituent_described(page: Page, server: ht
         assert details.locator("h3").inner_text() == row["label"]
         shown = details.inner_text()
         assert f"{100 * row['confidence']:.1f} %" in shown
-        assert ", ".join(str(position + 1) for position in row["positions"]) in shown
+        assert ", ".join(map(str, row["positions"])) in shown  # from 0, as in brackets and records
         assert page.locator("#results .word.selected").count() == len(row["positions"])
         assert nodes.nth(number).get_attribute("aria-pressed") == "true"
         assert page.locator("#results .node[aria-pressed=true]").count() == 1
@@ -202,14 +202,20 @@ def test_quick_changes_of_the_view_show_the_last_one_only(page: Page) -> None:
     assert page.locator("#results svg").count() == 0
 
 
-def test_k_best_trees_stand_side_by_side(page: Page) -> None:
+def test_k_best_trees_stand_below_each_other_with_their_differences(page: Page) -> None:
     parse(page)
     page.select_option("#k", "3")
     page.wait_for_selector(".k-best")
     boxes = [figure.bounding_box() for figure in page.locator("#results figure").all()]
-    assert len({box["y"] for box in boxes}) == 1
-    assert len({box["x"] for box in boxes}) == 3
-    assert page.locator("figcaption >> nth=0").inner_text().startswith("1. expected F1")
+    assert len({box["x"] for box in boxes}) == 1
+    assert [box["y"] for box in boxes] == sorted({box["y"] for box in boxes})
+    captions = [caption.inner_text() for caption in page.locator("figcaption").all()]
+    assert captions[0].startswith("1. expected F1")
+    assert all("from the first tree" in caption for caption in captions[1:])
+    playwright.expect(page.locator("#results figure").nth(1).locator(".sign").first).to_be_visible()
+    assert page.locator("#results figure").nth(0).locator(".sign").count() == 0
+    page.locator("#results figure").nth(1).locator("summary").click()
+    assert re.match("[+≠−] ", page.locator("#results figure").nth(1).locator("li").first.inner_text())
     assert page.locator("#decode").is_disabled()
 
 

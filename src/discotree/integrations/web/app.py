@@ -14,6 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from discotree import __version__
 from discotree.errors import DiscotreeError
 from discotree.integrations.web.assets import DESCRIPTION, add_pages
+from discotree.integrations.web.conversion import ConvertRequest
 from discotree.integrations.web.endpoints import Endpoints
 from discotree.integrations.web.limits import Limits, RequestRefused
 from discotree.integrations.web.observing import ID_HEADER, METRICS_TYPE, ObservingMiddleware, ServerMetrics
@@ -111,6 +112,7 @@ def create_app(
 REQUESTS: dict[str, type[BaseModel]] = {
     "/api/parse": ParseRequest,
     "/api/draw": DrawRequest,
+    "/api/convert": ConvertRequest,
     "/api/treebank": TreebankRequest,
     "/api/evaluate": EvaluateRequest,
     **SEARCH_REQUESTS,
@@ -127,6 +129,7 @@ def _add_routes(app: FastAPI, endpoints: Endpoints, metrics: ServerMetrics) -> N
     post = partial(app.add_api_route, methods=["POST"], response_class=Response)
     post("/api/parse", endpoints.parse, responses=responses(ParseResponse, **TEXT_RESPONSES), tags=["trees"])
     post("/api/draw", endpoints.draw, responses=responses(Any, **TEXT_RESPONSES), tags=["trees"])
+    post("/api/convert", endpoints.convert, responses=responses(Any, **TEXT_RESPONSES), tags=["trees"])
     post("/api/treebank", endpoints.treebank, responses=responses(TreebankResponse), tags=["treebanks"])
     post("/api/evaluate", endpoints.evaluate, responses=responses(EvaluateResponse), tags=["treebanks"])
     add_search_routes(post, app.add_api_route, endpoints, responses)

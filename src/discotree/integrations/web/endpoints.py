@@ -13,6 +13,7 @@ from discotree import __version__
 from discotree.errors import ConfigError
 from discotree.integrations.web import tasks
 from discotree.integrations.web.batching import Batcher
+from discotree.integrations.web.conversion import convert_trees
 from discotree.integrations.web.limits import Limits, RequestRefused
 from discotree.integrations.web.parse_input import ModelTraits
 from discotree.integrations.web.rendering import media_type
@@ -127,6 +128,14 @@ class Endpoints:
 
     async def _draw(self, body: bytes, client: str) -> Response:
         content, output = await self.workers.run(client, tasks.draw, body)
+        return Response(content, media_type=media_type(output))
+
+    async def convert(self, request: Request) -> Response:
+        """Convert trees to one file: a treebank format, LaTeX or text; one tree to PDF or PNG."""
+        return await self.serve(request, self._convert)
+
+    async def _convert(self, body: bytes, client: str) -> Response:
+        content, output = await self.workers.run(client, convert_trees, body)
         return Response(content, media_type=media_type(output))
 
     async def serve(self, request: Request, work: Callable[[bytes, str], Awaitable[Response]]) -> Response:

@@ -17,6 +17,8 @@ MEDIA_TYPES = {
     "latex": "application/x-tex",
     "tigerxml": "application/xml",
     "alpino": "application/xml",
+    "pdf": "application/pdf",
+    "png": "image/png",
 }
 PLAIN_TEXT = "text/plain; charset=utf-8"
 

@@ -23,7 +23,7 @@ from discotree.integrations.web.limits import Limits
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ANY_ORIGIN = "*"
 SECURITY_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",

@@ -112,7 +112,7 @@ def render(setup: Setup, response: bytes, output: str, model: str) -> bytes:
     trees = [Tree.from_dict(record) for record in json.loads(response)["trees"]]
     if output == "text":
         check_drawing(trees, False, setup.limits)
-    return checked(setup, render_trees(trees, output, _copy(setup.rules[model])))
+    return checked(setup, render_trees(trees, output, copied_rules(setup.rules[model])))
 
 
 def draw(setup: Setup, body: bytes) -> tuple[bytes, str]:
@@ -122,21 +122,24 @@ def draw(setup: Setup, body: bytes) -> tuple[bytes, str]:
     if body.count(b"{") > max_objects:  # cheaper than reading them: a kilobyte of memory each
         raise RequestRefused(422, f"the request has too many values: at most {max_objects:,} objects")
     request = validate(DrawRequest, body)
-    rules = MARKED_HEADS
-    if request.model:
-        rules = setup.rules[setup.model(request.model)]
-    elif request.heads:
-        rules = HeadRules.load(request.heads)
-    tree = _tree(setup, request.tree)
-    against = _tree(setup, request.against) if request.against is not None else None
+    rules = rules_for(setup, request.model, request.heads)
+    tree = tree_of(setup, request.tree)
+    against = tree_of(setup, request.against) if request.against is not None else None
     if request.output == "text":
         check_drawing([tree] if against is None else [tree, against], request.functions, setup.limits)
     if request.output == "json" and against is None:
         return checked(setup, json_line(tree.to_dict())), request.output
-    return checked(setup, render_drawing(tree, against, request, _copy(rules))), request.output
+    return checked(setup, render_drawing(tree, against, request, rules)), request.output
 
 
-def _tree(setup: Setup, source: TreeRecord | Upload) -> Tree:
+def rules_for(setup: Setup, model: str, heads: str | None) -> HeadRules:
+    """Return the head rules that a request asks for: those of a model, named ones, or what the trees mark."""
+    if model:
+        return copied_rules(setup.rules[setup.model(model)])
+    return copied_rules(HeadRules.load(heads) if heads else MARKED_HEADS)
+
+
+def tree_of(setup: Setup, source: TreeRecord | Upload) -> Tree:
     if isinstance(source, Upload):
         return read_one(source, setup.limits)
     limits = setup.limits
@@ -224,7 +227,7 @@ def checked(setup: Setup, text: str) -> bytes:
     return content
 
 
-def _copy(rules: HeadRules) -> HeadRules:
+def copied_rules(rules: HeadRules) -> HeadRules:
     """Return the same rules with a cache of their own, so that labels of one request do not stay in memory."""
     return HeadRules(rules.rules, marked_first=rules.marked_first)
 

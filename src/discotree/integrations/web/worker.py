@@ -22,6 +22,7 @@ from typing import Any
 
 from discotree.errors import DiscotreeError
 from discotree.integrations.web import search_tasks, tasks
+from discotree.integrations.web.conversion import convert_trees
 from discotree.integrations.web.limits import MIB, RequestRefused
 
 TASKS: dict[str, Callable[..., Any]] = {
@@ -30,6 +31,7 @@ TASKS: dict[str, Callable[..., Any]] = {
         tasks.read_parse_request,
         tasks.render,
         tasks.draw,
+        convert_trees,
         tasks.filter_treebank,
         tasks.compare_treebanks,
         search_tasks.check_query,

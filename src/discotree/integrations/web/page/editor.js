@@ -199,15 +199,20 @@ export function openEditor(container, options) {
     ArrowLeft: (event) => go("left", event), ArrowRight: (event) => go("right", event),
     Home: (event) => go("first", event), End: (event) => go("last", event),
     " ": () => select(toggled(history.current().selection, history.current().current), null),
-    Enter: () => (picked ? putDown(history.current().current) : fields.focus(history.current().current < now().tokens.length ? "tag" : "label")),
+    Enter: () => (picked ? putDown(history.current().current) : change(targets().every((address) => address < now().tokens.length) ? "tag" : "label")),
     Escape: leave,
     j: join, d: () => run("dissolve"), Delete: () => run("dissolve"), Backspace: () => run("dissolve"),
     s: () => run("split"), m: () => run("merge"), a: pickUp, u: () => run("lift"),
     ",": () => run("lower", -1), ".": () => run("lower", 1),
-    l: () => fields.focus("label"), t: () => fields.focus("tag"), f: () => fields.focus("function"),
+    l: () => change("label"), t: () => change("tag"), f: () => change("function"),
     z: undo, y: redo,
     "?": () => { help.open = !help.open; },
   };
+
+  /** Go to a field, if what is selected has it. */
+  function change(name) {
+    if (!fields.focus(name)) say(name === "tag" ? "A constituent has a label, not a tag." : "A word has a tag, not a label.");
+  }
 
   function press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -82,8 +82,9 @@ export function makeCanvas(handlers) {
 
   /** Return the item at a point of the window: the nearest label or word within reach, or a line. */
   function itemAt(x, y) {
-    const matrix = svg.getScreenCTM().inverse();
-    const point = new DOMPoint(x, y).matrixTransform(matrix);
+    const shown = svg.getBoundingClientRect();
+    const scale = svg.viewBox.baseVal.width / shown.width;
+    const point = { x: scale * (x - shown.left), y: scale * (y - shown.top) };
     let best = null;
     let nearest = REACH;
     for (const rectangle of svg.querySelectorAll(".target")) {

@@ -2,7 +2,7 @@
 
 import { count, make } from "./common.js";
 import { spoken } from "./describe.js";
-import { differences } from "./tree_differences.js";
+import { differenceLines, differences } from "./tree_differences.js";
 import { NONE } from "./tree_edits.js";
 
 let editors = 0; // ids are unique on the page
@@ -112,7 +112,11 @@ export function makeFields(inventory, records, { change, leave }) {
   element.append(...lists);
   return {
     element,
-    focus: (name) => fields[name].input.focus(),
+    /** Move to a field; tell whether it is in use. */
+    focus(name) {
+      fields[name].input.focus();
+      return !fields[name].input.disabled;
+    },
     update(record, addresses) {
       const size = record.tokens.length;
       const nodes = addresses.filter((address) => address >= size).map((address) => record.constituents[address - size]);
@@ -139,23 +143,10 @@ export function makeChanges(restore) {
       element.hidden = !found;
       if (!found) return;
       summary.textContent = found.count ? `${count(found.count, "difference")} from the prediction` : "As predicted";
-      list.replaceChildren(...lines(record, prediction, found).map((text) => make("li", {}, text)));
+      list.replaceChildren(...differenceLines(record, prediction, found).map((text) => make("li", {}, text)));
       button.hidden = !found.count;
     },
   };
-}
-
-function lines(record, prediction, { nodes, words, gone }) {
-  const before = new Map(prediction.constituents.map((constituent) => [String(constituent.positions), constituent]));
-  const ofNodes = [...nodes].map(([k, kind]) => {
-    const constituent = record.constituents[k];
-    if (kind === "new") return `+ ${spoken(record, constituent)}`;
-    const old = before.get(String(constituent.positions));
-    return `≠ ${spoken(record, constituent)} (${kind}${kind === "function" ? ` ${constituent.function ?? NONE}` : ""}, was ${old?.[kind] ?? NONE})`;
-  });
-  const ofWords = [...words].map(([position, kind]) =>
-    `≠ ${record.tokens[position].form} (${kind} ${record.tokens[position][kind] ?? NONE}, was ${prediction.tokens[position][kind] ?? NONE})`);
-  return [...ofNodes, ...ofWords, ...gone.map((constituent) => `− ${spoken(prediction, constituent)}`)];
 }
 
 /** Make the choice of other trees; `load` gets them when there are none. */

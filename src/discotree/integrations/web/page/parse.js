@@ -1,7 +1,8 @@
 // The tab that parses text. The hash of its link holds its whole state.
 
 import { $, attempt, count, make, request } from "./common.js";
-import { hideDetails, makeFigure } from "./trees.js";
+import { copyText, makeDownloadAll } from "./tree_downloads.js";
+import { corrected, hideDetails, makeFigure } from "./trees.js";
 
 const SENTENCES_PER_STEP = 10;
 const EXAMPLES = {
@@ -30,6 +31,14 @@ export async function restore(state) {
   if (button) button.checked = true;
   showModelFacts();
   if ($("text").value.trim()) await parse();
+  else if (!state.size) await showExample();
+}
+
+/** Fill a new page with an example, so that it shows what it does. */
+async function showExample() {
+  if (!exampleLanguage() || models.some(({ needs_tags: needsTags }) => needsTags)) return;
+  $("text").value = EXAMPLES[exampleLanguage()];
+  await parse(false);
 }
 
 function saveLink() {
@@ -59,7 +68,7 @@ function showModelFacts() {
   $("model-facts").textContent = facts.join(" ");
 }
 
-async function parse() {
+async function parse(isLinked = true) {
   const text = $("text").value;
   if (!text.trim()) {
     $("parse-problem").textContent = "Enter a text first.";
@@ -70,12 +79,16 @@ async function parse() {
     const k = Number($("k").value);
     const body = { text, model: $("model").value, k, ...(!k && $("decode").value && { decode: $("decode").value }) };
     const start = performance.now();
+    $("parse-status").textContent = "One moment …";
     const mine = (requests += 1);
-    const latest = await (await request("api/parse", body)).json();
+    const latest = await request("api/parse", body).then((answer) => answer.json()).catch((error) => {
+      if (mine === requests) $("parse-status").textContent = "";
+      throw error;
+    });
     if (mine !== requests) return; // the reader has parsed again
     response = latest;
     showModelFacts();
-    saveLink();
+    if (isLinked) saveLink();
     await render();
     const sentences = new Set(response.trees.map((tree) => tree.sentence)).size;
     const took = `${((performance.now() - start) / 1000).toFixed(1)} s`;
@@ -87,6 +100,7 @@ async function parse() {
 async function render() {
   hideDetails(details);
   $("parse-tools").hidden = false;
+  $("arcs-hint").hidden = view() !== "arcs";
   renderings += 1;
   $("results").replaceChildren();
   await extend([...Map.groupBy(response.trees, (tree) => tree.sentence).values()]);
@@ -113,7 +127,7 @@ async function makeArticle(trees, options) {
   const figures = [];
   for (const [rank, tree] of trees.entries()) {
     const expected = tree.confidence === undefined ? "" : `expected F1 ${(100 * tree.confidence).toFixed(0)} %`;
-    const others = isKBest ? { alternatives: trees } : { loadAlternatives: () => kBest(tree, options.model) };
+    const others = isKBest ? { alternatives: trees, against: rank ? trees[0] : null } : { loadAlternatives: () => kBest(tree, options.model) };
     figures.push(await makeFigure(tree, { ...options, ...others }, isKBest ? `${rank + 1}. ${expected}` : expected));
   }
   const words = trees[0].tokens.map((token) => token.form).join(" ");
@@ -156,11 +170,9 @@ export function setUp(servedModels) {
   });
   $("copy-link").addEventListener("click", async () => {
     saveLink();
-    try {
-      await navigator.clipboard.writeText(location.href);
-      $("parse-status").textContent = "Link copied.";
-    } catch {
-      window.prompt("Copy this link:", location.href);
-    }
+    await copyText(location.href);
+    $("parse-status").textContent = "Link copied.";
   });
+  const all = () => ({ records: response.trees.map(corrected), model: response.model, name: "trees" });
+  $("copy-link").after(makeDownloadAll(all, (message) => { $("parse-problem").textContent = message; }));
 }

@@ -1,5 +1,8 @@
 // How one tree differs from another one over the same words.
 
+import { spoken } from "./describe.js";
+import { NONE } from "./tree_edits.js";
+
 const key = ({ label, positions }) => `${label} ${positions}`;
 
 /**
@@ -32,6 +35,20 @@ export function differences(record, other) {
 
 export const SIGNS = { new: "+", label: "≠", tag: "≠", function: "≠" };
 
+/** Return what differs, a line each. */
+export function differenceLines(record, other, { nodes, words, gone }) {
+  const before = new Map(other.constituents.map((constituent) => [String(constituent.positions), constituent]));
+  const ofNodes = [...nodes].map(([k, kind]) => {
+    const constituent = record.constituents[k];
+    if (kind === "new") return `+ ${spoken(record, constituent)}`;
+    const old = before.get(String(constituent.positions));
+    return `≠ ${spoken(record, constituent)} (${kind}${kind === "function" ? ` ${constituent.function ?? NONE}` : ""}, was ${old?.[kind] ?? NONE})`;
+  });
+  const ofWords = [...words].map(([position, kind]) =>
+    `≠ ${record.tokens[position].form} (${kind} ${record.tokens[position][kind] ?? NONE}, was ${other.tokens[position][kind] ?? NONE})`);
+  return [...ofNodes, ...ofWords, ...gone.map((constituent) => `− ${spoken(other, constituent)}`)];
+}
+
 /** Put signs next to what differs in a drawing; the drawing is on the page. */
 export function markDifferences(svg, found) {
   for (const element of svg.querySelectorAll(".sign")) element.remove();
@@ -41,7 +58,7 @@ export function markDifferences(svg, found) {
     if (!text) return;
     text.classList.add("differs");
     const sign = document.createElementNS(svg.namespaceURI, "text");
-    sign.setAttribute("x", Number(text.getAttribute("x")) - text.getBBox().width / 2 - 6);
+    sign.setAttribute("x", Number(text.getAttribute("x")) - text.getBBox().width / 2 - 12);
     sign.setAttribute("y", text.getAttribute("y"));
     sign.classList.add("sign");
     sign.setAttribute("aria-hidden", "true");

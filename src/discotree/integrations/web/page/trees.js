@@ -1,36 +1,47 @@
 // A tree on the page: its picture, the details of a selected constituent, its downloads.
 
-import { count, make, parseSvg, request, save } from "./common.js";
+import { count, make, parseSvg, request } from "./common.js";
 import { blocksAndGaps, spoken } from "./describe.js";
-import { differences, markDifferences } from "./tree_differences.js";
-
-const DOWNLOADS = [
-  ["SVG", "svg", "svg", "image/svg+xml"],
-  ["LaTeX", "latex", "tex", "application/x-tex"],
-  ["Export", "export", "export", "text/plain"],
-  ["JSON", "json", "json", "application/json"],
-];
+import { differenceLines, differences, markDifferences } from "./tree_differences.js";
+import { makeDownloads } from "./tree_downloads.js";
+import { makeZoom } from "./tree_zoom.js";
 
 const edited = new WeakMap(); // corrected trees, by the records that they were made from
 
+/** Return a tree as the reader has corrected it. */
+export const corrected = (record) => edited.get(record) ?? record;
+
 /**
  * Make the figure of a tree. Options: `view`, `model` (for its head rules), `details` (the panel of the selected constituent),
- * and for its editor `alternatives`, `inventory` and `loadAlternatives`.
+ * `against` (a tree to mark the differences from), and for its editor `alternatives`, `inventory` and `loadAlternatives`.
  */
 export async function makeFigure(original, options, caption = "") {
   const picture = make("div", { className: "picture" });
-  const note = make("span", {}, caption);
-  const current = () => edited.get(original) ?? original;
+  const note = make("div", {});
   const redraw = async () => {
-    const found = differences(current(), original);
-    note.textContent = found?.count ? `edited: ${count(found.count, "difference")}` : caption;
-    await show(picture, current(), options);
+    const isEdited = Boolean(differences(corrected(original), original)?.count);
+    const base = isEdited ? original : options.against;
+    const found = base ? differences(corrected(original), base) : null;
+    const name = isEdited ? "edited" : caption;
+    note.replaceChildren(...(found ? [differenceList(corrected(original), base, found, name, isEdited ? "the prediction" : "the first tree")] : [name]));
+    await show(picture, corrected(original), options);
     const svg = picture.querySelector("svg");
     if (svg && options.view === "svg") requestAnimationFrame(() => markDifferences(svg, found));
   };
   await redraw();
   const edit = makeEditButton(picture, original, options, redraw);
-  return make("figure", {}, picture, make("figcaption", {}, note, make("span", { className: "actions" }, edit, downloads(current, options))));
+  const figure = make("figure", {}, picture);
+  const zoom = makeZoom(figure);
+  requestAnimationFrame(zoom.settle); // once it is on the page
+  figure.append(make("figcaption", {}, note, make("div", { className: "actions" },
+    edit, zoom.element, makeDownloads(() => corrected(original), options))));
+  return figure;
+}
+
+function differenceList(record, base, found, name, whose) {
+  const summary = `${name ? `${name}, ` : ""}${found.count ? count(found.count, "difference") : "no difference"} from ${whose}`;
+  return make("details", { className: "differences" }, make("summary", {}, summary),
+    make("ul", {}, ...differenceLines(record, base, found).map((line) => make("li", {}, line))));
 }
 
 /** Make the button that opens the editor in the place of the picture, and closes it. */
@@ -44,7 +55,7 @@ function makeEditButton(picture, original, options, redraw) {
     picture.before(holder);
     picture.hidden = true;
     editor = openEditor(holder, {
-      record: edited.get(original) ?? original,
+      record: corrected(original),
       prediction: original,
       alternatives: options.alternatives,
       inventory: options.inventory,
@@ -137,7 +148,7 @@ function showDetails(details, record, constituent, node) {
     ["Words", words],
     ["Gaps", gaps.length ? gaps.map(({ text }, k) => `${k ? " · " : ""}${text}`) : ["none"]],
     ["Function", [constituent.function ?? "none"]],
-    ["Positions", [constituent.positions.map((position) => position + 1).join(", ")]],
+    ["Positions, from 0", [constituent.positions.join(", ")]],
   ];
   if (constituent.confidence !== undefined) {
     const percentage = `${(100 * constituent.confidence).toFixed(1)} %`;
@@ -152,33 +163,21 @@ function showDetails(details, record, constituent, node) {
     make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...value)])),
   );
   details.hidden = false;
+  shownNode = node;
 }
+
+let shownNode = null; // the constituent whose details are shown
+
+document.addEventListener("keydown", (event) => {
+  const details = document.querySelector("[role=tabpanel]:not([hidden]) .details:not([hidden])");
+  if (event.key !== "Escape" || event.defaultPrevented || !details || document.querySelector("dialog[open]")) return;
+  hideDetails(details);
+  shownNode?.focus();
+});
 
 /** Close the details and clear the selection. */
 export function hideDetails(details) {
   clearSelection();
   details.hidden = true;
   details.replaceChildren();
-}
-
-function downloads(current, { view, model }) {
-  const buttons = DOWNLOADS.map(([label, output, suffix, type]) => make("button", {
-    type: "button",
-    ariaLabel: `Download as ${label}`,
-    onclick: async () => {
-      const record = current();
-      const name = `${(record.id || "tree").replace(/[^\w.-]+/g, "_")}.${suffix}`;
-      if (output === "json") {
-        save(name, type, `${JSON.stringify(record)}\n`); // one line: a treebank in the format json
-        return;
-      }
-      const body = { tree: record, output: output === "svg" && view === "arcs" ? "arcs" : output, ...(model && { model }) };
-      try {
-        save(name, type, await (await request("api/draw", body)).text());
-      } catch (error) {
-        window.alert(error.message);
-      }
-    },
-  }, label));
-  return make("div", { className: "downloads", role: "group", ariaLabel: "Download" }, "Download", ...buttons);
 }

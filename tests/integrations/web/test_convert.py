@@ -1,0 +1,68 @@
+"""/api/convert: several trees in one file, and what it refuses."""
+
+import shutil
+
+import httpx
+import pytest
+from support.helpers import parsed
+from support.networks import TREES
+from support.web import post, problem
+
+from discotree.treebanks import TEXT_FORMATS
+
+RECORDS = [tree.to_dict() for tree in TREES[:3]]
+
+
+@pytest.mark.parametrize("output", ["export", "tigerxml", "discbracket", "json"])
+def test_trees_come_back_from_one_file(client: httpx.Client, output: str) -> None:
+    response = post(client, "convert", trees=RECORDS, output=output)
+    assert response.status_code == 200
+    trees = parsed(response.text, output)
+    assert [tree.root for tree in trees] == [tree.root for tree in TREES[:3]] or output == "discbracket"
+    assert [tree.words for tree in trees] == [tree.words for tree in TREES[:3]]
+
+
+def test_every_output_of_one_tree(client: httpx.Client) -> None:
+    for output in ("svg", "arcs", "latex", "text", *TEXT_FORMATS):
+        assert post(client, "convert", trees=RECORDS[:1], output=output, heads="negra").status_code == 200, output
+
+
+def test_what_is_refused(client: httpx.Client) -> None:
+    assert "one tree, not 3" in problem(post(client, "convert", trees=RECORDS, output="svg"))
+    assert "one tree, not 3" in problem(post(client, "convert", trees=RECORDS, output="pdf"))
+    assert "trees" in problem(post(client, "convert", trees=[]))
+    no_tree = RECORDS[0] | {"constituents": [{"label": "ROOT", "positions": [0]}]}
+    assert "root" in problem(post(client, "convert", trees=[no_tree]))
+    assert "no model" in problem(post(client, "convert", trees=RECORDS, model="nowhere"))
+    assert "too many" in problem(post(client, "convert", trees=[RECORDS[0] | {"x": [{}] * 100_001}]))
+
+
+@pytest.mark.skipif(shutil.which("rsvg-convert") is not None, reason="there is a renderer")
+def test_pictures_without_a_renderer_say_what_to_install(client: httpx.Client) -> None:
+    for output in ("pdf", "png"):
+        message = problem(post(client, "convert", trees=RECORDS[:1], output=output), 501)
+        assert "rsvg-convert" in message
+        assert "discotree[draw]" in message
+
+
+@pytest.mark.skipif(shutil.which("rsvg-convert") is None, reason="rsvg-convert is not installed")
+def test_pictures(client: httpx.Client) -> None:
+    for picture in ("svg", "arcs"):
+        response = post(client, "convert", trees=RECORDS[:1], output="pdf", picture=picture, heads="negra")
+        assert response.content.startswith(b"%PDF")
+        assert response.headers["content-type"] == "application/pdf"
+
+
+def test_models_offer_the_inventory_of_their_trees(client: httpx.Client) -> None:
+    inventory = next(model for model in answer_of_models(client) if model["name"] == "xx")["inventory"]
+    tokens = [token for tree in TREES for token in tree.tokens]
+    nodes = [node for tree in TREES for node in tree.nodes()]
+    assert set(inventory["labels"]) == {node.label for node in nodes}
+    assert set(inventory["tags"]) == {token.tag for token in tokens}
+    assert set(inventory["functions"]) <= {item.function for item in [*tokens, *nodes]} - {"--"}
+    assert all(len(set(symbols)) == len(symbols) for symbols in inventory.values())
+
+
+def answer_of_models(client: httpx.Client) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = client.get("/api/models").json()
+    return found
