@@ -2,6 +2,7 @@
 
 import { count, make } from "./common.js";
 import { spoken } from "./describe.js";
+import { inventoryOf } from "./inventory.js";
 import { differenceLines, differences } from "./tree_differences.js";
 import { NONE } from "./tree_edits.js";
 
@@ -48,23 +49,19 @@ export function makeTools(actions) {
   };
 }
 
-/** Return the values of a field in the records, after those of the inventory. */
-function choices(inventory, records, name) {
-  const used = records.filter(Boolean).flatMap((record) => ({
-    labels: record.constituents.map(({ label }) => label),
-    tags: record.tokens.map(({ tag }) => tag),
-    functions: [...record.constituents, ...record.tokens].map((item) => item.function),
-  })[name]);
-  return [...new Set([...(inventory[name] ?? []), ...used])].filter((value) => value && value !== NONE);
+/** Return the inventory, and after it what only the records have. */
+function choices(inventory, records) {
+  const used = inventoryOf(records.filter(Boolean));
+  return Object.fromEntries(Object.keys(used).map((kind) => [kind, [...new Set([...(inventory[kind] ?? []), ...used[kind]])].filter((value) => value !== NONE)]));
 }
 
 /** Make the fields for label, tag and function. `change(name, value)` returns whether the value was accepted. */
 export function makeFields(inventory, records, { change, leave }) {
   const prefix = `editor-${(editors += 1)}`;
+  const offered = choices(inventory, records);
   const fields = {};
   const field = (name, text, kind) => {
-    const values = choices(inventory, records, kind);
-    const list = make("datalist", { id: `${prefix}-${kind}` }, ...values.map((value) => make("option", { value })));
+    const list = make("datalist", { id: `${prefix}-${kind}` }, ...offered[kind].map((value) => make("option", { value })));
     if (name !== "label") list.append(make("option", { value: NONE }, "none"));
     const input = make("input", { autocomplete: "off", spellcheck: false, size: 10, autocapitalize: "off" });
     input.setAttribute("list", list.id);

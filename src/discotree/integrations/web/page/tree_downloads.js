@@ -18,13 +18,14 @@ const MORE_TEXTS = [
 const PIXELS = 2; // PNG pixels per SVG pixel
 const MAX_PIXELS = 16000; // of a side; browsers draw nothing on larger ones
 
-/** Make the download buttons of a tree; `current` returns its record. Options: `view`, `model` (for its head rules). */
+/** Make the download buttons of a tree; `current` returns its record. Options: `view`, `model` (for its head rules), `onSaved`. */
 export function makeDownloads(current, options) {
   const problem = make("span", { className: "problem", role: "alert" });
   const buttons = [...PICTURES, ...TEXTS].map((kind) => make("button", { type: "button", ariaLabel: `Download as ${kind[0]}`, onclick: async () => {
     problem.textContent = "";
     try {
       save(`${fileName(current().id)}.${kind[2]}`, kind[3], await content(kind, current(), options));
+      options.onSaved?.();
     } catch (error) {
       problem.textContent = error.message;
     }

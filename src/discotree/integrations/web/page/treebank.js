@@ -1,13 +1,15 @@
 // The tab that browses a treebank. The file is uploaded once; filtering happens in the browser.
 
 import { $, attempt, count, make, markCurrent, request, showList, toUpload } from "./common.js";
-import { hideDetails, makeFigure } from "./trees.js";
+import { inventoryOf } from "./inventory.js";
+import { corrected, hideDetails, makeFigure } from "./trees.js";
 
 let rows = [];
 let summary = ""; // of the file, shown after the number of matching trees
 let selected = null;
 let opened = null; // the upload, which the Search tab searches
 export const openedTreebank = () => opened;
+let inventory = null; // of the file, for its editor
 const details = document.querySelector("#treebank .details");
 
 /** Compute what the filter looks at. */
@@ -30,6 +32,7 @@ async function load() {
   await attempt($("treebank-problem"), null, async () => {
     $("treebank-status").textContent = `Reading ${file.name} …`;
     rows = [];
+    inventory = null;
     $("filters").hidden = true;
     $("treebank-list").replaceChildren();
     $("treebank-tree").replaceChildren();
@@ -81,6 +84,7 @@ function findHits(row, label, minGaps) {
 /** Highlight the hits in the tree that is shown, and their words. */
 function markHits() {
   for (const element of $("treebank-tree").querySelectorAll(".hit")) element.classList.remove("hit");
+  if (selected && corrected(selected.record) !== selected.record) return; // its constituents have other numbers
   for (const number of selected?.hits ?? []) {
     $("treebank-tree").querySelector(`.node[data-node="${number}"]`)?.classList.add("hit");
     for (const position of selected.record.constituents[number].positions) {
@@ -103,7 +107,8 @@ async function show(row) {
   const { record, text } = row;
   selected = row;
   hideDetails(details);
-  const figure = await makeFigure(record, { view: "svg", details });
+  inventory ??= inventoryOf(rows.map((one) => one.record));
+  const figure = await makeFigure(record, { view: "svg", details, inventory });
   if (row !== selected) return;
   $("treebank-tree").replaceChildren(make("article", { className: "panel sentence" },
     make("h2", {}, make("small", {}, record.id), " ", text), figure));

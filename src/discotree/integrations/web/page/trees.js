@@ -8,6 +8,10 @@ import { makeZoom } from "./tree_zoom.js";
 
 const edited = new WeakMap(); // corrected trees, by the records that they were made from
 
+let isUnsaved = false; // a correction has not been downloaded yet
+const markSaved = () => { isUnsaved = false; };
+window.addEventListener("beforeunload", (event) => isUnsaved && event.preventDefault());
+
 /** Return a tree as the reader has corrected it. */
 export const corrected = (record) => edited.get(record) ?? record;
 
@@ -34,7 +38,7 @@ export async function makeFigure(original, options, caption = "") {
   const zoom = makeZoom(figure);
   requestAnimationFrame(zoom.settle); // once it is on the page
   figure.append(make("figcaption", {}, note, make("div", { className: "actions" },
-    edit, zoom.element, makeDownloads(() => corrected(original), options))));
+    edit, zoom.element, makeDownloads(() => corrected(original), { ...options, onSaved: markSaved }))));
   return figure;
 }
 
@@ -60,7 +64,10 @@ function makeEditButton(picture, original, options, redraw) {
       alternatives: options.alternatives,
       inventory: options.inventory,
       loadAlternatives: options.loadAlternatives,
-      onChange: (record) => edited.set(original, record),
+      onChange: ({ gaps, hits, ...record }) => { // what a filter found was in the old tree
+        edited.set(original, record);
+        isUnsaved = true;
+      },
     });
     holder.querySelector(".canvas").focus();
     holder.addEventListener("keydown", ({ key }) => key === "Escape" && toggle());
