@@ -139,7 +139,7 @@ def test_without_a_renderer_pdf_says_what_to_do(page: Page) -> None:
 def test_all_trees_are_downloaded_at_once(page: Page, tmp_path: Path, kind: str) -> None:
     parse(page, TEXT)
     with page.expect_download() as download:
-        page.get_by_label("Download all trees as").select_option(label=kind)
+        page.locator("#parse-tools").get_by_label("Download all trees as").select_option(label=kind)
     path = tmp_path / download.value.suggested_filename
     download.value.save_as(path)
     if kind == "LaTeX":

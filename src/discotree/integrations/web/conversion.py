@@ -3,7 +3,7 @@
 Treebank formats, LaTeX and drawings as text hold any number of trees; PDF and PNG show one.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -19,7 +19,7 @@ from discotree.integrations.web.validation import validate
 
 RASTERS = ("pdf", "png")
 MAX_OBJECTS = 100_000  # words, constituents and edges of all trees: a kilobyte of memory each
-EXAMPLE = {
+EXAMPLE: dict[str, Any] = {
     "tokens": [{"form": "Es"}, {"form": "kam"}, {"form": "nichts"}],
     "constituents": [{"label": "ROOT", "positions": [0, 1, 2]}, {"label": "NP", "positions": [0, 2]}],
 }

@@ -79,7 +79,7 @@ export async function copyText(text) {
 /** Make a menu that downloads all trees in one file. `current` returns { records, model, name }; `fail` shows a message. */
 export function makeDownloadAll(current, fail) {
   const kinds = [...TEXTS, ...MORE_TEXTS, ["PDF (print)", "print", "", ""]];
-  const menu = make("select", { ariaLabel: "Download all trees as", onchange: async () => {
+  const menu = make("select", { ariaLabel: "Download all trees as", oninput: (event) => event.stopPropagation(), onchange: async () => {
     const kind = kinds[menu.selectedIndex - 1];
     menu.selectedIndex = 0;
     const { records, model, name } = current();

@@ -2,6 +2,7 @@
 
 import { $, attempt, count, make, markCurrent, request, showList, toUpload } from "./common.js";
 import { inventoryOf } from "./inventory.js";
+import { makeDownloadAll } from "./tree_downloads.js";
 import { corrected, hideDetails, makeFigure } from "./trees.js";
 
 let rows = [];
@@ -9,6 +10,7 @@ let summary = ""; // of the file, shown after the number of matching trees
 let selected = null;
 let opened = null; // the upload, which the Search tab searches
 export const openedTreebank = () => opened;
+let matching = []; // rows that pass the filter
 let inventory = null; // of the file, for its editor
 const details = document.querySelector("#treebank .details");
 
@@ -63,12 +65,12 @@ function filter() {
   const minGaps = Number($("filter-min-gaps").value);
   const minWords = Number($("filter-min-words").value);
   const maxWords = Number($("filter-max-words").value) || Infinity;
-  const found = rows.filter((row) => {
+  matching = rows.filter((row) => {
     row.hits = findHits(row, label, minGaps);
     return row.hits && row.length >= minWords && row.length <= maxWords && (!contains || row.text.toLowerCase().includes(contains));
   });
-  $("treebank-status").textContent = `${found.length.toLocaleString("en")}${summary}`;
-  showList($("treebank-list"), found, makeButton);
+  $("treebank-status").textContent = `${matching.length.toLocaleString("en")}${summary}`;
+  showList($("treebank-list"), matching, makeButton);
   markHits();
 }
 
@@ -115,7 +117,15 @@ async function show(row) {
   markHits();
 }
 
+/** Return the trees that the list shows, as the reader has corrected them, without what the filter found in them. */
+function listed() {
+  const records = matching.map(({ record }) => corrected(record)).map(({ gaps, hits, ...tree }) => tree);
+  return { records, name: "trees" };
+}
+
 export function setUp() {
+  const all = makeDownloadAll(listed, (message) => { $("treebank-problem").textContent = message; });
+  $("filters").querySelector("fieldset").append(all);
   $("treebank-file").addEventListener("change", load);
   $("treebank-format").addEventListener("change", load);
   $("filters").addEventListener("input", filter);
