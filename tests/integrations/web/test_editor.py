@@ -281,7 +281,7 @@ def test_a_tree_is_corrected_with_the_mouse_and_read_back(page: Page, treebank: 
     page.keyboard.type("NEW")
     page.keyboard.press("Enter")
     assert ("NEW", (0, 2)) in drawn(page)
-    assert page.locator(".changes summary").inner_text().endswith("from the prediction")
+    assert page.locator(".changes summary").inner_text().endswith("from the treebank")
     wanted = drawn(page)
     for kind, format in (("JSON", "json"), ("Export", "export")):
         tree = downloaded(page, kind, tmp_path, format)
@@ -405,7 +405,7 @@ def test_one_of_the_k_best_is_taken(page: Page) -> None:
     page.locator(".changes summary").click()
     page.get_by_role("button", name="Back to the prediction").click()
     assert drawn(page) == first
-    assert page.locator(".changes summary").inner_text() == "As predicted"
+    assert page.locator(".changes summary").inner_text() == "As in the prediction"
 
 
 def test_labels_come_from_the_model(page: Page, server: httpx.Client) -> None:

@@ -16,10 +16,11 @@ import * as edits from "./tree_edits.js";
  *   inventory     labels, tags and functions to choose from, the frequent ones first
  *   onChange      called with the record after every change
  *   loadAlternatives  an async function that returns alternatives when the reader asks for them
+ *   origin        what the prediction is called in messages
  * Returns { record, canUndo, canRedo, undo, redo, replace, destroy }, all of them functions.
  */
 export function openEditor(container, options) {
-  const { record, prediction = null, onChange = () => {}, inventory = {}, loadAlternatives = null } = options;
+  const { record, prediction = null, onChange = () => {}, inventory = {}, loadAlternatives = null, origin = "the prediction" } = options;
   let alternatives = options.alternatives ?? [];
   const history = makeHistory({ record, current: record.tokens.length, selection: new Set() });
   const now = () => history.current().record;
@@ -36,7 +37,7 @@ export function openEditor(container, options) {
     several: toggleAdding, undo, redo,
   });
   const fields = makeFields(inventory, [record, prediction, ...alternatives], { change: setField, leave: () => canvas.element.focus() });
-  const changes = makeChanges(() => take(prediction, "This is the prediction again."));
+  const changes = makeChanges(() => take(prediction, `This is ${origin} again.`), origin);
   const others = makeAlternatives((other, rank) => take(other, `This is tree ${rank}.`), loadAlternatives && load);
   const help = makeHelp();
   const element = make("div", { className: "editor" },

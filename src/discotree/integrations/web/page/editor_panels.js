@@ -1,7 +1,7 @@
 // What stands around the drawing of an editor: tools, fields, changes, other trees, help.
 
 import { count, make } from "./common.js";
-import { spoken } from "./describe.js";
+import { describe } from "./describe.js";
 import { inventoryOf } from "./inventory.js";
 import { differenceLines, differences } from "./tree_differences.js";
 import { NONE } from "./tree_edits.js";
@@ -123,23 +123,23 @@ export function makeFields(inventory, records, { change, leave }) {
       fields.tag.show(common(words, "tag"), words.length > 0);
       fields.function.show(common([...nodes, ...words], "function"), true);
       what.textContent = addresses.length > 1 ? count(addresses.length, "item")
-        : nodes.length ? spoken(record, nodes[0]) : `Word ${addresses[0] + 1}: ${words[0].form}`;
+        : describe(record, addresses[0]);
     },
   };
 }
 
-/** Make the list of what differs from the prediction; `restore` goes back to it. */
-export function makeChanges(restore) {
+/** Make the list of what differs from the tree before, which is called `origin`; `restore` goes back to it. */
+export function makeChanges(restore, origin) {
   const summary = make("summary");
   const list = make("ul");
-  const button = make("button", { type: "button", onclick: restore }, "Back to the prediction");
+  const button = make("button", { type: "button", onclick: restore }, `Back to ${origin}`);
   const element = make("details", { className: "changes", hidden: true }, summary, list, button);
   return {
     element,
     update(record, prediction, found) {
       element.hidden = !found;
       if (!found) return;
-      summary.textContent = found.count ? `${count(found.count, "difference")} from the prediction` : "As predicted";
+      summary.textContent = found.count ? `${count(found.count, "difference")} from ${origin}` : `As in ${origin}`;
       list.replaceChildren(...differenceLines(record, prediction, found).map((text) => make("li", {}, text)));
       button.hidden = !found.count;
     },

@@ -76,6 +76,16 @@ export async function copyText(text) {
   }
 }
 
+/** Print the page in the colours of paper. */
+function printLight() {
+  const { dataset } = document.documentElement;
+  const { theme } = dataset;
+  dataset.theme = "light";
+  window.print();
+  if (theme) dataset.theme = theme;
+  else delete dataset.theme;
+}
+
 /** Make a menu that downloads all trees in one file. `current` returns { records, model, name }; `fail` shows a message. */
 export function makeDownloadAll(current, fail) {
   const kinds = [...TEXTS, ...MORE_TEXTS, ["PDF (print)", "print", "", ""]];
@@ -85,7 +95,7 @@ export function makeDownloadAll(current, fail) {
     const { records, model, name } = current();
     fail("");
     try {
-      if (kind[1] === "print") window.print();
+      if (kind[1] === "print") printLight();
       else if (kind[1] === "json") save(`${name}.jsonl`, kind[3], records.map((record) => `${JSON.stringify(record)}\n`).join(""));
       else {
         const body = { trees: records, output: kind[1], ...(model && { model }) };

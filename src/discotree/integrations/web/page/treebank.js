@@ -110,7 +110,7 @@ async function show(row) {
   selected = row;
   hideDetails(details);
   inventory ??= inventoryOf(rows.map((one) => one.record));
-  const figure = await makeFigure(record, { view: "svg", details, inventory });
+  const figure = await makeFigure(record, { view: "svg", details, inventory, origin: "the treebank" });
   if (row !== selected) return;
   $("treebank-tree").replaceChildren(make("article", { className: "panel sentence" },
     make("h2", {}, make("small", {}, record.id), " ", text), figure));

@@ -17,9 +17,10 @@ export const corrected = (record) => edited.get(record) ?? record;
 
 /**
  * Make the figure of a tree. Options: `view`, `model` (for its head rules), `details` (the panel of the selected constituent),
- * `against` (a tree to mark the differences from), and for its editor `alternatives`, `inventory` and `loadAlternatives`.
+ * `against` (a tree to mark the differences from), and for its editor `alternatives`, `inventory`, `loadAlternatives` and `origin`, a name for the tree as it was.
  */
-export async function makeFigure(original, options, caption = "") {
+export async function makeFigure(original, given, caption = "") {
+  const options = { origin: "the prediction", ...given };
   const picture = make("div", { className: "picture" });
   const note = make("div", {});
   const redraw = async () => {
@@ -27,7 +28,7 @@ export async function makeFigure(original, options, caption = "") {
     const base = isEdited ? original : options.against;
     const found = base ? differences(corrected(original), base) : null;
     const name = isEdited ? "edited" : caption;
-    note.replaceChildren(...(found ? [differenceList(corrected(original), base, found, name, isEdited ? "the prediction" : "the first tree")] : [name]));
+    note.replaceChildren(...(found ? [differenceList(corrected(original), base, found, name, isEdited ? options.origin : "the first tree")] : [name]));
     await show(picture, corrected(original), options);
     const svg = picture.querySelector("svg");
     if (svg && options.view === "svg") requestAnimationFrame(() => markDifferences(svg, found));
@@ -64,6 +65,7 @@ function makeEditButton(picture, original, options, redraw) {
       alternatives: options.alternatives,
       inventory: options.inventory,
       loadAlternatives: options.loadAlternatives,
+      origin: options.origin,
       onChange: ({ gaps, hits, ...record }) => { // what a filter found was in the old tree
         edited.set(original, record);
         isUnsaved = true;
