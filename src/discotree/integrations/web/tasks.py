@@ -112,7 +112,7 @@ def render(setup: Setup, response: bytes, output: str, model: str) -> bytes:
     trees = [Tree.from_dict(record) for record in json.loads(response)["trees"]]
     if output == "text":
         check_drawing(trees, False, setup.limits)
-    return checked(setup, render_trees(trees, output, copied_rules(setup.rules[model])))
+    return checked(setup, render_trees(trees, output, _copy(setup.rules[model])))
 
 
 def draw(setup: Setup, body: bytes) -> tuple[bytes, str]:
@@ -135,8 +135,8 @@ def draw(setup: Setup, body: bytes) -> tuple[bytes, str]:
 def rules_for(setup: Setup, model: str, heads: str | None) -> HeadRules:
     """Return the head rules that a request asks for: those of a model, named ones, or what the trees mark."""
     if model:
-        return copied_rules(setup.rules[setup.model(model)])
-    return copied_rules(HeadRules.load(heads) if heads else MARKED_HEADS)
+        return _copy(setup.rules[setup.model(model)])
+    return _copy(HeadRules.load(heads) if heads else MARKED_HEADS)
 
 
 def tree_of(setup: Setup, source: TreeRecord | Upload) -> Tree:
@@ -227,7 +227,7 @@ def checked(setup: Setup, text: str) -> bytes:
     return content
 
 
-def copied_rules(rules: HeadRules) -> HeadRules:
+def _copy(rules: HeadRules) -> HeadRules:
     """Return the same rules with a cache of their own, so that labels of one request do not stay in memory."""
     return HeadRules(rules.rules, marked_first=rules.marked_first)
 
