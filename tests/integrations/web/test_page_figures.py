@@ -135,7 +135,7 @@ def test_without_a_renderer_pdf_says_what_to_do(page: Page) -> None:
     playwright.expect(page.locator(".downloads .problem").first).to_contain_text("PDF need rsvg-convert")
 
 
-@pytest.mark.parametrize("kind", ["JSON", "Export", "TigerXML", "discbracket", "CoNLL-U", "LaTeX"])
+@pytest.mark.parametrize("kind", ["JSON", "Export", "TigerXML", "Alpino", "Penn", "CoNLL-U", "LaTeX"])
 def test_all_trees_are_downloaded_at_once(page: Page, tmp_path: Path, kind: str) -> None:
     parse(page, TEXT)
     with page.expect_download() as download:
@@ -147,6 +147,17 @@ def test_all_trees_are_downloaded_at_once(page: Page, tmp_path: Path, kind: str)
         return
     trees = list(dt.read(path))
     assert [" ".join(tree.words) for tree in trees] == ["Es kam nichts Interessantes .", "Den Hund hat er gesehen ."]
+
+
+@pytest.mark.parametrize("kind", ["TigerXML", "discbracket", "PSD", "Export 3"])
+def test_one_tree_is_downloaded_in_any_format(page: Page, tmp_path: Path, kind: str) -> None:
+    parse(page, TEXT)
+    with page.expect_download() as download:
+        page.get_by_label("Download in another format").first.select_option(label=kind)
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    (tree,) = dt.read(path)
+    assert " ".join(tree.words) == "Es kam nichts Interessantes ."
 
 
 def test_brackets_are_copied(page: Page, server: httpx.Client) -> None:

@@ -87,6 +87,7 @@ export function makeFields(inventory, records, { change, leave }) {
       if (!isTyped && input.value) leave();
     });
     input.addEventListener("keydown", (event) => {
+      if (event.isComposing) return; // Enter ends a word of an input method
       if (event.key === "Escape") input.value = "";
       else if (event.key !== "Enter") return;
       event.preventDefault();

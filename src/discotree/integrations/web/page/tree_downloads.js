@@ -11,8 +11,12 @@ const TEXTS = [
   ["JSON", "json", "json", "application/json"],
 ];
 const MORE_TEXTS = [
-  ["TigerXML", "tigerxml", "xml", XML],
+  ["Export 3", "export3", "export3", TEXT],
+  ["TigerXML", "tigerxml", "tiger.xml", XML],
+  ["Alpino", "alpino", "alpino.xml", XML],
   ["discbracket", "discbracket", "dbr", TEXT],
+  ["PSD", "psd", "psd", TEXT],
+  ["Penn", "penn", "mrg", TEXT],
   ["CoNLL-U", "conllu", "conllu", TEXT],
 ];
 const PIXELS = 2; // PNG pixels per SVG pixel
@@ -21,7 +25,7 @@ const MAX_PIXELS = 16000; // of a side; browsers draw nothing on larger ones
 /** Make the download buttons of a tree; `current` returns its record. Options: `view`, `model` (for its head rules), `onSaved`. */
 export function makeDownloads(current, options) {
   const problem = make("span", { className: "problem", role: "alert" });
-  const buttons = [...PICTURES, ...TEXTS].map((kind) => make("button", { type: "button", ariaLabel: `Download as ${kind[0]}`, onclick: async () => {
+  const download = async (kind) => {
     problem.textContent = "";
     try {
       save(`${fileName(current().id)}.${kind[2]}`, kind[3], await content(kind, current(), options));
@@ -29,14 +33,17 @@ export function makeDownloads(current, options) {
     } catch (error) {
       problem.textContent = error.message;
     }
-  } }, kind[0]));
+  };
+  const buttons = [...PICTURES, ...TEXTS].map((kind) =>
+    make("button", { type: "button", ariaLabel: `Download as ${kind[0]}`, onclick: () => download(kind) }, kind[0]));
+  const more = makeMenu("Download in another format", "More …", MORE_TEXTS, download);
   const copy = make("button", { type: "button", onclick: async () => {
     const text = await (await request("api/draw", { tree: current(), output: "discbracket" })).text();
     await copyText(text.trimEnd());
     copy.textContent = "Copied";
     setTimeout(() => { copy.textContent = "Copy brackets"; }, 2000);
   } }, "Copy brackets");
-  return make("div", { className: "downloads", role: "group", ariaLabel: "Download" }, "Download", ...buttons, copy, problem);
+  return make("div", { className: "downloads", role: "group", ariaLabel: "Download" }, "Download", ...buttons, more, copy, problem);
 }
 
 const fileName = (id) => (id || "tree").replace(/[^\w.-]+/g, "_");
@@ -89,9 +96,7 @@ function printLight() {
 /** Make a menu that downloads all trees in one file. `current` returns { records, model, name }; `fail` shows a message. */
 export function makeDownloadAll(current, fail) {
   const kinds = [...TEXTS, ...MORE_TEXTS, ["PDF (print)", "print", "", ""]];
-  const menu = make("select", { ariaLabel: "Download all trees as", oninput: (event) => event.stopPropagation(), onchange: async () => {
-    const kind = kinds[menu.selectedIndex - 1];
-    menu.selectedIndex = 0;
+  return makeMenu("Download all trees as", "Download all …", kinds, async (kind) => {
     const { records, model, name } = current();
     fail("");
     try {
@@ -104,6 +109,15 @@ export function makeDownloadAll(current, fail) {
     } catch (error) {
       fail(error.message);
     }
-  } }, make("option", {}, "Download all …"), ...kinds.map(([label]) => make("option", {}, label)));
+  });
+}
+
+/** Make a menu of kinds of files; its first line is its title. */
+function makeMenu(name, title, kinds, choose) {
+  const menu = make("select", { ariaLabel: name, oninput: (event) => event.stopPropagation(), onchange: () => {
+    const kind = kinds[menu.selectedIndex - 1];
+    menu.selectedIndex = 0;
+    if (kind) choose(kind);
+  } }, make("option", {}, title), ...kinds.map(([label]) => make("option", {}, label)));
   return menu;
 }
