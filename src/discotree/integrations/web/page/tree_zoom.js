@@ -5,7 +5,7 @@ import { make } from "./common.js";
 const STEP = 1.25;
 const SMALLEST = 0.1;
 const LARGEST = 4;
-const SMALLEST_LEGIBLE = 0.6;
+const SMALLEST_LEGIBLE = 0.5;
 
 /**
  * Make the buttons that zoom the drawings in a figure. CSS does it, so a drawing that is made later has the same size.
@@ -47,6 +47,7 @@ function showFull(figure, button, onOpen, onClose) {
     place.replaceWith(figure);
     dialog.remove();
     onClose();
+    Object.assign(button, { textContent: "Full", ariaLabel: "Full screen" });
     button.focus();
   } });
   figure.replaceWith(place);
@@ -54,5 +55,6 @@ function showFull(figure, button, onOpen, onClose) {
   document.body.append(dialog);
   dialog.showModal();
   onOpen();
+  Object.assign(button, { textContent: "Close", ariaLabel: "Close full screen" });
   button.focus();
 }
