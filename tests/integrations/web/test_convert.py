@@ -29,7 +29,7 @@ def test_every_output_of_one_tree(client: httpx.Client) -> None:
 
 def test_what_is_refused(client: httpx.Client) -> None:
     assert "one tree, not 3" in problem(post(client, "convert", trees=RECORDS, output="svg"))
-    assert "one tree, not 3" in problem(post(client, "convert", trees=RECORDS, output="pdf"))
+    assert "one tree, not 3" in problem(post(client, "convert", trees=RECORDS, output="png"))
     assert "trees" in problem(post(client, "convert", trees=[]))
     no_tree = RECORDS[0] | {"constituents": [{"label": "ROOT", "positions": [0]}]}
     assert "root" in problem(post(client, "convert", trees=[no_tree]))
@@ -48,7 +48,7 @@ def test_pictures_without_a_renderer_say_what_to_install(client: httpx.Client) -
 @pytest.mark.skipif(shutil.which("rsvg-convert") is None, reason="rsvg-convert is not installed")
 def test_pictures(client: httpx.Client) -> None:
     for picture in ("svg", "arcs"):
-        response = post(client, "convert", trees=RECORDS[:1], output="pdf", picture=picture, heads="negra")
+        response = post(client, "convert", trees=RECORDS, output="pdf", picture=picture, heads="negra")
         assert response.content.startswith(b"%PDF")
         assert response.headers["content-type"] == "application/pdf"
 

@@ -500,3 +500,14 @@ def test_the_component_keeps_its_interface(page: Page) -> None:
     assert found == {
         "before": [False, False], "between": [False, True, True], "after": [True, False, True], "seen": 3, "left": 0
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [{}, {"color_scheme": "dark"}, PHONE], indirect=True, ids=["light", "dark", "phone"])
+def test_axe_finds_no_violation(page: Page) -> None:
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    open_editor(page)
+    press(page, "Home", "Space", "j", "Enter", "End", "Space")
+    page.locator(".help summary").click()
+    page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text("utf-8"))
+    violations = page.evaluate("axe.run()")["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == []

@@ -1,6 +1,6 @@
 """Several trees as one file: the call behind the downloads of the page.
 
-Treebank formats, LaTeX and drawings as text hold any number of trees; PDF and PNG show one.
+Treebank formats, LaTeX, PDF and drawings as text hold any number of trees; PNG shows one.
 """
 
 from typing import Annotated, Any, Literal
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from discotree.drawing import draw_arcs, draw_svg
-from discotree.drawing.raster import convert as to_raster
+from discotree.drawing.raster import convert, convert_pages
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import MissingExtraError
 from discotree.integrations.web.limits import RequestRefused, check_drawing
@@ -37,7 +37,7 @@ class ConvertRequest(RequestModel):
         str,
         Field(
             pattern=f"^({'|'.join([*OUTPUTS, *RASTERS])})$",
-            description="A treebank format, latex, text; svg, arcs, pdf and png for one tree.",
+            description="A treebank format, latex, text or pdf; svg, arcs and png for one tree.",
         ),
     ] = "json"
     picture: Annotated[Literal["svg", "arcs"], Field(description="For pdf and png: the tree or its dependencies.")] = (
@@ -62,11 +62,13 @@ def convert_trees(setup: Setup, body: bytes) -> tuple[bytes, str]:
         check_drawing(trees, False, setup.limits)
     if request.output not in RASTERS:
         return checked(setup, render_trees(trees, request.output, rules)), request.output
-    if len(trees) != 1:
-        raise RequestRefused(422, f"a picture shows one tree, not {len(trees)}")
     is_arcs = request.picture == "arcs"
-    svg = draw_arcs(trees[0].dependencies(rules), theme="light") if is_arcs else draw_svg(trees[0], theme="light")
+    svgs = [draw_arcs(t.dependencies(rules), theme="light") if is_arcs else draw_svg(t, theme="light") for t in trees]
     try:
-        return to_raster(svg, "pdf" if request.output == "pdf" else "png"), request.output
+        if request.output == "pdf":
+            return convert_pages(svgs), request.output
+        if len(trees) != 1:
+            raise RequestRefused(422, f"a picture shows one tree, not {len(trees)}")
+        return convert(svgs[0], "png"), request.output
     except MissingExtraError as error:
         raise RequestRefused(501, f"{error} on the server; or print the page and choose PDF") from None

@@ -131,7 +131,7 @@ class Endpoints:
         return Response(content, media_type=media_type(output))
 
     async def convert(self, request: Request) -> Response:
-        """Convert trees to one file: a treebank format, LaTeX or text; one tree to PDF or PNG."""
+        """Convert trees to one file: a treebank format, LaTeX, PDF or text; one tree to PNG."""
         return await self.serve(request, self._convert)
 
     async def _convert(self, body: bytes, client: str) -> Response:

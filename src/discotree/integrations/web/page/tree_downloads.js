@@ -95,7 +95,7 @@ function printLight() {
 
 /** Make a menu that downloads all trees in one file. `current` returns { records, model, name }; `fail` shows a message. */
 export function makeDownloadAll(current, fail) {
-  const kinds = [...TEXTS, ...MORE_TEXTS, ["PDF (print)", "print", "", ""]];
+  const kinds = [...TEXTS, ...MORE_TEXTS, PICTURES[2], ["Print", "print", "", ""]];
   return makeMenu("Download all trees as", "Download all …", kinds, async (kind) => {
     const { records, model, name } = current();
     fail("");
@@ -104,7 +104,7 @@ export function makeDownloadAll(current, fail) {
       else if (kind[1] === "json") save(`${name}.jsonl`, kind[3], records.map((record) => `${JSON.stringify(record)}\n`).join(""));
       else {
         const body = { trees: records, output: kind[1], ...(model && { model }) };
-        save(`${name}.${kind[2]}`, kind[3], await (await request("api/convert", body)).text());
+        save(`${name}.${kind[2]}`, kind[3], await (await request("api/convert", body)).blob());
       }
     } catch (error) {
       fail(error.message);
