@@ -31,6 +31,7 @@ ENTRIES = {
     "search": CommandEntry("search", "Search treebanks for constructions."),
     "index": CommandEntry("search", "Make an index of treebanks that you search often."),
     "serve": CommandEntry("serve", "Serve the web page and the HTTP API, by default for this machine only."),
+    "annotate": CommandEntry("annotate", "Annotate sentences in the browser: accept, correct, skip, comment."),
     "train": CommandEntry("training", "Train a model from a recipe, or fine-tune one on trees of yours."),
     "tag": CommandEntry(
         "training", "Predict the tags of a recipe's sentences, for training with --scenario predicted-pos."

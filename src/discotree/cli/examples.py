@@ -42,6 +42,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "discotree serve -m nl -m runs/pcc/model --port 9000",
         "discotree serve --treebank tiger.xml --treebank alpino='corpus/*.xml'",
     ),
+    "annotate": (
+        "discotree annotate news.txt --model nl -o news.export",
+        "discotree annotate news.txt --model runs/news/model --held-out gold.export",
+        "discotree annotate news.txt --export -o news.tiger.xml --to tigerxml",
+    ),
     "train": (
         "discotree train alpino --set data.folder=/my/treebanks",
         "discotree train negra --preset paper --scenario gold-pos --seeds 5 -o runs/negra-paper",

@@ -36,6 +36,7 @@ from discotree.integrations.web.served_treebanks import ServedTreebank
 from discotree.models.card import Card
 
 if TYPE_CHECKING:
+    from discotree.integrations.annotation.service import AnnotationService
     from discotree.parsing.parser import Parser
 
 MAX_DETAIL_CHARACTERS = 500
@@ -68,11 +69,12 @@ def create_app(
     access: Access | None = None,
     cards: Mapping[str, Card] | None = None,
     treebanks: Mapping[str, ServedTreebank] | None = None,
+    annotation: "AnnotationService | None" = None,
 ) -> FastAPI:
     """Return the application that serves these parsers by name.
 
     ``access`` says who may use it, by default pages and programs on this machine; ``cards`` describe the models;
-    ``treebanks`` can be searched, beside the samples.
+    ``treebanks`` can be searched, beside the samples; ``annotation`` is a project to annotate.
     """
     limits, access = limits or Limits(), access or Access()
     endpoints = Endpoints(parsers, limits, batching, cards or {}, treebanks or {})
@@ -80,6 +82,8 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        if annotation:
+            annotation.close()
         endpoints.close()
 
     app = FastAPI(
@@ -94,6 +98,10 @@ def create_app(
     metrics = ServerMetrics(endpoints)
     _add_routes(app, endpoints, metrics)
     add_pages(app)
+    if annotation:
+        from discotree.integrations.web.annotation import add_annotation
+
+        add_annotation(app, endpoints, annotation)
     _describe_requests(app)  # once all routes are there: a new one makes FastAPI describe everything again
     app.add_exception_handler(RequestRefused, _refused_response)
     app.add_exception_handler(DiscotreeError, _error_response)

@@ -13,12 +13,14 @@ from discotree import __version__
 from discotree.drawing.markup import DARK, LIGHT, stylesheet
 
 DESCRIPTION = "Discontinuous constituent trees: parse, draw, browse and compare."
+ANNOTATE = "annotate.html"  # served where a project is open
 MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 def add_pages(app: FastAPI) -> None:
     """Add a route for each file. All files are read now, so no request can name a path."""
     files = {file.name: file.read_bytes() for file in (resources.files(__package__) / "page").iterdir()}
+    files.pop(ANNOTATE)
     files["tree.css"] = _tree_style().encode()
     for name, content in files.items():
         media_type = MEDIA_TYPES["." + name.rpartition(".")[2]]
@@ -32,6 +34,11 @@ def add_pages(app: FastAPI) -> None:
         return HTMLResponse(_api_page(app.openapi(), next(iter(app.state.endpoints.parsers))))
 
     app.add_api_route("/docs", docs, include_in_schema=False)
+
+
+def page_file(name: str) -> str:
+    """Return the text of a file of the page."""
+    return (resources.files(__package__) / "page" / name).read_text("utf-8")
 
 
 def _tree_style() -> str:

@@ -1,0 +1,224 @@
+// The page of an annotation project: one sentence after the other is accepted, corrected, skipped or commented.
+
+import { $, make, request, send } from "./common.js";
+import { markRow, setUpList } from "./annotate_list.js";
+import { setUpOverview } from "./annotate_overview.js";
+import { editingOptions, showConflict, showFacts } from "./annotate_sentence.js";
+import { openEditor } from "./editor.js";
+
+const RENEW_SECONDS = 60; // the server keeps a sentence for its annotator for five minutes
+const MAX_PASSED = 1000;
+const DONE = { accept: "Accepted", correct: "Correction saved", skip: "Skipped" }; // decisions, after which the next sentence comes
+const session = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+let project = null; // the latest overview
+let current = null; // the sentence as the server has it
+let editor = null;
+let isBusy = false;
+const passed = new Set(); // sentences that were left without a decision: the next one is another
+const visited = []; // numbers, for Back
+const decided = []; // { sentence, version } of steps made here, for Undo
+
+const who = () => $("who").value.trim();
+const isEdited = () => editor !== null && editor.canUndo() && JSON.stringify(editor.record()) !== JSON.stringify(current.tree);
+const call = async (name, body) => (await request(`api/annotate/${name}`, body)).json();
+
+/** Show a sentence; `alternatives` are trees to choose from in its editor. */
+function show(detail, alternatives = []) {
+  editor?.destroy();
+  editor = null;
+  current = detail;
+  $("conflict").hidden = true;
+  $("nothing").hidden = detail !== null;
+  $("sentence").hidden = detail === null;
+  if (detail === null) return;
+  showFacts(detail, takeEarlier);
+  markRow(detail.sentence);
+  if (detail.tree) editor = openEditor($("editor"), { ...editingOptions(detail, project, alternatives), onChange: showState });
+  else $("editor").replaceChildren(make("p", { className: "problem" }, `This sentence cannot be read: ${detail.failed}`));
+  showState();
+}
+
+/** Put the tree of an earlier step into the editor; it counts when it is saved. */
+const takeEarlier = (number) => busy(async () => editor.replace((await call("earlier", { step: number })).tree));
+
+function showState() {
+  $("save").textContent = isEdited() ? "Save correction" : "Accept";
+  for (const id of ["save", "skip"]) $(id).disabled = !current?.tree;
+  $("reopen").hidden = !current || ["open", "failed"].includes(current.status);
+  $("undo").disabled = !decided.length && !current?.history.some(({ action }) => action !== "comment");
+  $("previous").disabled = !visited.length;
+}
+
+/** Do one thing at a time, and show why it failed; nothing that was edited is lost then. */
+async function busy(task) {
+  if (isBusy) return;
+  isBusy = true;
+  $("problem").textContent = "";
+  $("save").setAttribute("aria-busy", "true");
+  try {
+    await task();
+  } catch (error) {
+    $("problem").textContent = error.message;
+  } finally {
+    isBusy = false;
+    $("save").removeAttribute("aria-busy");
+  }
+}
+
+/** Send a step and return the sentence after it; undefined after a conflict, which the annotator resolves. */
+async function step(action, more = {}, version = current.version, sentence = current.sentence) {
+  if (!who()) {
+    $("who").focus();
+    throw new Error("Enter your name first: the history says who did what.");
+  }
+  const body = { sentence, action, version, who: who(), session, ...more };
+  const response = await send("api/annotate/step", JSON.stringify(body));
+  const answer = await response.json().catch(() => ({}));
+  if (response.status === 409) {
+    const mine = DONE[action] ? { tree: editor.record() } : {};
+    showConflict(answer, {
+      theirs: () => show(answer.current, mine.tree ? [mine.tree] : []),
+      mine: () => busy(async () => {
+        const saved = await step(action, { ...more, ...mine }, answer.current.version, sentence);
+        if (saved) await (DONE[action] ? finish(action) : show(saved));
+      }),
+    });
+    return undefined;
+  }
+  if (!response.ok) throw new Error(answer.detail || `The server returned status ${response.status}.`);
+  if (!["comment", "undo"].includes(action)) decided.push({ sentence, version: answer.version });
+  overview.refresh().catch(() => {}); // the next step tells what is wrong
+  list.update(answer);
+  return answer;
+}
+
+async function finish(action) {
+  const saved = `${DONE[action]}: sentence ${current.sentence}.`;
+  await goOn(false);
+  $("saved").textContent = saved;
+  $("save").focus({ preventScroll: true });
+}
+
+/** Open the next sentence: after this one if the annotator leaves it, or wherever the order says. */
+async function goOn(isLeft) {
+  const from = current?.sentence ?? 0;
+  if (isLeft && from && current.status === "open") passed.add(from);
+  while (passed.size > MAX_PASSED) passed.delete(passed.values().next().value);
+  const order = $("order").value;
+  const after = isLeft || order === "given" ? from : 0;
+  const detail = await call("next", { session, who: who(), order, after, passed: isLeft ? [] : [...passed] });
+  if (from) visited.push(from);
+  show(detail.sentence === null ? null : detail);
+}
+
+async function open(sentence) {
+  show(await call("open", { session, who: who(), sentence }));
+  $("saved").textContent = current.opened_by ? `${current.opened_by} has this sentence open, too.` : "";
+}
+
+/** Leave a sentence only if nothing is lost. */
+const mayLeave = () => !isEdited() || window.confirm("Leave this sentence without saving your changes?");
+
+const actions = {
+  save: () => busy(async () => {
+    const action = isEdited() ? "correct" : "accept";
+    const tree = isEdited() ? { tree: editor.record() } : {};
+    if (current?.tree && (await step(action, tree))) await finish(action);
+  }),
+  skip: () => busy(async () => {
+    const tree = isEdited() ? { tree: editor.record() } : {};
+    if (current?.tree && (await step("skip", tree))) await finish("skip");
+  }),
+  undo: () => busy(async () => {
+    if (!mayLeave()) return;
+    const isOwn = decided.length > 0;
+    const { sentence, version } = isOwn ? decided.at(-1) : current;
+    const answer = await step("undo", {}, version, sentence);
+    if (isOwn) decided.pop();
+    if (!answer) return;
+    show(answer);
+    $("saved").textContent = `Undone: sentence ${sentence}.`;
+  }),
+  reopen: () => busy(async () => {
+    const answer = await step("reopen");
+    if (answer) show(answer);
+  }),
+  next: () => busy(async () => mayLeave() && goOn(true)),
+  previous: () => busy(async () => visited.length && mayLeave() && open(visited.pop())),
+  comment: () => busy(async () => {
+    const text = $("comment").value;
+    if (!text.trim() || !(await step("comment", { text }))) return;
+    $("comment").value = "";
+    current = { ...current, history: (await call("open", { session, who: who(), sentence: current.sentence })).history };
+    showFacts(current, takeEarlier);
+    $("saved").textContent = "Comment saved.";
+    $("save").focus({ preventScroll: true });
+  }),
+};
+
+// Keys
+
+const KEYS = {
+  s: actions.skip, u: actions.undo, r: () => $("reopen").hidden || actions.reopen(), n: actions.next, p: actions.previous,
+  ArrowRight: actions.next, ArrowLeft: actions.previous,
+  e: () => $("editor").querySelector(".canvas")?.focus(), c: () => $("comment").focus(),
+};
+
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  if (key === "Enter" && event.repeat && !target.closest("textarea")) {
+    event.preventDefault(); // a key that is held down decides on one sentence only
+    return;
+  }
+  if (key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    (target.id === "comment" ? actions.comment : actions.save)();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (key === "Escape" && target.closest("#editor, #comment")) {
+    $("save").focus();
+    return;
+  }
+  if (target.closest("input, textarea, select, summary, #editor, dialog")) return;
+  const action = key === "Enter" && !target.closest("button, a") ? actions.save : KEYS[key.length === 1 ? key.toLowerCase() : key];
+  if (!action || event.repeat) return;
+  event.preventDefault();
+  action();
+});
+
+for (const id of ["save", "skip", "undo", "reopen", "next", "previous"]) $(id).addEventListener("click", actions[id]);
+$("send-comment").addEventListener("click", actions.comment);
+$("who").addEventListener("change", () => localStorage.setItem("discotree-annotator", who()));
+window.addEventListener("beforeunload", (event) => isEdited() && event.preventDefault());
+
+// Renew the hold on the open sentence, and notice when somebody else has changed it.
+setInterval(async () => {
+  if (!current || isBusy || document.hidden) return;
+  const { sentence, version } = current;
+  try {
+    const detail = await call("open", { session, who: who(), sentence });
+    if (detail.version !== version && current.sentence === sentence) $("saved").textContent = "This sentence has changed in the meantime.";
+  } catch {
+    // the next step tells what is wrong
+  }
+}, 1000 * RENEW_SECONDS);
+
+const overview = setUpOverview((latest) => { project = latest; });
+const list = setUpList((sentence) => busy(async () => {
+  if (!mayLeave()) return;
+  if (current) visited.push(current.sentence);
+  await open(sentence);
+}));
+
+await busy(async () => {
+  await overview.refresh();
+  $("who").value = localStorage.getItem("discotree-annotator") || project.annotator;
+  $("order").value = project.order;
+  await list.refresh();
+  await goOn(false);
+  $("save").focus({ preventScroll: true });
+});
+overview.follow(list.refresh, async () => current === null && !isBusy && busy(() => goOn(false)));
+document.documentElement.dataset.ready = "true";
