@@ -1,0 +1,73 @@
+"""discotree annotate: what it refuses before anything starts, and its export. The server has tests of its own."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.annotation import accept, correct, flat, project_at
+
+import discotree as dt
+from discotree.cli import main
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("Es kam nichts .\n")
+    Path("other.txt").write_text("Ja .\n")
+
+    def run(*arguments: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["discotree", "annotate", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("missing.txt", 1, "missing.txt: no such file"),
+        ("in.txt other.txt", 2, "where shall the steps be kept? --journal FILE"),
+        ("-", 2, "where shall the steps be kept? --journal FILE"),
+        ("in.txt -o trees.what", 2, "-o trees.what: in what format? --to FORMAT"),
+        ("in.txt -o trees.zip", 1, "archives can be read but not written"),
+        ("in.txt -o in.txt --to export", 1, "in.txt: is also the input"),
+        ("in.txt --journal in.txt", 1, "in.txt: is also the input"),
+        ("in.txt --export", 2, "--export needs a file: -o FILE"),
+        ("in.txt --export -o trees.export", 1, "in.txt.annotation.jsonl: no such file"),
+        ("in.txt --order random", 2, "random"),
+        ("in.txt --model nowhere --port 0", 1, "there is no model 'nowhere'"),
+        ("in.txt --held-out gold.export --port 0", 1, "gold.export: cannot be read"),
+        ("in.txt --host 256.0.0.1 --port 0", 1, "cannot listen on 256.0.0.1"),
+        ("in.txt --api-key short --port 0", 1, "a key needs at least"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(run: Run, arguments: str, code: int, message: str) -> None:
+    found = run(*arguments.split())
+    assert found[0] == code
+    assert message in found[1]
+    assert sorted(path.name for path in Path().iterdir()) == ["in.txt", "other.txt"]
+    assert Path("in.txt").read_text() == "Es kam nichts .\n"
+
+
+def test_finished_trees_are_exported_while_somebody_annotates(run: Run) -> None:
+    project = project_at(Path("in.txt.annotation.jsonl"))
+    accept(project, 1)
+    correct(project, 2)
+    assert run("in.txt", "--export", "-o", "a.export") == (0, "2 finished trees written to a.export")
+    assert run("in.txt.annotation.jsonl", "--export", "-o", "b.xml", "--to", "tigerxml")[0] == 0
+    first, second = dt.read("a.export")
+    assert second == dt.Tree.from_dict(flat(2))
+    assert list(dt.read("b.xml")) == [first, second]
+    assert run("in.txt", "--export", "-o", "in.txt.annotation.jsonl", "--to", "json")[0] == 1
+    project.close()
+
+
+def test_a_journal_is_no_journal_of_another(run: Run) -> None:
+    project_at(Path("a.jsonl")).close()
+    assert "the input is a journal already" in run("a.jsonl", "--journal", "b.jsonl")[1]
