@@ -27,6 +27,7 @@ HEAVY = ("numpy", "onnxruntime", "torch")
 WITH_TORCH = ("network/pytorch/", "training/")
 REACHING_FOR_TORCH = {
     "cli/calibrate.py",
+    "cli/distillation.py",
     "cli/pretraining.py",
     "cli/training.py",
     "cli/vectors.py",

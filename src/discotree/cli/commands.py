@@ -40,6 +40,10 @@ ENTRIES = {
         "vectors", "Learn word vectors from raw text: structured skip-gram, as the paper uses them."
     ),
     "pretrain": CommandEntry("pretraining", "Pretrain an encoder on raw text."),
+    "distill": CommandEntry(
+        "distillation",
+        "Train a small network on the trees that large models, its teachers, give raw text, and on a treebank.",
+    ),
     "calibrate": CommandEntry("calibrate", "Fit the prices of gaps and the confidences of a model on held-out trees."),
     "export": CommandEntry("export", "Export a model as one ONNX file, for runtimes of your own."),
     "push": CommandEntry("models", "Push a model and its card to the Hugging Face hub."),

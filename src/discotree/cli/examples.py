@@ -60,6 +60,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "discotree pretrain news.txt -o encoder --from bert --set training.max_seconds=600",
         "discotree train alpino --preset bert --set network.encoder=hf:encoder",
     ),
+    "distill": (
+        "discotree distill news.txt.bz2 'novels.txt*8' --teacher nl-large --recipe alpino -o runs/small",
+        "discotree distill news.txt --recipe alpino -o sentences --prepare",
+        "discotree distill --prepared sentences -t one -t two --recipe alpino -o targets --prepare",
+        "discotree distill --prepared targets --recipe alpino -o runs/small --set network.lstm_size=256",
+    ),
     "calibrate": (
         "discotree calibrate runs/alpino/model",
         "discotree calibrate nl mine.export -o mine",

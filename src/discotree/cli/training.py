@@ -219,7 +219,7 @@ class TrainingProgress:
         where = "  ".join([*_which(metrics), f"epoch {metrics['epoch']:.0f}/{epochs:.0f}"])
         if event == "step":
             steps = metrics["steps"]
-            done = (metrics["step"] - 1) % steps + 1
+            done = metrics.get("done", (metrics["step"] - 1) % steps + 1)
             self.bar.update(self.task, description=where, completed=done, total=steps, last=self.last)
         elif event == "epoch":
             self.last = f"loss {metrics['loss']:.3f}  dev {self.title} {metrics[self.criterion]:.2f}"

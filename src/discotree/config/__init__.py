@@ -1,5 +1,6 @@
 """Settings as frozen dataclasses, the presets that they start from, and the recipes that change them."""
 
+from discotree.config.distillation import Distillation
 from discotree.config.presets import BERT, DEFAULT, PAPER, PRESETS, SCENARIOS
 from discotree.config.recipes import (
     RECIPES,
@@ -39,6 +40,7 @@ __all__ = [
     "Data",
     "DataSource",
     "Decoding",
+    "Distillation",
     "EngineName",
     "Method",
     "NetworkSettings",

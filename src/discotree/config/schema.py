@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from discotree.config.distillation import Distillation
 from discotree.errors import ConfigError
 from discotree.trees.transforms import Punctuation
 from discotree.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_within, setting, updated
@@ -265,6 +266,7 @@ class Config:
     language: str = setting(
         "", "Language whose rules split raw text into sentences and tokens: `de`, `en`, `is`, `nl` …"
     )
+    distillation: Distillation = field(default_factory=Distillation)
 
     @classmethod
     def from_json(cls, text: str, where: str) -> "Config":

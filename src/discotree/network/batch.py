@@ -24,6 +24,19 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
+class SoftTargets:
+    """What teachers expect of the sentences of a batch: for every word the k most probable classes of each head.
+
+    Sentences of a treebank have weights of 0 here, all others have IGNORED as their gold of everything but heads.
+    """
+
+    text: npt.NDArray[np.bool_]  # (B,) whether the sentence has no other gold
+    weights: npt.NDArray[np.float32]  # (B, N) of the words in the loss
+    ids: dict[str, npt.NDArray[np.int16]]  # (B, N, k) each: head, label, and the auxiliary heads
+    steps: dict[str, npt.NDArray[np.uint8]]  # (B, N, k) each: probabilities, up to a factor
+
+
+@dataclass(frozen=True, eq=False)
 class Batch:
     """Sentences as arrays of whole numbers, padded on the right."""
 
@@ -36,6 +49,7 @@ class Batch:
     first: Ints  # (B, N) index of each word's first piece
     last: Ints  # (B, N) index of its last piece
     gold: dict[str, Ints] = field(default_factory=dict)  # (B, N) each: head, label, and the auxiliary heads
+    soft: SoftTargets | None = None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -119,6 +133,16 @@ class Corpus:
         self.gold: dict[str, Ints] = {}
         self.annotated: dict[str, npt.NDArray[np.bool_]] = {}  # (S,) sentences that have the gold of a head
 
+    @classmethod
+    def numbered(cls, forms: Sequence[str], form: Ints, lengths: Ints, table: Forms) -> "Corpus":
+        """Return sentences whose words are given by their numbers among distinct ones."""
+        corpus = cls((), table)
+        corpus.lengths = lengths.astype(np.int64)
+        corpus.starts = np.concatenate([[0], np.cumsum(corpus.lengths)])
+        corpus.forms = np.array([table.lookup(word) for word in forms], np.int64)[form]
+        corpus.tags = np.zeros(len(corpus.forms), np.int64)
+        return corpus
+
     def __len__(self) -> int:
         return len(self.lengths)
 
@@ -150,18 +174,21 @@ class Corpus:
         def padded(values: Ints, filler: int) -> Ints:
             return np.where(inside, values[flat], filler)
 
+        rows, first, last = _pieces(forms, inside, pieces, piece_starts)
         return Batch(
             lengths=lengths,
             words=np.where(inside, words[forms], UNKNOWN),
             tags=padded(self.tags, UNKNOWN),
             chars=chars[distinct, :widest],
             form=form.reshape(forms.shape),
-            **_pieces(forms, inside, pieces, piece_starts),
+            pieces=rows,
+            first=first,
+            last=last,
             gold={name: padded(values, IGNORED) for name, values in self.gold.items()},
         )
 
 
-def _pieces(forms: Ints, inside: npt.NDArray[np.bool_], pieces: Ints, starts: Ints) -> dict[str, Ints]:
+def _pieces(forms: Ints, inside: npt.NDArray[np.bool_], pieces: Ints, starts: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the pieces of every sentence in a row, and the index of each word's first and last piece."""
     counts = np.where(inside, starts[forms + 1] - starts[forms], 0)  # (B, N)
     ends = counts.cumsum(1)
@@ -171,11 +198,7 @@ def _pieces(forms: Ints, inside: npt.NDArray[np.bool_], pieces: Ints, starts: In
     begins = np.repeat(starts[forms[inside]] - np.concatenate([[0], flat_counts.cumsum()[:-1]]), flat_counts)
     rows = np.zeros((len(forms), int(per_sentence.max(initial=0))), np.int64)
     rows[np.arange(rows.shape[1]) < per_sentence[:, None]] = pieces[begins + np.arange(total)]
-    return {
-        "pieces": rows,
-        "first": np.where(inside, ends - counts, 0),
-        "last": np.where(inside, np.maximum(ends - 1, 0), 0),
-    }
+    return rows, np.where(inside, ends - counts, 0), np.where(inside, np.maximum(ends - 1, 0), 0)
 
 
 def by_length(lengths: Ints, words: int, shuffle: "np.random.Generator | None" = None) -> Iterator[Ints]:

@@ -22,6 +22,7 @@ from discotree.training.checkpoint import FILE, load_checkpoint, save_checkpoint
 from discotree.training.distributed import World
 from discotree.training.trainer import Learner, Trainer, TrainingState
 
+Epochs = Callable[[int], Corpus]  # gives the sentences of an epoch, counted from 1
 Report = Callable[[str, dict[str, float]], None]  # gets an event, "resume", "step" or "epoch", and its metrics
 
 
@@ -46,12 +47,13 @@ class Run:
 
 
 def fit(
-    network: Learner, corpus: Corpus, validate: Callable[[], dict[str, float]], criterion: str, run: Run
+    network: Learner, corpus: Corpus | Epochs, validate: Callable[[], dict[str, float]], criterion: str, run: Run
 ) -> TrainingState:
     """Train the network and leave it with the weights of the best epoch.
 
-    ``validate`` returns the metrics on dev; the one named ``criterion`` decides which epoch is the best. A run with a
-    folder writes checkpoints there and resumes from the one that it finds.
+    An epoch learns from the whole corpus, or from one of its own. ``validate`` returns the metrics on dev; the one
+    named ``criterion`` decides which epoch is the best. A run with a folder writes checkpoints there and resumes from
+    the one that it finds.
     """
     trainer = Trainer(network, run.settings, run.world)
     resume(trainer, run)
@@ -59,7 +61,7 @@ def fit(
     while not is_over(state, run.settings):
         state.epoch += 1
         began = time.perf_counter()
-        losses = train_epoch(trainer, corpus, run)
+        losses = train_epoch(trainer, corpus if isinstance(corpus, Corpus) else corpus(state.epoch), run)
         trained = time.perf_counter()
         metrics = validate_epoch(trainer, validate, criterion, run.dev_decides)
         state.learning_rate = trainer.learning_rate
@@ -101,12 +103,13 @@ def train_epoch(trainer: Trainer, corpus: Corpus, run: Run) -> dict[str, float]:
     steps = sum(1 for _ in by_length(corpus.lengths, settings.batch_words))
     losses: list[dict[str, Tensor]] = []
     trainer.network.train()
-    for sentences in by_length(corpus.lengths, settings.batch_words, order):
+    before = steps * (state.epoch - 1)  # epochs may differ in their steps: each is the same share of the cosine
+    for done, sentences in enumerate(by_length(corpus.lengths, settings.batch_words, order), 1):
         if settings.schedule == "cosine":
-            trainer.set_learning_rate(cosine(settings, state.step, steps * settings.epochs))
+            trainer.set_learning_rate(cosine(settings, before + done - 1, steps * settings.epochs))
         losses.append(trainer.step(corpus, sentences))
         state.step += 1
-        run.report("step", {"step": state.step, "epoch": state.epoch, "steps": steps})
+        run.report("step", {"step": state.step, "epoch": state.epoch, "steps": steps, "done": done})
     words = int(corpus.lengths.sum())
     mean = {name: float(sum(batch[name] for batch in losses)) / words for name in losses[0]}
     if not math.isfinite(sum(mean.values())):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -25,6 +25,7 @@ from discotree.models.card_page import readme
 from discotree.models.description import metrics_of
 from discotree.models.folder import write_model
 from discotree.models.model import Model
+from discotree.network.batch import Corpus
 from discotree.network.pytorch.encoder import pretrained_pieces
 from discotree.network.pytorch.engine import TorchEngine, load_weights, weights_of
 from discotree.network.pytorch.model import PointerNetwork
@@ -35,7 +36,7 @@ from discotree.parsing.parser import Parser
 from discotree.training.calibrate import finished
 from discotree.training.data import Split, checksums, corpus_of, load_splits, own_head_rules, resolve, words_of
 from discotree.training.distributed import World
-from discotree.training.fit import Report, Run, fit, silent
+from discotree.training.fit import Epochs, Report, Run, fit, silent
 from discotree.training.results import attachment, score_split, summarize, write_results
 from discotree.training.start import MIN_DEV, Start, ignore_missing
 from discotree.version import __version__
@@ -44,28 +45,49 @@ MODEL = "model"
 LIMITS = ("epochs", "max_seconds", "max_decays", "checkpoint_epochs", "fit_dev")  # when a run ends, not which one it is
 
 
+class MoreText(Protocol):
+    """What a network learns from beside its treebank (distillation)."""
+
+    @property
+    def identity(self) -> str:
+        """What tells runs apart whose checkpoints must not be mixed."""
+
+    def extended(self, vocab: Vocab) -> Vocab:
+        """Return the treebank's vocabulary with more in it."""
+
+    def epochs(self, treebank: Corpus, parser: Parser) -> Epochs:
+        """Return what each epoch learns from: the treebank, and more."""
+
+    def record(self) -> dict[str, Any]:
+        """Return what results.json says of it."""
+
+
 def train(
     config: Config,
     folder: str | Path,
     report: Report = silent,
     compare: bool = False,
     world: World | None = None,
+    more: MoreText | None = None,
 ) -> dict[str, Any]:
     """Train one model and return the content of its results.json.
 
-    ``compare`` scores every decoding method. ``world`` is given by a caller that has joined it already.
+    ``compare`` scores every decoding method. ``world`` is given by a caller that has joined it already. ``more`` is
+    what the network learns from beside the treebank.
     """
     folder = Path(folder)
     with no_empty_folder(folder):
-        return _train(config, folder, report, compare, world or World.join(config.training.device))
+        return _train(config, folder, report, compare, world or World.join(config.training.device), more)
 
 
-def _train(config: Config, folder: Path, report: Report, compare: bool, world: World) -> dict[str, Any]:
+def _train(
+    config: Config, folder: Path, report: Report, compare: bool, world: World, more: MoreText | None
+) -> dict[str, Any]:
     data = resolve(config.data)
     splits, sha256 = load_splits(data), checksums(config.data, data)
     config, vectors = with_vectors(config, data.vectors, words_of(splits))
     start = Start.read(config) if config.training.start else None
-    parser = build(config, splits, vectors, world.device, own_head_rules(data), start)
+    parser = build(config, splits, vectors, world.device, own_head_rules(data), start, more)
     network = network_in(parser)
     forms = parser.forms()
     corpora = {name: corpus_of(split, forms, parser.has_tags) for name, split in splits.items()}
@@ -77,8 +99,10 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
         before = {name: score_split(parser, splits[name], corpora[name]) for name in scored}
         about = {"start": {**start.about(parser.vocab, dev_decides), "scores": before}}
     identity = identity_of(config, sha256 | ({"start": start.fingerprint} if start else {}))
+    identity += more.identity if more else ""
     run = Run(config.training, world, folder, identity, report, dev_decides)
-    state = fit(network, corpora["train"], lambda: attachment(parser, corpora["dev"]), "las", run)
+    lessons = more.epochs(corpora["train"], parser) if more else corpora["train"]
+    state = fit(network, lessons, lambda: attachment(parser, corpora["dev"]), "las", run)
     weights = rounded(weights_of(network), config.training.weight_bits)
     load_weights(network, weights)  # the scores are those of the saved weights
     model = finished(parser, splits["dev"]) if config.training.fit_dev and dev_decides else parser.model
@@ -97,6 +121,7 @@ def _train(config: Config, folder: Path, report: Report, compare: bool, world: W
             "sources": {name: sizes for name, split in splits.items() if (sizes := _sizes(split))},
             "skipped": {name: split.skipped for name, split in splits.items() if split.skipped},
         },
+        **({"distillation": more.record()} if more else {}),
         "versions": {"discotree": __version__, "torch": torch.__version__, "python": platform.python_version()},
         "device": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else platform.machine(),
         "parameters": sum(weight.numel() for weight in network.parameters()),
@@ -190,6 +215,7 @@ def build(
     device: torch.device | str = "cpu",
     head_rules: str = "",
     start: Start | None = None,
+    more: MoreText | None = None,
 ) -> Parser:
     """Build the vocabulary and a network: a fresh one, with pretrained word vectors if there are any, or one to go on.
 
@@ -209,6 +235,7 @@ def build(
         lambda word: vectors is not None and vectors.lookup(word) is not None,
         [source.ignore for source in train.sources],
     )
+    vocab = more.extended(vocab) if more else vocab
     if start is not None:
         vocab = start.vocab(vocab)
     for head, classes in vocab.outputs.items():

@@ -61,9 +61,7 @@ class Trainer:
         self.average = {name: value.clone() for name, value in self.best.items()} if settings.average else {}
         self.state = TrainingState(learning_rate=settings.learning_rate)
         self.optimizer = self.new_optimizer(settings.learning_rate)
-        on_gpu = world.device.type == "cuda"
-        bfloat16 = settings.precision == "bfloat16" or (settings.precision == "auto" and on_gpu)
-        self.autocast = torch.autocast(world.device.type, torch.bfloat16, enabled=bfloat16)
+        self.autocast = autocast(settings, world.device)
 
     def new_optimizer(self, learning_rate: float) -> torch.optim.AdamW:
         """Return AdamW, which without weight decay is the paper's Adam."""
@@ -174,6 +172,12 @@ class Trainer:
             state = self.optimizer.state[weight]
             result |= {f"adam/{key}/{stored_name(name)}": value for key, value in state.items()}
         return result
+
+
+def autocast(settings: Training, device: torch.device) -> torch.autocast:
+    """Return the context of a forward pass in the precision that the settings ask for."""
+    bfloat16 = settings.precision == "bfloat16" or (settings.precision == "auto" and device.type == "cuda")
+    return torch.autocast(device.type, torch.bfloat16, enabled=bfloat16)
 
 
 def relative_rates(network: Learner, settings: Training) -> dict[str, float]:

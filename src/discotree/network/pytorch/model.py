@@ -15,7 +15,7 @@ from discotree.errors import ModelError
 from discotree.network.batch import HEAD, IGNORED, LABEL
 from discotree.network.pytorch.encoder import Encoder, drop_features, init_lstm, run_lstm
 from discotree.network.pytorch.scores import TensorScores, label_scores
-from discotree.network.pytorch.tensors import TensorBatch
+from discotree.network.pytorch.tensors import TensorBatch, TensorTargets
 from discotree.network.shapes import outputs
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
@@ -27,6 +27,14 @@ def divergence(scores: Tensor) -> Tensor:
     logs = scores.float().log_softmax(-1)
     first, second = logs.masked_fill(logs.isneginf(), 0).chunk(2)  # padding agrees
     return ((first.exp() - second.exp()) * (first - second)).sum()
+
+
+def soft_entropy(scores: Tensor, soft: TensorTargets, name: str, real: Tensor) -> Tensor:
+    """Return the weighted cross-entropy of scores (T, classes) with what teachers expect of the real words, summed."""
+    steps = soft.steps[name][real].float()  # (T, k)
+    expected = steps / steps.sum(1, keepdim=True).clamp_min(1)
+    logs = scores.float().log_softmax(-1).gather(1, soft.ids[name][real].long())
+    return -(soft.weights[real] * (expected * logs).sum(1)).sum()
 
 
 class Decoder(nn.Module):
@@ -99,13 +107,21 @@ class PointerNetwork(nn.Module):
             batch = batch.twice()
         arcs, dependents, heads, auxiliary = self._run(batch)
         gold = batch.gold[HEAD]
-        losses = {HEAD: self._entropy(arcs, gold)}
+        soft = batch.soft
+        by_hand = gold if soft is None else gold.masked_fill(soft.text[:, None], IGNORED)
+        losses = {HEAD: self._entropy(arcs, by_hand)}
         real = gold != IGNORED
         chosen = torch.take_along_dim(heads, gold.clamp_min(0)[..., None], 1)  # (B, N, K) features of the gold heads
         labels = label_scores(self.label_bilinear.to(heads.dtype), dependents[real], chosen[real])
         losses[LABEL] = self._entropy(labels, batch.gold[LABEL][real])
         for head, scores in auxiliary.items():
             losses[head] = self.weights[head] * self._entropy(scores, batch.gold[head])
+        if soft is not None:
+            losses[HEAD] = losses[HEAD] + soft_entropy(arcs[real], soft, HEAD, real)
+            losses[LABEL] = losses[LABEL] + soft_entropy(labels, soft, LABEL, real)
+            for head in auxiliary.keys() & soft.ids.keys():
+                extra = soft_entropy(auxiliary[head][real], soft, head, real)
+                losses[head] = losses[head] + self.weights[head] * extra
         if agreement:
             losses = {name: loss / 2 for name, loss in losses.items()}
             losses["agreement"] = agreement * (divergence(arcs[real]) + divergence(labels))

@@ -1,14 +1,43 @@
 """Batches as tensors, on any device."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from discotree.network.batch import Batch
+from discotree.network.batch import Batch, SoftTargets
 
 ARRAYS = ("words", "tags", "chars", "form", "pieces", "first", "last")
+
+
+@dataclass(frozen=True, eq=False)
+class TensorTargets:
+    """Soft targets as the loss reads them; names and shapes are those of SoftTargets."""
+
+    text: Tensor
+    weights: Tensor
+    ids: dict[str, Tensor]
+    steps: dict[str, Tensor]
+
+    @classmethod
+    def of(cls, soft: SoftTargets, device: torch.device) -> "TensorTargets":
+        """Copy targets to a device, as small as they are."""
+
+        def copied(arrays: "dict[str, Any]") -> dict[str, Tensor]:
+            stacked = torch.from_numpy(np.stack(list(arrays.values())))
+            if device.type == "cuda":
+                stacked = stacked.pin_memory().to(device, non_blocking=True)
+            return dict(zip(arrays, stacked.unbind(), strict=True))
+
+        text, weights = (torch.from_numpy(array).to(device) for array in (soft.text, soft.weights))
+        return cls(text, weights, copied(soft.ids), copied(soft.steps))
+
+    def twice(self) -> "TensorTargets":
+        """Return the targets of every sentence twice: all of them, then all of them again."""
+        ids, steps = ({name: torch.cat([own, own]) for name, own in part.items()} for part in (self.ids, self.steps))
+        return TensorTargets(torch.cat([self.text] * 2), torch.cat([self.weights] * 2), ids, steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +53,7 @@ class TensorBatch:
     first: Tensor
     last: Tensor
     gold: dict[str, Tensor] = field(default_factory=dict)
+    soft: TensorTargets | None = None
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device | str = "cpu") -> "TensorBatch":
@@ -38,14 +68,16 @@ class TensorBatch:
             tensors = [torch.from_numpy(array).to(device) for array in arrays]
         count = len(ARRAYS)
         gold = dict(zip(batch.gold, tensors[count:], strict=True))
-        return cls(torch.from_numpy(batch.lengths), **dict(zip(ARRAYS, tensors[:count], strict=True)), gold=gold)
+        soft = TensorTargets.of(batch.soft, device) if batch.soft else None
+        named = dict(zip(ARRAYS, tensors[:count], strict=True))
+        return cls(torch.from_numpy(batch.lengths), **named, gold=gold, soft=soft)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def twice(self) -> "TensorBatch":
         """Return a batch of every sentence twice: all of them, then all of them again."""
-        shared = ("chars", "gold")  # the distinct words are the same
+        shared = ("chars", "gold", "soft")  # the distinct words are the same
         doubled = {name: torch.cat([value, value]) for name, value in vars(self).items() if name not in shared}
         gold = {name: torch.cat([value, value]) for name, value in self.gold.items()}
-        return TensorBatch(**doubled, chars=self.chars, gold=gold)
+        return TensorBatch(**doubled, chars=self.chars, gold=gold, soft=self.soft.twice() if self.soft else None)

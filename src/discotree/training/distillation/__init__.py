@@ -1,0 +1,1 @@
+"""A small network learns from the trees that larger ones give raw text."""
