@@ -217,6 +217,13 @@ class Training:
     weight_bits: int = setting(
         HALF, "Bits of a saved weight: 16 is half precision, 2 to 8 are whole numbers of steps, one step for each row."
     )
+    quantize_from: float = setting(
+        1.0,
+        "Share of the epochs after which the network learns and is scored with weights rounded to `weight_bits`, if "
+        "these are 8 or fewer. 1: never; weights are rounded when they are saved.",
+        0,
+        1.01,
+    )
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto", "Precision of the forward pass; `auto` is `bfloat16` on a GPU and `float32` elsewhere."
     )

@@ -128,7 +128,8 @@ def validate_epoch(
     """
     state, settings = trainer.state, trainer.settings
     with trainer.averaged():
-        metrics = trainer.world.mean(validate())
+        with trainer.quantized():
+            metrics = trainer.world.mean(validate())
         if metrics[criterion] > state.best or not dev_decides:
             state.best, state.best_epoch, state.waited = metrics[criterion], state.epoch, 0
             trainer.keep_best()

@@ -8,9 +8,10 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from discotree.config import Training
+from discotree.config import HALF, Training
 from discotree.models.folder import stored_name
 from discotree.network.batch import Corpus, Ints
+from discotree.network.pytorch.quantized import rounded_rows
 from discotree.network.pytorch.tensors import TensorBatch
 from discotree.training.distributed import World
 
@@ -95,10 +96,11 @@ class Trainer:
 
     def step(self, corpus: Corpus, sentences: Ints) -> dict[str, Tensor]:
         """Learn from a batch of sentences; return the losses, summed over its words and all processes."""
-        losses = self.losses(corpus, sentences)
-        self.optimizer.zero_grad()
-        total = torch.stack(list(losses.values())).sum() / int(corpus.lengths[sentences].sum())
-        torch.autograd.backward(total)
+        with self.quantized():  # gradients at the rounded weights move the exact ones (straight-through)
+            losses = self.losses(corpus, sentences)
+            self.optimizer.zero_grad()
+            total = torch.stack(list(losses.values())).sum() / int(corpus.lengths[sentences].sum())
+            torch.autograd.backward(total)
         self.world.add_up([weight.grad for weight in self.weights.values() if weight.grad is not None])
         nn.utils.clip_grad_norm_(self.weights.values(), self.settings.clip)
         self.optimizer.step()
@@ -140,6 +142,20 @@ class Trainer:
             return
         own = {name: weight.detach().clone() for name, weight in self.weights.items()}
         self.put(self.average)
+        try:
+            yield
+        finally:
+            self.put(own)
+
+    @contextmanager
+    def quantized(self) -> Iterator[None]:
+        """Give the network its weights as they will be saved, inside the block, if it is time for that."""
+        settings = self.settings
+        if settings.weight_bits == HALF or self.state.epoch <= settings.quantize_from * settings.epochs:
+            yield
+            return
+        own = {name: weight.detach().clone() for name, weight in self.weights.items()}
+        self.put({name: rounded_rows(weight, settings.weight_bits) for name, weight in own.items()})
         try:
             yield
         finally:

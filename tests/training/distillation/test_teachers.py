@@ -1,0 +1,153 @@
+"""What teachers make of text: their average, by name, decided exactly, stored in small numbers, resumed to the byte."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from support.distilling import EASY, config_of, quiet, sentences_in, small_shards, targets_in, teacher_in, teachers_of
+from support.models import saved_model
+from support.networks import TREES, parser_of, split_of
+
+from discotree import ConfigError, DiscotreeError
+from discotree.config import Config, Data, Training
+from discotree.models.folder import read_model, write_model
+from discotree.network.arborescence import arborescence
+from discotree.network.decode import acyclic, decode
+from discotree.network.vocab import Alphabet
+from discotree.training.distillation.scoring import score
+from discotree.training.distillation.shards import Sentences
+from discotree.training.distillation.teachers import Teacher, check_teachers, decided
+from discotree.training.run import build
+
+
+def test_heads_are_decided_exactly():
+    random = np.random.default_rng(0)
+    lengths = np.array([1, 3, 6, 8])
+    arcs = random.random((4, 8, 9)).astype(np.float32) ** 4
+    for b, n in enumerate(lengths):
+        arcs[b, :, n + 1 :] = 0
+    columns = decided(torch.from_numpy(arcs), lengths)
+    assert acyclic(columns).all()
+    for b, n in enumerate(lengths):
+        logs = np.log(arcs[b, :n, : n + 1].astype(np.float64))
+        best = arborescence(logs)
+        rows = np.arange(n)
+        assert logs[rows, columns[b, :n]].sum() == pytest.approx(logs[rows, best].sum())
+        assert (columns[b, :n] == 0).sum() == 1
+
+
+def test_targets_are_what_the_teacher_believes(tmp_path):
+    teachers = teachers_of(teacher_in(tmp_path), top=3, words=30)
+    sentences = Sentences.of([["Anna", "liest", "."], ["Ja"], ["Er", "lacht", "heute", "."]])
+    arrays = teachers.targets(sentences, lambda _: None)
+    parser = parser_of(TREES)
+    parser = type(parser)(teachers.teachers[0].model, None)
+    words = [["Anna", "liest", "."], ["Ja"], ["Er", "lacht", "heute", "."]]
+    corpus = parser.corpus([parser.tokens(sentence) for sentence in words])
+    for numbers, scores in parser.scores(corpus):
+        labels = decode(scores)
+        for row, number in enumerate(numbers):
+            begin = int(corpus.starts[number])
+            n = len(words[number])
+            own = slice(begin, begin + n)
+            best = np.exp(scores.arcs[row, :n, : n + 1])
+            best[np.arange(n), np.arange(n) + 1] = 0
+            assert (arrays["head.ids"][own, 0] == best.argmax(1)).all()
+            top = -np.sort(-best, 1)[:, : arrays["head.p"].shape[1]]
+            expected = top / top.sum(1, keepdims=True) * 255
+            assert np.abs(arrays["head.p"][own, : top.shape[1]] - expected).max() <= 4  # ONNX has int8 weights
+            assert labels.heads.shape[1] >= n
+    assert arrays["agreement"].max() == 1
+    assert arrays["head"].dtype == arrays["tag.ids"].dtype == np.uint8
+    assert (np.abs(arrays["label.p"].astype(int).sum(1) - 255) <= 3).all()
+
+
+def test_labels_of_several_teachers_are_matched_by_name(tmp_path):
+    """A teacher and the same teacher with its labels in another order believe the same together as alone."""
+    one = teacher_in(tmp_path)
+    model = read_model(one)
+    order = np.roll(np.arange(len(model.vocab.labels)), 3)
+    shuffled = replace(model.vocab, labels=Alphabet([model.vocab.labels.symbols[k] for k in order]))
+    weights = {**model.weights, "label_bilinear": model.weights["label_bilinear"][order]}
+    write_model(replace(model, vocab=shuffled, weights=weights), tmp_path / "shuffled")
+    sentences = Sentences.of([["Anna", "liest", "."], ["Er", "lacht", "heute", "."]])
+    alone = teachers_of(one).targets(sentences, lambda _: None)
+    both = teachers_of(one, str(tmp_path / "shuffled"))
+    together = both.targets(sentences, lambda _: None)
+    assert len(both.names["label"]) == len(model.vocab.labels)
+    for name in ("head", "confidence", "head.ids", "label.ids", "label.p", "tag.ids"):
+        assert np.abs(alone[name].astype(int) - together[name]).max() <= (name.endswith((".p", "confidence")))
+    assert (together["agreement"] == 2 * alone["agreement"]).all()
+
+
+def test_a_label_that_a_teacher_does_not_know_has_half_the_probability(tmp_path):
+    one = teacher_in(tmp_path)
+    settings = Config("few", Data(), read_model(one).config.network, Training(seed=3), language="de")
+    write_model(build(settings, {"train": split_of(TREES[:8])}).model, tmp_path / "few")
+    both = teachers_of(one, str(tmp_path / "few"))
+    missing = set(both.teachers[0].vocab.labels.symbols) - set(both.teachers[1].vocab.labels.symbols)
+    assert missing
+    assert len(both.names["label"]) == len(both.teachers[0].vocab.labels)
+    arrays = both.targets(Sentences.of([["Anna", "liest", "."]]), lambda _: None)
+    assert arrays["label.p"].max() > 0
+
+
+def test_teachers_must_fit_each_other_and_the_recipe(tmp_path):
+    config = config_of(tmp_path)
+    german, dutch = (Teacher.load(teacher_in(tmp_path, code, code)) for code in ("de", "nl"))
+    check_teachers([german], config)
+    for teachers, message in (
+        ([], "at least one teacher"),
+        ([german, german], "is named twice"),
+        ([dutch], r"differs from the recipe: language is 'nl', not 'de'"),
+        ([Teacher.load(str(saved_model(tmp_path / "tags", tags="gold")))], "looks at tags, and raw text has none"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            check_teachers(teachers, config)
+    heads = replace(config, data=replace(config.data, heads="alpino"))
+    with pytest.raises(ConfigError, match=r"data\.heads is 'negra', not 'alpino'"):
+        check_teachers([german], heads)
+    other = replace(german, name="other", model=replace(german.model, vocab=_renamed(german.model.vocab)))
+    with pytest.raises(ConfigError, match="they have 0 labels in common"):
+        check_teachers([german, other], config)
+
+
+def _renamed(vocab):
+    return replace(vocab, labels=Alphabet([f"X{label}" for label in vocab.labels.symbols]))
+
+
+class Killed(BaseException):
+    """What no handler catches."""
+
+
+def test_a_killed_run_goes_on_with_the_next_shard_to_the_same_bytes(tmp_path, monkeypatch):
+    small_shards(monkeypatch)
+    text = sentences_in(tmp_path)
+    name = teacher_in(tmp_path)
+    score(text, teachers_of(name), EASY, tmp_path / "whole", quiet)
+
+    def killer(what, done, total):
+        if done > 20:
+            raise Killed
+
+    with pytest.raises(Killed):
+        score(text, teachers_of(name), EASY, tmp_path / "killed", killer)
+    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == [
+        "job.json", "shard-00000.safetensors", "shard-00001.safetensors",
+    ]  # fmt: skip
+    (tmp_path / "killed" / "shard-00002.safetensors.0abc.tmp").write_bytes(b"half")
+    scored = []
+    score(text, teachers_of(name), EASY, tmp_path / "killed", lambda what, done, total: scored.append(done))
+    assert scored == [30, 40]
+    whole, resumed = (
+        {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("whole", "killed")
+    )
+    assert whole == resumed
+
+
+def test_another_teacher_is_refused_on_resumption(tmp_path):
+    targets_in(tmp_path)
+    other = teachers_of(teacher_in(tmp_path, "other"))
+    with pytest.raises(DiscotreeError, match=r"belongs to another job: teachers was \['.*teacher"):
+        score(sentences_in(tmp_path), other, EASY, tmp_path / "targets", quiet)
