@@ -1,0 +1,144 @@
+"""From text and teachers to a model: what is refused, what is resumed, and that the whole of it runs."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from support.distilling import EASY, config_of, small_shards, teacher_in, text_file
+
+from discotree import ConfigError, DiscotreeError, load
+from discotree.models import VOCAB, WEIGHTS
+from discotree.parsing.output_job import lock_output, unlock_output
+from discotree.training.distillation.corpus import Slices
+from discotree.training.distillation.distill import DistillationInput, ScoredText, distill, prepare
+from discotree.training.distillation.shards import LOCK
+from discotree.training.run import MODEL
+
+
+class Killed(BaseException):
+    """What no handler catches."""
+
+
+def test_text_and_prepared_text_exclude_each_other():
+    for source in ({}, {"texts": ["a"], "prepared": "b"}):
+        with pytest.raises(ConfigError, match="one of the two"):
+            DistillationInput(**source)
+    with pytest.raises(ConfigError, match="held out when text is prepared"):
+        DistillationInput(prepared="b", hold_out=["alpino"])
+
+
+def test_a_network_that_looks_at_tags_cannot_learn_from_raw_text(tmp_path):
+    config = config_of(tmp_path)
+    source = DistillationInput([text_file(tmp_path)], [teacher_in(tmp_path)])
+    with pytest.raises(ConfigError, match=r"data\.tags: raw text has no tags"):
+        distill(replace(config, data=replace(config.data, tags="gold")), source, tmp_path / "out")
+    with pytest.raises(ConfigError, match="at least one teacher"):
+        distill(config, DistillationInput([text_file(tmp_path)]), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_prepared_text_serves_teachers_and_then_networks(tmp_path):
+    config = config_of(tmp_path)
+    about = prepare(config, DistillationInput([text_file(tmp_path)]), tmp_path / "text")
+    assert (about["sentences"], "teachers" in about) == (40, False)
+    scored = DistillationInput(prepared=str(tmp_path / "text"), teachers=[teacher_in(tmp_path)])
+    about = prepare(config, scored, tmp_path / "targets")
+    assert about["teachers"] == [str(tmp_path / "teacher")]
+    with pytest.raises(ConfigError, match="have scored this text already"):
+        DistillationInput(prepared=str(tmp_path / "targets"), teachers=["nl"])
+    other = replace(config, data=replace(config.data, dev=config.data.train))
+    with pytest.raises(ConfigError, match="dev and test of small were not held out of this text"):
+        distill(other, DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
+    with pytest.raises(ConfigError, match="text in 'de', and the recipe is for 'nl'"):
+        distill(replace(config, language="nl"), DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
+
+
+def test_dev_and_test_of_the_recipe_are_held_out(tmp_path):
+    lines = ["Ein altes Haus", "Anna liest und Otto kocht", "Anna sieht ihn heute."]  # sentences 12 and 14
+    about = prepare(config_of(tmp_path), DistillationInput([text_file(tmp_path, lines=lines)]), tmp_path / "text")
+    assert (about["sentences"], about["held_out"]) == (1, 2)
+
+
+def test_a_second_process_is_refused(tmp_path):
+    (tmp_path / "out").mkdir()
+    lock = lock_output(str(tmp_path / "out" / LOCK), "out")
+    try:
+        with pytest.raises(DiscotreeError, match="another process is writing it"):
+            prepare(config_of(tmp_path), DistillationInput([text_file(tmp_path)]), tmp_path / "out")
+    finally:
+        unlock_output(lock)
+
+
+def test_settings_that_change_what_is_learned_make_another_run(tmp_path):
+    config = config_of(tmp_path)
+    prepare(config, DistillationInput([text_file(tmp_path)], [teacher_in(tmp_path)]), tmp_path / "targets")
+    source = DistillationInput(prepared=str(tmp_path / "targets"))
+    assert source.has_targets
+    from discotree.training.distillation.distill import _scored  # noqa: PLC0415
+    from discotree.training.distributed import World  # noqa: PLC0415
+
+    targets = _scored(config, source, tmp_path, print, World())
+    own = ScoredText(targets, config).identity
+    for settings, same in (({"weight": 0.5}, False), ({"min_count": 2}, False), ({"score_words": 7}, True)):
+        changed = replace(config, distillation=replace(EASY, **settings))
+        assert (ScoredText(targets, changed).identity == own) is same
+
+
+def contents(folder):
+    return {name: (folder / MODEL / name).read_bytes() for name in (WEIGHTS, VOCAB)}
+
+
+@pytest.mark.slow
+def test_a_network_is_distilled_and_a_killed_run_ends_with_the_same_bytes(tmp_path, monkeypatch):
+    """Killed while the teachers score, and again in training: the model is that of an uninterrupted run."""
+    small_shards(monkeypatch)
+    config = config_of(tmp_path, epochs=3)
+    source = DistillationInput([text_file(tmp_path)], [teacher_in(tmp_path), teacher_in(tmp_path, "second")])
+    results = distill(config, source, tmp_path / "whole")
+    assert results["distillation"]["sentences"] == 40
+    assert results["distillation"]["teachers"] == list(source.teachers)
+    assert len(results["history"]) == 3
+    assert "hört" in json.loads((tmp_path / "whole" / MODEL / VOCAB).read_text("utf-8"))["words"]
+
+    def killer(what, done, total):
+        if (what, done) == ("scoring", 30):
+            raise Killed
+
+    def late_killer(event, metrics):
+        if (event, metrics["epoch"]) == ("epoch", 3):
+            raise Killed
+
+    with pytest.raises(Killed):
+        distill(config, source, tmp_path / "killed", text_report=killer)
+    with pytest.raises(Killed):
+        distill(config, source, tmp_path / "killed", late_killer)
+    epochs = []
+    monkeypatch.setattr(Slices, "slice", _counting(epochs))
+    distill(config, source, tmp_path / "killed")
+    assert epochs == [3]
+    assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
+    (tree,) = load(tmp_path / "killed" / MODEL).parse([["Anna", "sieht", "ihn", "."]])
+    assert tree.words == ("Anna", "sieht", "ihn", ".")
+
+
+def _counting(epochs):
+    slice_of = Slices.slice
+
+    def counted(self, epoch):
+        epochs.append(epoch)
+        return slice_of(self, epoch)
+
+    return counted
+
+
+@pytest.mark.slow
+def test_training_goes_on_with_rounded_weights(tmp_path):
+    config = config_of(tmp_path, epochs=2, weight_bits=4, quantize_from=0.5)
+    source = DistillationInput([text_file(tmp_path)], [teacher_in(tmp_path)])
+    exact = replace(config, training=replace(config.training, quantize_from=1.0))
+    losses = [
+        [epoch["loss"] for epoch in distill(one, source, tmp_path / name)["history"]]
+        for name, one in (("rounded", config), ("exact", exact))
+    ]
+    assert losses[0][0] == losses[1][0]
+    assert losses[0][1] != losses[1][1]
