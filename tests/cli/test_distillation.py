@@ -50,7 +50,8 @@ def run(*arguments):
     return result
 
 
-def test_text_is_prepared_and_scored(folder):
+@pytest.mark.usefixtures("folder")
+def test_text_is_prepared_and_scored():
     result = run("text.txt", "-o", "text", "--prepare")
     assert result.stdout.splitlines()[-2:] == ["40 sentences of text, 200 words", "text: text"]
     result = run("--prepared", "text", "-t", "teacher", "-o", "targets", "--prepare")
@@ -60,7 +61,8 @@ def test_text_is_prepared_and_scored(folder):
     ]
 
 
-def test_what_makes_no_sense_is_refused(folder):
+@pytest.mark.usefixtures("folder")
+def test_what_makes_no_sense_is_refused():
     assert "expected text to prepare" in run("--prepared", "text", "-o", "out", "--prepare").stderr
     with pytest.raises(DiscotreeError, match=r"missing\.txt: there is no such file"):
         run("missing.txt", "-t", "teacher", "-o", "out")

@@ -47,6 +47,12 @@ def test_an_epoch_is_the_treebank_and_the_next_slice(targets):
     assert sentences_of(slices_of(targets)(4)) == sentences_of(slices(4))
 
 
+def test_slices_made_ahead_are_the_same(targets):
+    one, ahead = slices_of(targets), slices_of(targets)
+    ahead.ahead = True
+    assert [sentences_of(one(epoch)) for epoch in (1, 2, 4)] == [sentences_of(ahead(epoch)) for epoch in (1, 2, 4)]
+
+
 def test_a_text_smaller_than_a_slice_is_there_once_in_every_epoch(targets):
     found = sentences_of(slices_of(targets, replace(EASY, epoch_sentences=1000))(3))
     assert len(found) == len(set(found)) == 50

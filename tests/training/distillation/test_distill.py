@@ -74,8 +74,8 @@ def test_settings_that_change_what_is_learned_make_another_run(tmp_path):
     prepare(config, DistillationInput([text_file(tmp_path)], [teacher_in(tmp_path)]), tmp_path / "targets")
     source = DistillationInput(prepared=str(tmp_path / "targets"))
     assert source.has_targets
-    from discotree.training.distillation.distill import _scored  # noqa: PLC0415
-    from discotree.training.distributed import World  # noqa: PLC0415
+    from discotree.training.distillation.distill import _scored
+    from discotree.training.distributed import World
 
     targets = _scored(config, source, tmp_path, print, World())
     own = ScoredText(targets, config).identity
@@ -100,7 +100,7 @@ def test_a_network_is_distilled_and_a_killed_run_ends_with_the_same_bytes(tmp_pa
     assert len(results["history"]) == 3
     assert "hört" in json.loads((tmp_path / "whole" / MODEL / VOCAB).read_text("utf-8"))["words"]
 
-    def killer(what, done, total):
+    def killer(what, done, _):
         if (what, done) == ("scoring", 30):
             raise Killed
 

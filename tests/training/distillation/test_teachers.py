@@ -127,7 +127,7 @@ def test_a_killed_run_goes_on_with_the_next_shard_to_the_same_bytes(tmp_path, mo
     name = teacher_in(tmp_path)
     score(text, teachers_of(name), EASY, tmp_path / "whole", quiet)
 
-    def killer(what, done, total):
+    def killer(_what, done, _total):
         if done > 20:
             raise Killed
 
@@ -138,7 +138,7 @@ def test_a_killed_run_goes_on_with_the_next_shard_to_the_same_bytes(tmp_path, mo
     ]  # fmt: skip
     (tmp_path / "killed" / "shard-00002.safetensors.0abc.tmp").write_bytes(b"half")
     scored = []
-    score(text, teachers_of(name), EASY, tmp_path / "killed", lambda what, done, total: scored.append(done))
+    score(text, teachers_of(name), EASY, tmp_path / "killed", lambda _what, done, _total: scored.append(done))
     assert scored == [30, 40]
     whole, resumed = (
         {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("whole", "killed")

@@ -6,6 +6,7 @@ often as any other. Which slice an epoch takes depends on its number alone: an i
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -118,17 +119,27 @@ class Slices:
     settings: Distillation
     new_forms: Callable[[], Forms]
     seed: int
-    _last: tuple[int, Corpus] | None = field(default=None, init=False)
+    ahead: bool = False  # make the next slice while the network learns from this one; there are two in memory then
+    _next: "tuple[int, Future[Corpus]] | None" = field(default=None, init=False)
 
     def __call__(self, epoch: int) -> Corpus:
         """Return the corpus of an epoch, counted from 1."""
-        if self._last is None or self._last[0] != epoch:
-            self._last = None  # two slices would take twice the memory
-            self._last = (
-                epoch,
-                SoftCorpus(self.treebank, self.slice(epoch), self.targets, self.settings, self.new_forms()),
-            )
-        return self._last[1]
+        if self._next and self._next[0] == epoch:
+            corpus = self._next[1].result()
+        else:
+            corpus = self.corpus(epoch)
+        self._next = None
+        if self.ahead:
+            self._next = epoch + 1, self._thread.submit(self.corpus, epoch + 1)
+        return corpus
+
+    @cached_property
+    def _thread(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(1)
+
+    def corpus(self, epoch: int) -> Corpus:
+        """Make the corpus of an epoch."""
+        return SoftCorpus(self.treebank, self.slice(epoch), self.targets, self.settings, self.new_forms())
 
     def slice(self, epoch: int) -> list[Arrays]:
         """Return the sentences of an epoch, as parts of shards; shards come in another order in every pass."""

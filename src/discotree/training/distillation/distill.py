@@ -94,7 +94,9 @@ class ScoredText:
         return self.targets.extended(vocab, self.config.distillation)
 
     def epochs(self, treebank: Corpus, parser: Parser) -> Epochs:
-        return Slices(treebank, self.targets, self.config.distillation, parser.forms, self.config.training.seed)
+        on_gpu = parser.device.startswith("cuda")
+        settings, seed = self.config.distillation, self.config.training.seed
+        return Slices(treebank, self.targets, settings, parser.forms, seed, ahead=on_gpu)
 
     def record(self) -> dict[str, Any]:
         sizes = {"sentences": self.targets.sentences, "words": self.targets.words}
