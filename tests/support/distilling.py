@@ -12,7 +12,7 @@ from discotree.training.distillation import sentences as sentence_module
 from discotree.training.distillation.corpus import Targets
 from discotree.training.distillation.scoring import score
 from discotree.training.distillation.sentences import SentenceJob, prepare_sentences
-from discotree.training.distillation.shards import ShardFolder
+from discotree.training.distillation.shards import SentenceShards
 from discotree.training.distillation.teachers import Teacher, Teachers
 from discotree.training.text_sources import text_sources
 from discotree.training.trainer import autocast
@@ -58,7 +58,7 @@ def quiet(what: str, done: int, total: int) -> None:
     """Report nothing."""
 
 
-def sentences_in(folder: Path, settings: Distillation = EASY) -> ShardFolder:
+def sentences_in(folder: Path, settings: Distillation = EASY) -> SentenceShards:
     return prepare_sentences(job_of(folder, settings), folder / "sentences", quiet)
 
 

@@ -31,7 +31,7 @@ class SoftTargets:
     """
 
     text: npt.NDArray[np.bool_]  # (B,) whether the sentence has no other gold
-    weights: npt.NDArray[np.float32]  # (B, N) of the words in the loss
+    weights: npt.NDArray[np.float32]  # (B, N) factors of the words in the loss
     ids: dict[str, npt.NDArray[np.int16]]  # (B, N, k) each: head, label, and the auxiliary heads
     steps: dict[str, npt.NDArray[np.uint8]]  # (B, N, k) each: probabilities, up to a factor
 

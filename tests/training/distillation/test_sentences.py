@@ -8,7 +8,7 @@ from support.distilling import EASY, LINES, job_of, quiet, sentences_in, small_s
 
 from discotree import ConfigError, DiscotreeError, TreebankError
 from discotree.training.distillation.sentences import SentenceJob, prepare_sentences
-from discotree.training.distillation.shards import TEXT, Sentences, ShardFolder
+from discotree.training.distillation.shards import TEXT, Sentences, SentenceShards
 from discotree.training.pretraining.held_out import HeldOutSentence
 from discotree.training.text_sources import text_sources
 
@@ -105,4 +105,4 @@ def test_a_broken_shard_is_an_error_with_its_name(tmp_path):
     (tmp_path / "other" / "shard-00000.safetensors").touch()
     with pytest.raises(DiscotreeError, match="holds shards of no job of ours"):
         prepare_sentences(job_of(tmp_path), tmp_path / "other", quiet)
-    assert not ShardFolder(tmp_path / "other", TEXT).is_complete
+    assert not SentenceShards(tmp_path / "other", TEXT).is_complete

@@ -17,7 +17,7 @@ from discotree.config import Distillation
 from discotree.errors import ConfigError, ModelError
 from discotree.network.batch import HEAD, IGNORED, LABEL, Batch, Corpus, Forms, Ints, SoftTargets
 from discotree.network.vocab import Alphabet, Vocab, normalized
-from discotree.training.distillation.shards import STEPS, Array, Arrays, Sentences, ShardFolder
+from discotree.training.distillation.shards import STEPS, Array, Arrays, Sentences, SentenceShards
 
 MAX_CLASSES = 1 << 15  # ids have 16 bits
 NEEDED = ("head", "confidence", "agreement", f"{HEAD}.ids", f"{HEAD}.p", f"{LABEL}.ids", f"{LABEL}.p")
@@ -27,9 +27,9 @@ NEEDED = ("head", "confidence", "agreement", f"{HEAD}.ids", f"{HEAD}.p", f"{LABE
 class Targets:
     """A folder of text that teachers have scored."""
 
-    shards: ShardFolder
+    shards: SentenceShards
     teachers: Sequence[str]
-    names: Mapping[str, Sequence[str]]  # of labels, and of the classes of auxiliary heads
+    names: Mapping[str, Sequence[str]]  # labels, and the classes of auxiliary heads
     sentences: int
     words: int
     facts: Mapping[str, object]
@@ -37,7 +37,7 @@ class Targets:
     root: str
 
     @classmethod
-    def open(cls, shards: ShardFolder) -> "Targets":
+    def open(cls, shards: SentenceShards) -> "Targets":
         """Open a folder that is complete."""
         about = shards.about()
         try:

@@ -29,7 +29,7 @@ from discotree.training.distillation.sentences import (
     checksum_of,
     prepare_sentences,
 )
-from discotree.training.distillation.shards import TARGETS, TEXT, ShardFolder, locked
+from discotree.training.distillation.shards import TARGETS, TEXT, SentenceShards, locked
 from discotree.training.distillation.teachers import Teacher, Teachers, check_teachers
 from discotree.training.distributed import World
 from discotree.training.fit import Epochs, Report, silent
@@ -152,7 +152,7 @@ def distill(
 
 def _scored(config: Config, source: DistillationInput, folder: Path, report: TextReport, world: World) -> Targets:
     if source.has_targets:
-        scored = ShardFolder(Path(source.prepared), TARGETS)
+        scored = SentenceShards(Path(source.prepared), TARGETS)
         check_prepared(config, scored)
         return Targets.open(scored)
     return _targets(config, source, folder / TEXT_FOLDER, folder / TARGETS_FOLDER, report, world)
@@ -178,7 +178,7 @@ def own_held_out(config: Config) -> list[HeldOutSentence]:
     return [HeldOutSentence(config.name, tree.id, tree.words) for tree in trees]
 
 
-def check_prepared(config: Config, prepared: ShardFolder) -> None:
+def check_prepared(config: Config, prepared: SentenceShards) -> None:
     """Refuse prepared text of another language, or with sentences that this recipe holds out."""
     facts = prepared.about()["facts"]
     if facts.get("language") != config.language:
@@ -192,10 +192,10 @@ def check_prepared(config: Config, prepared: ShardFolder) -> None:
         )
 
 
-def _sentences(config: Config, source: DistillationInput, folder: Path, report: TextReport) -> ShardFolder:
+def _sentences(config: Config, source: DistillationInput, folder: Path, report: TextReport) -> SentenceShards:
     """Return the sentences of the text, without those of the recipe's dev and test."""
     if source.prepared:
-        prepared = ShardFolder(Path(source.prepared), TEXT)
+        prepared = SentenceShards(Path(source.prepared), TEXT)
         if not prepared.is_complete:
             raise ModelError(f"{source.prepared}: holds no prepared text, or only a part of it")
         check_prepared(config, prepared)

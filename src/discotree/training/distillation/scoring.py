@@ -8,11 +8,11 @@ from discotree.config import Distillation
 from discotree.parsing.output_job import JobIdentity
 from discotree.training.distillation.corpus import Targets
 from discotree.training.distillation.sentences import TextReport
-from discotree.training.distillation.shards import TARGETS, Sentences, ShardFolder
+from discotree.training.distillation.shards import TARGETS, Sentences, SentenceShards
 from discotree.training.distillation.teachers import Teacher, Teachers
 
 
-def target_facts(text: ShardFolder, teachers: Sequence[Teacher], settings: Distillation) -> dict[str, Any]:
+def target_facts(text: SentenceShards, teachers: Sequence[Teacher], settings: Distillation) -> dict[str, Any]:
     """Return what tells targets apart. Batches and precision change them by rounding at most."""
     return {
         **text.about()["facts"],
@@ -21,9 +21,11 @@ def target_facts(text: ShardFolder, teachers: Sequence[Teacher], settings: Disti
     }
 
 
-def score(text: ShardFolder, teachers: Teachers, settings: Distillation, folder: Path, report: TextReport) -> Targets:
+def score(
+    text: SentenceShards, teachers: Teachers, settings: Distillation, folder: Path, report: TextReport
+) -> Targets:
     """Fill a folder with the targets of a text, go on with one that is not complete, or open it."""
-    shards = ShardFolder(folder, TARGETS)
+    shards = SentenceShards(folder, TARGETS)
     facts = target_facts(text, teachers.teachers, settings)
     shards.begin(JobIdentity.of(facts))
     if shards.is_complete:

@@ -17,7 +17,7 @@ from discotree import text
 from discotree.config import Distillation
 from discotree.errors import ConfigError, TreebankError
 from discotree.parsing.output_job import JobIdentity
-from discotree.training.distillation.shards import SHARD_SENTENCES, TEXT, Sentences, ShardFolder
+from discotree.training.distillation.shards import SHARD_SENTENCES, TEXT, Sentences, SentenceShards
 from discotree.training.pretraining.held_out import HeldOut, HeldOutSentence
 from discotree.training.pretraining.texts import line_blocks
 from discotree.training.text_sources import TextSource
@@ -64,9 +64,9 @@ def checksum_of(sentences: Sequence[HeldOutSentence]) -> str:
     return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()
 
 
-def prepare_sentences(job: SentenceJob, folder: Path, report: TextReport) -> ShardFolder:
+def prepare_sentences(job: SentenceJob, folder: Path, report: TextReport) -> SentenceShards:
     """Fill a folder with the sentences of a text, or open it if that was done before."""
-    shards = ShardFolder(folder, TEXT)
+    shards = SentenceShards(folder, TEXT)
     facts = job.facts()
     shards.begin(JobIdentity.of(facts))
     if shards.is_complete:

@@ -83,7 +83,7 @@ class Sentences:
 
 
 @dataclass(frozen=True)
-class ShardFolder:
+class SentenceShards:
     """A folder that a job fills with shards."""
 
     path: Path
