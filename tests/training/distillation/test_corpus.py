@@ -9,9 +9,10 @@ import torch
 from support.distilling import EASY, small_shards, targets_in
 from support.networks import TREES, corpus_for, parser_of, split_of
 
+from discotree import ModelError
 from discotree.network.batch import HEAD, IGNORED, LABEL, SoftTargets
 from discotree.network.pytorch.tensors import TensorBatch
-from discotree.training.distillation.corpus import Slices, SoftCorpus
+from discotree.training.distillation.corpus import Slices, SoftCorpus, check_shard
 from discotree.training.run import network_in
 
 
@@ -115,6 +116,24 @@ def test_the_vocabulary_grows_with_the_text(targets):
     few = targets.extended(vocab, replace(EASY, vocabulary=2, min_count=1000))
     assert few.words.symbols == vocab.words.symbols
     assert len(targets.extended(vocab, replace(EASY, vocabulary=2)).words) == len(vocab.words) + 2
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("label.ids", lambda values: values + 200, "label.ids names a head or a class that there is not"),
+        ("head", lambda values: values + 9, "head names a head or a class"),
+        ("head.ids", lambda values: values[:5], "head.ids does not fit the words"),
+        ("tag.p", lambda values: values.astype(np.float32), "tag.p does not fit the words"),
+        ("confidence", lambda _: None, "a shard has no confidence"),
+    ],
+)
+def test_targets_that_do_not_fit_are_refused(targets, name, change, message):
+    arrays = targets.shards.read_shard(0)
+    check_shard(arrays, targets)
+    changed = {**arrays, name: change(arrays[name])}
+    with pytest.raises(ModelError, match=message):
+        check_shard({key: value for key, value in changed.items() if value is not None}, targets)
 
 
 def test_a_class_that_the_network_does_not_know_teaches_nothing(targets):

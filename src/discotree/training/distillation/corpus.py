@@ -182,9 +182,7 @@ class SoftCorpus(Corpus):
             table.lookup(form)
         texts, kept = [], []
         for arrays in parts:
-            missing = [name for name in NEEDED if name not in arrays]
-            if missing:
-                raise ModelError(f"{targets.shards.path}: a shard has no {missing[0]}")
+            check_shard(arrays, targets)
             found = Sentences.from_arrays(arrays)
             texts.append(Corpus.numbered(found.forms, found.form, found.lengths, table))
             kept.append(_confident(arrays, settings.min_confidence))
@@ -248,6 +246,27 @@ class SoftCorpus(Corpus):
             steps={name: values[flat] for name, values in self.soft_steps.items()},
         )
         return replace(batch, soft=soft)
+
+
+def check_shard(arrays: Arrays, targets: Targets) -> None:
+    """Refuse targets that do not fit their sentences, or that name a class that there is not."""
+    where = targets.shards.path
+    if missing := [name for name in NEEDED if name not in arrays]:
+        raise ModelError(f"{where}: a shard has no {missing[0]}")
+    lengths = arrays["lengths"].astype(np.int64)
+    heads = np.repeat(lengths, lengths)
+    for name, values in arrays.items():
+        if name in ("forms", "lengths"):
+            continue
+        head, _, kind = name.partition(".")
+        if len(values) != len(heads) or values.ndim != 1 + bool(kind) or values.dtype.kind != "u":
+            raise ModelError(f"{where}: {name} does not fit the words of its shard")
+        if head == HEAD and kind != "p":
+            sound = bool((values <= (heads[:, None] if kind else heads)).all())
+        else:
+            sound = kind != "ids" or int(values.max(initial=0)) < len(targets.names.get(head, ()))
+        if not sound:
+            raise ModelError(f"{where}: {name} names a head or a class that there is not")
 
 
 def _confident(arrays: Arrays, least: float) -> npt.NDArray[np.bool_]:

@@ -143,10 +143,9 @@ def distill(
     if not source.has_targets and not source.teachers:
         raise ConfigError("expected at least one teacher")
     with no_empty_folder(folder), locked(folder) if world.is_first else nullcontext():
-        if world.is_first:
-            _scored(config, source, folder, text_report, world)
+        targets = _scored(config, source, folder, text_report, world) if world.is_first else None
         world.wait()
-        targets = _scored(config, source, folder, text_report, world)  # all is there now
+        targets = targets or _scored(config, source, folder, text_report, world)  # all is there now
         return train(config, folder, report, world=world, more=ScoredText(targets, config))
 
 
