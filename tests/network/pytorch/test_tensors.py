@@ -7,11 +7,11 @@ import pytest
 import torch
 from support.networks import TREES, corpus_for, parser_of
 
-from discotree.network.batch import Batch
+from discotree.network.batch import Batch, SoftTargets
 from discotree.network.pytorch.tensors import TensorBatch
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
-ARRAYS = [entry.name for entry in dataclasses.fields(Batch) if entry.name != "gold"]
+ARRAYS = [entry.name for entry in dataclasses.fields(Batch) if entry.name not in ("gold", "soft")]
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +48,17 @@ def test_every_sentence_twice(batch):
     assert {name: values.tolist() for name, values in twice.gold.items()} == {
         name: 2 * values.tolist() for name, values in once.gold.items()
     }
+
+
+def test_what_teachers_expect_comes_along(batch):
+    shape = batch.words.shape
+    random = np.random.default_rng(0)
+    ids = {name: random.integers(0, 300, (*shape, 2)).astype(np.int16) for name in ("head", "label")}
+    steps = {name: random.integers(0, 256, (*shape, 2)).astype(np.uint8) for name in ("head", "label")}
+    soft = SoftTargets(np.arange(len(batch)) > 3, random.random(shape).astype(np.float32), ids, steps)
+    found = TensorBatch.of(dataclasses.replace(batch, soft=soft)).twice().soft
+    assert found.text.tolist() == 2 * soft.text.tolist()
+    assert found.weights.tolist() == 2 * soft.weights.tolist()
+    for name in ("head", "label"):
+        assert found.ids[name].tolist() == 2 * ids[name].tolist()
+        assert found.steps[name].tolist() == 2 * steps[name].tolist()
