@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 from support.models import saved_model
-from support.networks import CALM, TREES, saved_trees
+from support.networks import CALM, saved_trees
 
 from discotree.config import Config, DataSource, Distillation, Training
 from discotree.training.distillation import sentences as sentence_module
@@ -74,6 +74,3 @@ def teacher_in(folder: Path, name: str = "teacher", language: str = "de") -> str
 def targets_in(folder: Path, settings: Distillation = EASY) -> Targets:
     teachers = teachers_of(teacher_in(folder))
     return score(sentences_in(folder, settings), teachers, settings, folder / "targets", quiet)
-
-
-__all__ = ["TREES"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from support.distilling import EASY, small_shards, targets_in
-from support.networks import TREES, corpus_for, parser_of, split_of
+from support.networks import TREES, corpus_for, parser_of
 
 from discotree import ModelError
 from discotree.network.batch import HEAD, IGNORED, LABEL, SoftTargets
@@ -142,4 +142,3 @@ def test_a_class_that_the_network_does_not_know_teaches_nothing(targets):
     steps, ids = corpus.soft_steps[LABEL], corpus.soft_ids[LABEL]
     assert ids.max() < len(parser.vocab.labels)
     assert (steps[int(corpus.starts[2]) :].sum(1) < 250).any()
-    assert len(split_of(TREES[:2])) == 2
