@@ -10,7 +10,8 @@ import typer
 from discotree.cli.common import err, out
 from discotree.cli.options import check_output_folder, completing, expand
 from discotree.cli.progress import SECONDS_BETWEEN_UPDATES
-from discotree.cli.training import Preset, Settings, TrainingProgress
+from discotree.cli.training import TrainingProgress
+from discotree.cli.training_options import Preset, Settings
 from discotree.cli.training_tables import scores_table
 from discotree.config import load_recipe, recipe_names, recipe_path
 from discotree.errors import requires_extra
