@@ -103,7 +103,8 @@ def test_nothing_is_lost_where_a_second_file_takes_them(cli: Cli, tmp_path: Path
     Path("in.txt").write_text(text)
     whole = cli("in.txt", "--from", "tokens", "--to", "export").out.decode()
     records = cli("in.txt", "--from", "tokens", "--to", "json").records
-    least = sorted(record["confidence"] for record in records)[5]
+    confidences = sorted(record["confidence"] for record in records)
+    least = (confidences[4] + confidences[5]) / 2
     given = ["in.txt", "--from", "tokens", "--min-confidence", str(least), "--workers", workers]
     done = cli(*given, "-o", "good.export", "--uncertain", "bad.export")
     assert done.code == 0

@@ -212,7 +212,7 @@ def test_options_are_spelled_alike_everywhere(name: str) -> None:
     options = {spelling: parameter for parameter in COMMANDS[name].params for spelling in parameter.opts}
     assert ("-o" in options) == ("--output" in options)
     assert ("-m" in options) == ("--model" in options)
-    aliases = {"--out"} if name == "pretrain" else set()
+    aliases = {"--out"} if name in ("pretrain", "distill") else set()
     assert {"--input", "--format", "--out", "--json", "--html", "--plot"} & set(options) == aliases
     if name not in ("push", "serve", "export"):  # --onnx says what export writes, and where
         assert "-o" in options

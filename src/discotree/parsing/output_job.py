@@ -51,16 +51,23 @@ class JobIdentity:
         """Refuse an output that another job began."""
         for name, value in self.facts.items():
             if begun.facts.get(name) != value:
-                old, new = (f"{shown!r:.{MAX_VALUE_CHARACTERS}}" for shown in _differing(begun.facts.get(name), value))
+                old, new = map(_shortened, _differing(begun.facts.get(name), value))
                 raise DiscotreeError(f"{output} belongs to another job: {name} was {old} and is {new}; {remedy}")
 
 
 def _differing(old: Any, new: Any) -> tuple[Any, Any]:
-    """Return what to show of two values: of two lists the first entries that differ."""
+    """Return what to show of two values: of two lists the first entries that differ, of those in lists again."""
     if not isinstance(old, list) or not isinstance(new, list):
         return old, new
     pairs = zip([*old, None], [*new, None], strict=False)
-    return next(((one, other) for one, other in pairs if one != other), (old, new))
+    return next((_differing(one, other) for one, other in pairs if one != other), (old, new))
+
+
+def _shortened(value: object) -> str:
+    """Return a value as text, without its middle if it is long: paths differ at their ends."""
+    text = repr(value)
+    half = MAX_VALUE_CHARACTERS // 2
+    return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:half]}…{text[-half:]}"
 
 
 def foreign(path: str | os.PathLike[str], kind: str) -> DiscotreeError:
