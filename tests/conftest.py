@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for torch: tests run side by side, and sums keep their order
-EXAMPLES = int(os.environ.get("DISCOTREE_EXAMPLES", "50"))  # for each property; CI asks for more
+EXAMPLES = int(os.environ.get("DISCOTREE_EXAMPLES", "30"))  # for each property; CI asks for more
 settings.register_profile("discotree", derandomize=True, deadline=None, max_examples=EXAMPLES, database=None)
 settings.load_profile("discotree")
 

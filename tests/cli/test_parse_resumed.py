@@ -54,12 +54,20 @@ def in_the_way(source: str, target: str) -> None:
     replace(source, target)
 
 
+QUICK = ("export", "json")  # of the outputs; all others take their turn with the slow tests
+
 MANY = [f"{line} {k}" for k, line in enumerate(LINES * 3)]
 MANY[5] = "a\x1cb"  # what most formats cannot hold
 TEXT = "\n".join([*MANY, ""])
 
 
-@pytest.mark.parametrize(("output", "suffix"), [*((output, "") for output in OUTPUTS), ("tigerxml", ".gz")])
+@pytest.mark.parametrize(
+    ("output", "suffix"),
+    [
+        *(pytest.param(output, "", marks=() if output in QUICK else pytest.mark.slow) for output in OUTPUTS),
+        ("tigerxml", ".gz"),
+    ],
+)
 def test_an_interrupted_run_goes_on_to_the_same_bytes(cli: Cli, tmp_path: Path, output: str, suffix: str) -> None:
     options = ["-", "--from", "tokens", "--to", output]
     whole = cli(*options, "-o", f"whole{suffix}", stdin=TEXT)

@@ -274,7 +274,10 @@ def undisturbed(name):
     return Rehearsal(METRICS, epochs=5, **SETTINGS[name]).go()
 
 
-@pytest.mark.parametrize(("name", "after"), [("plateau", 2), ("plateau", 4), ("cosine", 1), ("average", 3)])
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("plateau", 2), pytest.param("plateau", 4, marks=pytest.mark.slow), ("cosine", 1), ("average", 3)],
+)
 def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path, name, after):
     whole, first = undisturbed(name), Rehearsal(METRICS, epochs=5, **SETTINGS[name])
 
