@@ -56,15 +56,15 @@ class JobIdentity:
 
 
 def _differing(old: Any, new: Any) -> tuple[Any, Any]:
-    """Return what to show of two values: of two lists the first entries that differ, of those in lists again."""
+    """Return what to show of two values: of two lists the first entries that differ."""
     if not isinstance(old, list) or not isinstance(new, list):
         return old, new
     pairs = zip([*old, None], [*new, None], strict=False)
-    return next((_differing(one, other) for one, other in pairs if one != other), (old, new))
+    return next(((one, other) for one, other in pairs if one != other), (old, new))
 
 
 def _shortened(value: object) -> str:
-    """Return a value as text, without its middle if it is long: paths differ at their ends."""
+    """Return a value as text, without its middle if it is long: long values often differ at their ends."""
     text = repr(value)
     half = MAX_VALUE_CHARACTERS // 2
     return text if len(text) <= MAX_VALUE_CHARACTERS else f"{text[:half]}…{text[-half:]}"
