@@ -1,5 +1,6 @@
 """Finished trees come back from every format as the annotators left them."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_every_format_gives_the_finished_trees_back(tmp_path: Path, format: str)
 def test_comments_travel_with_the_tree(tmp_path: Path) -> None:
     project = project_at(tmp_path / "a.jsonl")
     accept(project, 1)
-    project.step(AnnotationStep(1, "comment", "Ann", text="two\nlines"))
+    project.step(AnnotationStep(1, "comment", "Ann", text="two\n\x00lines\x1b"))
     project.step(AnnotationStep(1, "comment", "Bob", text="more"))
     write_finished(project, str(tmp_path / "a.export"))
     (tree,) = dt.read(tmp_path / "a.export")
@@ -53,6 +54,29 @@ def test_the_file_follows_the_annotation(tmp_path: Path, monkeypatch: pytest.Mon
     assert list(dt.read(path)) == []
     accept(project, 1)
     file.changed.set()
+    file.close()
+    assert [tree.id for tree in dt.read(path)] == ["s1"]
+    project.close()
+
+
+def test_a_step_during_the_last_but_one_writing_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finished, "DELAY_SECONDS", 0.001)
+    project = project_at(tmp_path / "a.jsonl")
+    path = tmp_path / "trees.export"
+    file = FinishedFile(project, str(path), None, None)
+    has_read, go_on, write = threading.Event(), threading.Event(), file.write
+
+    def slow_write() -> None:
+        write()
+        has_read.set()
+        go_on.wait()
+
+    monkeypatch.setattr(file, "write", slow_write)
+    file.changed.set()
+    has_read.wait()
+    accept(project, 1)
+    file.changed.set()
+    threading.Timer(0.05, go_on.set).start()  # the server ends while a file without the step is being written
     file.close()
     assert [tree.id for tree in dt.read(path)] == ["s1"]
     project.close()

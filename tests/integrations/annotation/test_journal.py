@@ -56,6 +56,33 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path, torn: bytes) -> None:
     watching.close()
 
 
+def test_reading_while_another_process_writes(tmp_path: Path) -> None:
+    """A line that is half there when the journal is opened, and whole soon after, is not damage."""
+    path = tmp_path / "a.jsonl"
+    project = project_at(path)
+    accept(project, 1)
+    before = path.stat().st_size
+    accept(project, 2)
+    accept(project, 3)
+    project.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: before + 9])
+    journal = Journal(str(path), read_only=True)
+    path.write_bytes(whole)
+    assert json.loads([line for _, line in journal.lines()][-1])["step"] == 1
+    journal.close()
+
+
+def test_a_line_is_read_in_blocks(tmp_path: Path) -> None:
+    """Lines of any length come back whole, whatever stands before and after them."""
+    path = tmp_path / "a.jsonl"
+    journal = Journal(str(path), {"input": []})
+    entries = [{"read": 1, "text": "x" * length} for length in (0, 7, 2**15 - 24, 2**15, 10**5)]
+    offsets = journal.append(entries)
+    assert [journal.entry(offset) for offset in offsets] == entries
+    journal.close()
+
+
 def test_the_journal_can_be_torn_anywhere(tmp_path: Path) -> None:
     """After any number of bytes, what came before the tear is there."""
     path = tmp_path / "a.jsonl"

@@ -96,6 +96,7 @@ def test_the_second_of_two_annotators_gets_a_conflict_and_the_first_ones_tree_st
         (TREES[1].to_dict(), "the words of sentence 1 are others"),
         ({**flat(1), "constituents": [{"label": "A B", "positions": [0, 1, 2, 3, 4]}]}, "'A B' is no label"),
         ({**flat(1), "constituents": [{"label": "A", "positions": [0, 1, 2, 3]}]}, "has to be the root"),
+        ({**flat(1), "comment": "a\nb"}, "has control characters"),
         ({**flat(1), "constituents": [{"label": "", "positions": [0, 1, 2, 3, 4]}]}, "label"),
     ],
 )

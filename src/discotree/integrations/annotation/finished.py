@@ -63,10 +63,12 @@ class FinishedFile:
         self.problem = f"{self.path}: {len(problems):,} trees are left out: {problems[0]}" if problems else ""
 
     def _follow(self) -> None:
-        while not self.closing.is_set():
+        is_last = False
+        while not is_last:
             self.changed.wait()
             self.closing.wait(self.delay_seconds)
             self.changed.clear()
+            is_last = self.closing.is_set()  # asked before writing: a step during the last but one must not be missed
             try:
                 self.write()
             except DiscotreeError as error:

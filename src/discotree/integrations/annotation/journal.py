@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from discotree.errors import DiscotreeError, TreebankError
 from discotree.files.writing import writable
@@ -93,10 +93,10 @@ class Journal:
         number = 1
         with open(self.path, "rb") as file:
             offset = len(file.readline())
-            line = file.readline(MAX_LINE_BYTES)
+            line = self._line(file)
             while line:
                 number += 1
-                following = file.readline(MAX_LINE_BYTES)
+                following = self._line(file)
                 if not self._is_whole(line, is_last=not following):
                     if not torn_offset:
                         torn_offset, torn_number = offset, number
@@ -112,6 +112,10 @@ class Journal:
         if self.torn_bytes and not self.read_only:
             self.file.truncate(self.length)
             os.fsync(self.file.fileno())
+
+    def _line(self, file: BinaryIO) -> bytes:
+        """Read a line of what was there at the beginning: the writer may be adding to the file, one half by now."""
+        return file.readline(max(min(MAX_LINE_BYTES, self.length - file.tell()), 0))
 
     def _is_whole(self, line: bytes, is_last: bool) -> bool:
         """Tell whether a line is what was written. The trees of sentences are many: they are read when needed."""
@@ -151,11 +155,12 @@ class Journal:
         """Return the line at an offset."""
         with self.mutex:
             self.file.seek(offset)
-            pieces: list[bytes] = []
-            while not pieces or (pieces[-1] and not pieces[-1].endswith(b"\n")):
-                pieces.append(self.file.readline(BLOCK_BYTES))
+            data = piece = self.file.read(BLOCK_BYTES)  # readline would ask the system for every single byte
+            while piece and b"\n" not in piece:
+                piece = self.file.read(BLOCK_BYTES)
+                data += piece
         try:
-            found = json.loads(b"".join(pieces))
+            found = json.loads(data.partition(b"\n")[0])
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):

@@ -12,6 +12,7 @@ a digest of all sentences up to this one. "replaces" is the step before this one
 from, 0 the prediction; undoing a step restores that one.
 """
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Literal
@@ -28,6 +29,7 @@ FINISHED = (ACCEPTED, CORRECTED)
 NO_TREE = -1.0  # the confidence of a sentence that cannot be read
 MAX_NAME_CHARACTERS = 100
 MAX_COMMENT_CHARACTERS = 10_000
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # characters that treebank formats cannot hold
 
 Record = dict[str, Any]
 
@@ -91,7 +93,7 @@ def checked_name(who: str) -> str:
 
 def checked_comment(text: str) -> str:
     """Return a comment, or raise an error for what is none."""
-    text = "\n".join(line.rstrip() for line in text.strip().splitlines())
+    text = "\n".join(CONTROL.sub(" ", line).rstrip() for line in text.strip().splitlines())
     if not text or len(text) > MAX_COMMENT_CHARACTERS:
         raise InputError(f"a comment needs 1 to {MAX_COMMENT_CHARACTERS:,} characters")
     return text

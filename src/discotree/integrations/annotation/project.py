@@ -7,6 +7,7 @@ from typing import Any
 from discotree.errors import InputError, TreebankError
 from discotree.integrations.annotation.journal import Entry, Journal
 from discotree.integrations.annotation.lines import (
+    CONTROL,
     FAILED,
     FINISHED,
     AnnotationStep,
@@ -98,6 +99,10 @@ class Project(ProjectState):
         for text in [*texts, *(text for token in tree.tokens for text in (token.tag, token.function))]:
             if not text or not text.isprintable() or " " in text:
                 raise InputError(f"{text!r:.50} is no label: labels have neither spaces nor control characters")
+        edges = (edge.label for edge in tree.secondary)
+        for text in (*edges, tree.comment, *(text for token in tree.tokens for text in (token.lemma, token.morph))):
+            if CONTROL.search(text):  # one such tree would spoil a download of all
+                raise InputError(f"{text!r:.50} has control characters")
         return _bare(tree)
 
     def _conflict(self, number: int) -> str:
