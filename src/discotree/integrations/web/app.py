@@ -30,7 +30,7 @@ from discotree.integrations.web.schemas import (
     TreebankRequest,
     TreebankResponse,
 )
-from discotree.integrations.web.search_endpoints import SEARCH_REQUESTS, add_search_routes
+from discotree.integrations.web.search_endpoints import NEXT_HEADER, SEARCH_REQUESTS, add_search_routes
 from discotree.integrations.web.security import Access, SecurityMiddleware
 from discotree.integrations.web.served_treebanks import ServedTreebank
 from discotree.models.card import Card
@@ -110,7 +110,7 @@ def create_app(
         allow_origins=sorted(access.origins),
         allow_methods=["GET", "POST"],
         allow_headers=["Authorization", "Content-Type", "X-API-Key", ID_HEADER],
-        expose_headers=[ID_HEADER, "Retry-After"],
+        expose_headers=[ID_HEADER, NEXT_HEADER, "Retry-After"],
     )
     app.add_middleware(SecurityMiddleware, access=access, limits=limits)
     app.add_middleware(ObservingMiddleware, metrics=metrics)

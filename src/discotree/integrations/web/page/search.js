@@ -101,7 +101,8 @@ async function search(focus = "") {
     const mine = (searches += 1);
     clear();
     saveLink();
-    const body = { query, focus, ...source() };
+    const searched = { query, ...source() }; // the reader may choose another treebank meanwhile
+    const body = { ...searched, focus };
     const is_current = () => mine === searches;
     let page;
     try {
@@ -117,7 +118,7 @@ async function search(focus = "") {
     $("search-tools").hidden = !page.hits.length;
     if (focus) $("search-focus").focus(); // it was hidden with the hits
     showPage(page, mine);
-    counts.start({ query, ...source() }, page, is_current);
+    counts.start(searched, page, is_current);
   });
 }
 
