@@ -3,6 +3,7 @@
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from importlib import import_module
@@ -28,6 +29,12 @@ def test_models_are_called_by_short_names_and_only_once(folder: Path) -> None:
         load_app(["nowhere"], "cpu", "", Access(), True, LIMITS)
     with pytest.raises(dt.ConfigError, match="needs at least one model"):
         create_app({})
+
+
+def test_a_response_does_not_wait_for_the_receipt_of_its_headers() -> None:
+    """Without this option, every request on a used connection takes 40 ms longer."""
+    with listen("127.0.0.1", 0) as bound, socket.create_connection(bound.getsockname()), bound.accept()[0] as accepted:
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_without_a_name_all_installed_models_but_the_non_commercial_are_served(
