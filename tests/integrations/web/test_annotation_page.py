@@ -81,7 +81,6 @@ def annotating(browser: Any, url: str, name: str = "annotate", **options: Any) -
         httpx.Client(base_url=url.removesuffix("/annotate")) as client,
         opened(browser, client, name, "/annotate", **options) as page,
     ):
-        page.set_default_timeout(20_000)
         yield page
         page.wait_for_selector("#editor svg")
 
@@ -152,6 +151,26 @@ def test_with_the_keyboard_through_a_kill_and_back(browser: Any, server: Server,
     labels = {number: project.detail(number)["tree"]["constituents"][0]["label"] for number in (2, 4)}
     assert labels == {2: "NEW", 4: "LOST"}
     project.close()
+
+
+def test_a_comment_stays_with_its_sentence(browser: Any, server: Server) -> None:
+    """What was typed is saved with the decision, and never moves on to the next sentence."""
+    with annotating(browser, server.start()) as page:
+        page.fill("#comment", "<b>odd</b>")
+        page.locator("#save").click()
+        says(page, "#saved", "Accepted: sentence 1")
+        assert page.input_value("#comment") == ""
+        page.fill("#comment", "never sent")
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.locator("#next").click()
+        assert facts(page).startswith("2 ")
+        assert page.input_value("#comment") == "never sent"
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.locator("#next").click()
+        says(page, "#sentence-text", "3 ")
+        assert page.input_value("#comment") == ""
+        page.locator("#list button").nth(0).click()
+        says(page, "#comments", "<b>odd</b>")
 
 
 def test_two_annotators_and_a_conflict(browser: Any, server: Server) -> None:

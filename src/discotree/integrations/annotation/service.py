@@ -75,7 +75,6 @@ class AnnotationService:
             "order": self.order,
             "annotator": self.annotator,
             "needs_tags": self.parser.has_tags,
-            "output": self.output.path if self.output else "",
             "sentences": len(project),
             "counts": project.counts(),
             "is_parsing": not self.predictor.is_done.is_set(),

@@ -20,13 +20,16 @@ const visited = []; // numbers, for Back
 const decided = []; // { sentence, version } of steps made here, for Undo
 
 const who = () => $("who").value.trim();
+const comment = () => $("comment").value;
 const isEdited = () => editor !== null && editor.canUndo() && JSON.stringify(editor.record()) !== JSON.stringify(current.tree);
+const isUnsaved = () => isEdited() || comment().trim() !== "";
 const call = async (name, body) => (await request(`api/annotate/${name}`, body)).json();
 
 /** Show a sentence; `alternatives` are trees to choose from in its editor. */
 function show(detail, alternatives = []) {
   editor?.destroy();
   editor = null;
+  if (detail?.sentence !== current?.sentence) $("comment").value = ""; // it belongs to the other sentence
   current = detail;
   $("conflict").hidden = true;
   $("nothing").hidden = detail !== null;
@@ -118,18 +121,27 @@ async function open(sentence) {
 }
 
 /** Leave a sentence only if nothing is lost. */
-const mayLeave = () => !isEdited() || window.confirm("Leave this sentence without saving your changes?");
+const mayLeave = () => !isUnsaved() || window.confirm("Leave this sentence without saving your changes?");
+
+/** Save a comment that was typed; return whether there was one. */
+async function sendComment() {
+  const text = comment();
+  if (!text.trim() || !(await step("comment", { text }))) return false;
+  $("comment").value = "";
+  return true;
+}
+
+/** Save a decision, after the comment that was typed with it. */
+async function decide(action) {
+  if (!current?.tree) return;
+  const tree = isEdited() ? { tree: editor.record() } : {};
+  await sendComment();
+  if (await step(action, tree)) await finish(action);
+}
 
 const actions = {
-  save: () => busy(async () => {
-    const action = isEdited() ? "correct" : "accept";
-    const tree = isEdited() ? { tree: editor.record() } : {};
-    if (current?.tree && (await step(action, tree))) await finish(action);
-  }),
-  skip: () => busy(async () => {
-    const tree = isEdited() ? { tree: editor.record() } : {};
-    if (current?.tree && (await step("skip", tree))) await finish("skip");
-  }),
+  save: () => busy(() => decide(isEdited() ? "correct" : "accept")),
+  skip: () => busy(() => decide("skip")),
   undo: () => busy(async () => {
     if (!mayLeave()) return;
     const isOwn = decided.length > 0;
@@ -147,9 +159,7 @@ const actions = {
   next: () => busy(async () => mayLeave() && goOn(true)),
   previous: () => busy(async () => visited.length && mayLeave() && open(visited.pop())),
   comment: () => busy(async () => {
-    const text = $("comment").value;
-    if (!text.trim() || !(await step("comment", { text }))) return;
-    $("comment").value = "";
+    if (!(await sendComment())) return;
     current = { ...current, history: (await call("open", { session, who: who(), sentence: current.sentence })).history };
     showFacts(current, takeEarlier);
     $("saved").textContent = "Comment saved.";
@@ -191,7 +201,7 @@ document.addEventListener("keydown", (event) => {
 for (const id of ["save", "skip", "undo", "reopen", "next", "previous"]) $(id).addEventListener("click", actions[id]);
 $("send-comment").addEventListener("click", actions.comment);
 $("who").addEventListener("change", () => localStorage.setItem("discotree-annotator", who()));
-window.addEventListener("beforeunload", (event) => isEdited() && event.preventDefault());
+window.addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
 
 // Renew the hold on the open sentence, and notice when somebody else has changed it.
 setInterval(async () => {
@@ -220,5 +230,5 @@ await busy(async () => {
   await goOn(false);
   $("save").focus({ preventScroll: true });
 });
-overview.follow(list.refresh, async () => current === null && !isBusy && busy(() => goOn(false)));
+overview.follow(list.follow, async () => current === null && !isBusy && busy(() => goOn(false)));
 document.documentElement.dataset.ready = "true";

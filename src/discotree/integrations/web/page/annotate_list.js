@@ -2,6 +2,8 @@
 
 import { $, attempt, count, make, markCurrent, request } from "./common.js";
 
+const STEP = 100; // rows at a time
+
 let shownNumber = 0; // the sentence that is open
 
 const buttonOf = (sentence) => $("list").querySelector(`[data-sentence="${sentence}"]`);
@@ -37,8 +39,7 @@ export function setUpList(choose) {
 
   async function load(isNew) {
     const offset = isNew ? 0 : rows;
-    const limit = isNew ? Math.max(Math.min(rows, 100), 100) : 100;
-    const body = { order: $("order").value, status: $("filter").value || null, offset, limit };
+    const body = { order: $("order").value, status: $("filter").value || null, offset, limit: STEP };
     const found = await (await request("api/annotate/rows", body)).json();
     const items = found.rows.map(makeRow);
     if (isNew) $("list").replaceChildren(make("ol", {}, ...items), more);
@@ -56,6 +57,10 @@ export function setUpList(choose) {
   for (const id of ["order", "filter"]) $(id).addEventListener("change", () => attempt($("problem"), null, refresh));
   return {
     refresh,
+    /** Refresh the list unless the reader is in it: new sentences must not take away the focus, or rows that were asked for. */
+    async follow() {
+      if (rows <= STEP && !$("list").contains(document.activeElement)) await refresh();
+    },
     update({ sentence, status, history }) {
       const state = buttonOf(sentence)?.querySelector(".state");
       if (state) setState(state, status, history.filter(({ action }) => action === "comment").length);

@@ -61,14 +61,15 @@ async function refresh() {
   const now = `${$("search-treebank").value} ${openedTreebank()?.name} ${parsedTrees().length}`;
   if (now === listed) return;
   listed = now;
-  await attempt($("search-problem"), null, listExamples);
+  const isListed = await attempt($("search-problem"), null, listExamples);
+  if (!isListed && listed === now) listed = ""; // the next look at the tab tries again
 }
 
 async function listExamples() {
   const chosen = $("search-treebank").value;
   $("search-examples").replaceChildren();
   const found = await (await request("api/examples", source())).json();
-  if (chosen !== $("search-treebank").value) return;
+  if (chosen !== $("search-treebank").value) return true;
   const buttons = found.map(({ construction, description, query }) => make("button", {
     type: "button", className: "example", title: description, onclick: () => {
       field.set(query);
@@ -76,6 +77,7 @@ async function listExamples() {
     },
   }, construction));
   $("search-examples").replaceChildren(...(buttons.length ? [make("span", {}, "Examples"), ...buttons] : []));
+  return true;
 }
 
 function saveLink() {
