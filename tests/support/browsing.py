@@ -10,12 +10,14 @@ from typing import Any
 import httpx
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE_MILLISECONDS = 60_000  # as long as the server's own limit: a busy machine may take seconds for a process
 Page = Any
 
 
 @contextmanager
 def chromium(playwright: Any) -> Iterator[Any]:
     """Start a browser; ``playwright`` is the module playwright.sync_api."""
+    playwright.expect.set_options(timeout=PATIENCE_MILLISECONDS)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
@@ -35,7 +37,7 @@ def opened(browser: Any, server: httpx.Client, name: str, path: str = "/#view=sv
     )
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE_MILLISECONDS)
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("console", lambda said: problems.append(said.text) if "Content Security Policy" in said.text else None)

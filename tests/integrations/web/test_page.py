@@ -3,15 +3,14 @@
 Not part of the default run: ``pytest -m browser``. Set DISCOTREE_SCREENSHOTS=FOLDER to save screenshots there.
 """
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from support.browsing import CHROMIUM, Page, chromium, opened
 from support.helpers import parsed
 from support.models import CARD, saved_model, with_card
 from support.networks import TREES
@@ -23,13 +22,11 @@ from discotree.integrations.web.security import Access
 from discotree.integrations.web.server import load_app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
 
 TEXT = "Es kam nichts Interessantes."
 PHONE = {"width": 390, "height": 844}
 DARK, LIGHT = "rgb(14, 17, 20)", "rgb(244, 246, 248)"
-Page = Any
 
 
 @pytest.fixture(scope="module")
@@ -44,35 +41,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium(playwright) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
 def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> Iterator[Page]:
     """Open the page in a window of its own; check that no error occurs and no other server is contacted."""
-    options = {"viewport": {"width": 1280, "height": 900}} | getattr(request, "param", {})
-    context = browser.new_context(base_url=str(server.base_url), **options)
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.set_default_timeout(10_000)
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on(
-        "console",
-        lambda message: problems.append(message.text) if "Content Security Policy" in message.text else None,
-    )
-    own = (str(server.base_url), "blob:")
-    page.on("request", lambda sent: None if sent.url.startswith(own) else problems.append(sent.url))
-    page.goto("/#view=svg")  # without a state, the page would begin with its example
-    page.wait_for_selector("html[data-ready]")
-    yield page
-    if folder := os.environ.get("DISCOTREE_SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"{request.node.name}.png", full_page=True)
-    context.close()
-    assert problems == []
+    with opened(browser, server, request.node.name, **getattr(request, "param", {})) as page:
+        yield page
 
 
 def wait_for(page: Page, where: str, what: str) -> None:

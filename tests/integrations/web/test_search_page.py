@@ -5,8 +5,6 @@ Not part of the default run: ``pytest -m browser``. Set DISCOTREE_SCREENSHOTS=FO
 
 import csv
 import io
-import os
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from support.browsing import CHROMIUM, Page, chromium, opened
 from support.helpers import parsed
 from support.models import saved_model
 from support.networks import TREES
@@ -26,13 +25,11 @@ from discotree.integrations.web.served_treebanks import open_treebanks
 from discotree.integrations.web.server import load_app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 QUERY = '#vp:[cat="VP"] >OA #object:[cat="NP"] & discontinuous(#vp)'
 MARKUP = "<img/src=x/onerror=alert(1)>"
-Page = Any
 
 
 @pytest.fixture(scope="module")
@@ -54,35 +51,16 @@ def server(tmp_path_factory: pytest.TempPathFactory, treebank: Path) -> Iterator
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium(playwright) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
 def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> Iterator[Page]:
     """Open the Search tab; check that no error occurs, no policy is violated and no other server is contacted."""
-    options = {"viewport": {"width": 1280, "height": 900}} | getattr(request, "param", {})
-    context = browser.new_context(base_url=str(server.base_url), **options)
-    page = context.new_page()
-    page.set_default_timeout(15_000)
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on(
-        "console",
-        lambda message: problems.append(message.text) if "Content Security Policy" in message.text else None,
-    )
-    own = (str(server.base_url), "blob:")
-    page.on("request", lambda sent: None if sent.url.startswith(own) else problems.append(sent.url))
-    page.goto("/")
-    page.wait_for_selector("html[data-ready]")
-    page.click("#tab-search")
-    yield page
-    if folder := os.environ.get("DISCOTREE_SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"{request.node.name}.png", full_page=True)
-    context.close()
-    assert problems == []
+    with opened(browser, server, request.node.name, **getattr(request, "param", {})) as page:
+        page.click("#tab-search")
+        yield page
 
 
 def shows(page: Page, where: str, what: str) -> None:
@@ -236,6 +214,7 @@ def test_an_opened_file_and_a_parsed_text_are_searched(page: Page, tmp_path: Pat
 
 
 def test_a_link_restores_the_search(page: Page) -> None:
+    page.wait_for_selector(".example")  # leaving while they are made would end their process
     search(page)
     link = page.url
     assert link.rpartition("#")[2]
