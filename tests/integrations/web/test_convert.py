@@ -1,13 +1,18 @@
 """/api/convert: several trees in one file, and what it refuses."""
 
+import os
 import shutil
+from pathlib import Path
 
 import httpx
 import pytest
 from support.helpers import parsed
 from support.networks import TREES
+from support.servers import serving
 from support.web import post, problem
 
+import discotree as dt
+from discotree.integrations.web import create_app
 from discotree.treebanks import TEXT_FORMATS
 
 RECORDS = [tree.to_dict() for tree in TREES[:3]]
@@ -51,6 +56,19 @@ def test_pictures(client: httpx.Client) -> None:
         response = post(client, "convert", trees=RECORDS, output="pdf", picture=picture, heads="negra")
         assert response.content.startswith(b"%PDF")
         assert response.headers["content-type"] == "application/pdf"
+
+
+@pytest.mark.slow
+def test_a_renderer_that_fails_is_told(
+    tmp_path: Path, parsers: dict[str, dt.Parser], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of its own starts the program, so its exit status must not be lost on the way."""
+    program = tmp_path / "rsvg-convert"
+    program.write_text("#!/bin/sh\necho no room >&2\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with serving(create_app({"xx": parsers["xx"]})) as own:
+        assert "rsvg-convert: no room" in problem(post(own, "convert", trees=RECORDS, output="pdf"))
 
 
 def test_models_offer_the_inventory_of_their_trees(client: httpx.Client) -> None:

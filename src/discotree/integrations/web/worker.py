@@ -69,6 +69,7 @@ def _run_child(setup: tasks.Setup, job: socket.socket) -> None:
         signal.setitimer(signal.ITIMER_PROF, setup.limits.worker_seconds)
         signal.setitimer(signal.ITIMER_REAL, setup.limits.timeout_seconds)
         limit_memory(setup.limits.worker_bytes)
+        limit_programs(setup.limits.worker_seconds)
         job.sendall(NUMBER.pack(os.getpid()))
         with job.makefile("rb") as file:
             name, arguments = pickle.loads(_receive(file))
@@ -106,6 +107,18 @@ def limit_memory(extra_bytes: int) -> None:
         maximum = pages * resource.getpagesize() + extra_bytes
         resource.setrlimit(resource.RLIMIT_AS, (maximum, maximum))
     except (ImportError, OSError, ValueError):  # not Linux: the deadline and the limits of the request remain
+        pass
+
+
+def limit_programs(seconds: float) -> None:
+    """Let a program that this process starts, such as rsvg-convert, run no longer, and tell us when it fails."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else every exit status reads 0
+    try:
+        import resource
+
+        maximum = int(seconds) + 1  # timers are not inherited, this is
+        resource.setrlimit(resource.RLIMIT_CPU, (maximum, maximum))
+    except (ImportError, OSError, ValueError):
         pass
 
 
