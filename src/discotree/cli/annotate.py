@@ -11,6 +11,7 @@ import typer
 from discotree.cli.common import err, report_choice, report_written
 from discotree.cli.model_options import Device, Engine, Model
 from discotree.cli.options import Encoding, check_output, expand, format_option, output_option
+from discotree.cli.serve import Host, Origins, Port, RootPath
 from discotree.errors import InputError, TreebankError, requires_extra
 from discotree.files.names import STANDARD_STREAM, base_name, is_archive
 from discotree.integrations.annotation.journal import is_journal
@@ -67,10 +68,8 @@ def annotate(
     tags: Annotated[bool, typer.Option("--tags", help="Give the model the tags of the treebank.")] = False,
     device: Device = "",
     engine: Engine = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; only loopback addresses are private.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
     api_keys: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,9 +80,8 @@ def annotate(
             help="Key that annotators must enter; may be repeated. In the variable, keys are separated by spaces.",
         ),
     ] = None,
-    root_path: Annotated[
-        str, typer.Option(metavar="PATH", help="Path under which a proxy offers the server, such as /discotree.")
-    ] = "",
+    origins: Origins = None,
+    root_path: RootPath = "",
 ) -> None:
     """Annotate sentences in the browser: accept, correct, skip, comment.
 
@@ -104,7 +102,7 @@ def annotate(
         from discotree.integrations.web.app import create_app
         from discotree.integrations.web.server import listen, make_access, run
     with listen(host, port) as bound:
-        access = make_access(host, bound, [], api_keys or [], root_path)
+        access = make_access(host, bound, origins or [], api_keys or [], root_path)
         sources = [] if opened else find_sources(paths, from_)
         gold = list(read(held_out)) if held_out else []
         if not model and not opened:

@@ -13,6 +13,19 @@ DESCRIPTION = (
     "Model to offer: a name, a folder or hub:ORG/NAME; may be repeated. "
     "By default all installed ones but those for non-commercial use only."
 )
+Host = Annotated[str, typer.Option(help="Address to listen on; only loopback addresses are private.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
+RootPath = Annotated[
+    str, typer.Option(metavar="PATH", help="Path under which a proxy offers the server, such as /discotree.")
+]
+Origins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-origin",
+        metavar="ORIGIN",
+        help="Let the pages of this origin (https://example.org) use the API; may be repeated; * for all.",
+    ),
+]
 
 
 def serve(
@@ -20,10 +33,8 @@ def serve(
         list[str] | None,
         typer.Option("--model", "-m", metavar="MODEL", autocompletion=complete_model, help=DESCRIPTION),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; only loopback addresses are private.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
     treebanks: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,17 +62,8 @@ def serve(
             help="Key that API calls must send; may be repeated. In the variable, keys are separated by spaces.",
         ),
     ] = None,
-    origins: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-origin",
-            metavar="ORIGIN",
-            help="Let the pages of this origin (https://example.org) use the API; may be repeated; * for all.",
-        ),
-    ] = None,
-    root_path: Annotated[
-        str, typer.Option(metavar="PATH", help="Path under which a proxy offers the server, such as /discotree.")
-    ] = "",
+    origins: Origins = None,
+    root_path: RootPath = "",
     proxies: Annotated[
         list[str] | None,
         typer.Option(
