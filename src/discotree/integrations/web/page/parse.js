@@ -2,7 +2,7 @@
 
 import { $, attempt, count, make, request } from "./common.js";
 import { copyText, makeDownloadAll } from "./tree_downloads.js";
-import { corrected, hideDetails, makeFigure } from "./trees.js";
+import { corrected, hideDetails, makeFigure, markSaved } from "./trees.js";
 
 const SENTENCES_PER_STEP = 10;
 const EXAMPLES = {
@@ -173,6 +173,9 @@ export function setUp(servedModels) {
     await copyText(location.href);
     $("parse-status").textContent = "Link copied.";
   });
-  const all = () => ({ records: response.trees.map(corrected), model: response.model, name: "trees" });
+  const all = () => {
+    const { trees, model: parser } = response;
+    return { records: trees.map(corrected), model: parser, name: "trees", onSaved: () => markSaved(trees) };
+  };
   $("copy-link").after(makeDownloadAll(all, (message) => { $("parse-problem").textContent = message; }));
 }

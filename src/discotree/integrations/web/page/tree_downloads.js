@@ -1,6 +1,6 @@
 // Downloads of one tree or of many, and copies.
 
-import { make, request, save } from "./common.js";
+import { attempt, make, request, save } from "./common.js";
 
 const XML = "application/xml";
 const TEXT = "text/plain";
@@ -37,12 +37,12 @@ export function makeDownloads(current, options) {
   const buttons = [...PICTURES, ...TEXTS].map((kind) =>
     make("button", { type: "button", ariaLabel: `Download as ${kind[0]}`, onclick: () => download(kind) }, kind[0]));
   const more = makeMenu("Download in another format", "More …", MORE_TEXTS, download);
-  const copy = make("button", { type: "button", onclick: async () => {
+  const copy = make("button", { type: "button", onclick: () => attempt(problem, copy, async () => {
     const text = await (await request("api/draw", { tree: current(), output: "discbracket" })).text();
     await copyText(text.trimEnd());
     copy.textContent = "Copied";
     setTimeout(() => { copy.textContent = "Copy brackets"; }, 2000);
-  } }, "Copy brackets");
+  }) }, "Copy brackets");
   return make("div", { className: "downloads", role: "group", ariaLabel: "Download" }, "Download", ...buttons, more, copy, problem);
 }
 
@@ -93,11 +93,11 @@ function printLight() {
   else delete dataset.theme;
 }
 
-/** Make a menu that downloads all trees in one file. `current` returns { records, model, name }; `fail` shows a message. */
+/** Make a menu that downloads all trees in one file. `current` returns { records, model, name, onSaved }; `fail` shows a message. */
 export function makeDownloadAll(current, fail) {
   const kinds = [...TEXTS, ...MORE_TEXTS, PICTURES[2], ["Print", "print", "", ""]];
   return makeMenu("Download all trees as", "Download all …", kinds, async (kind) => {
-    const { records, model, name } = current();
+    const { records, model, name, onSaved } = current();
     fail("");
     try {
       if (kind[1] === "print") printLight();
@@ -106,6 +106,7 @@ export function makeDownloadAll(current, fail) {
         const body = { trees: records, output: kind[1], ...(model && { model }) };
         save(`${name}.${kind[2]}`, kind[3], await (await request("api/convert", body)).blob());
       }
+      if (kind[1] !== "print") onSaved();
     } catch (error) {
       fail(error.message);
     }

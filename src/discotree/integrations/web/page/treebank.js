@@ -3,7 +3,7 @@
 import { $, attempt, count, make, markCurrent, request, showList, toUpload } from "./common.js";
 import { inventoryOf } from "./inventory.js";
 import { makeDownloadAll } from "./tree_downloads.js";
-import { corrected, hideDetails, makeFigure } from "./trees.js";
+import { corrected, hideDetails, makeFigure, markSaved } from "./trees.js";
 
 let rows = [];
 let summary = ""; // of the file, shown after the number of matching trees
@@ -119,8 +119,9 @@ async function show(row) {
 
 /** Return the trees that the list shows, as the reader has corrected them, without what the filter found in them. */
 function listed() {
-  const records = matching.map(({ record }) => corrected(record)).map(({ gaps, hits, ...tree }) => tree);
-  return { records, name: "trees" };
+  const originals = matching.map(({ record }) => record);
+  const records = originals.map(corrected).map(({ gaps, hits, ...tree }) => tree);
+  return { records, name: "trees", onSaved: () => markSaved(originals) };
 }
 
 export function setUp() {

@@ -8,9 +8,13 @@ import { makeZoom } from "./tree_zoom.js";
 
 const edited = new WeakMap(); // corrected trees, by the records that they were made from
 
-let isUnsaved = false; // a correction has not been downloaded yet
-const markSaved = () => { isUnsaved = false; };
-window.addEventListener("beforeunload", (event) => isUnsaved && event.preventDefault());
+const unsaved = new Set(); // records whose correction has not been downloaded yet
+window.addEventListener("beforeunload", (event) => unsaved.size && event.preventDefault());
+
+/** Note that the corrections of these records have been downloaded. */
+export function markSaved(records) {
+  for (const record of records) unsaved.delete(record);
+}
 
 /** Return a tree as the reader has corrected it. */
 export const corrected = (record) => edited.get(record) ?? record;
@@ -39,7 +43,7 @@ export async function makeFigure(original, given, caption = "") {
   const zoom = makeZoom(figure);
   requestAnimationFrame(zoom.settle); // once it is on the page
   figure.append(make("figcaption", {}, note, make("div", { className: "actions" },
-    edit, zoom.element, makeDownloads(() => corrected(original), { ...options, onSaved: markSaved }))));
+    edit, zoom.element, makeDownloads(() => corrected(original), { ...options, onSaved: () => markSaved([original]) }))));
   return figure;
 }
 
@@ -68,7 +72,7 @@ function makeEditButton(picture, original, options, redraw) {
       origin: options.origin,
       onChange: ({ gaps, hits, ...record }) => { // what a filter found was in the old tree
         edited.set(original, record);
-        isUnsaved = true;
+        unsaved.add(original);
       },
     });
     holder.querySelector(".canvas").focus();
