@@ -128,7 +128,7 @@ def test_many_idle_connections_lock_nobody_out(impatient: httpx.Client) -> None:
         for _ in range(5):
             begin = time.monotonic()
             assert httpx.get(f"{impatient.base_url}/health").status_code == 200
-            assert time.monotonic() - begin < 1
+            assert time.monotonic() - begin < 3
         assert read_all(idle[0]) == b""
 
 

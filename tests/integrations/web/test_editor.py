@@ -283,10 +283,13 @@ def test_a_tree_is_corrected_with_the_mouse_and_read_back(page: Page, treebank: 
     assert ("NEW", (0, 2)) in drawn(page)
     assert page.locator(".changes summary").inner_text().endswith("from the treebank")
     wanted = drawn(page)
+    may_leave = "dispatchEvent(new Event('beforeunload', { cancelable: true }))"
+    assert not page.evaluate(may_leave)
     for kind, format in (("JSON", "json"), ("Export", "export")):
         tree = downloaded(page, kind, tmp_path, format)
         assert brackets(tree) == wanted
         assert tree.id == FIGURE_1.id
+    assert page.evaluate(may_leave)  # it was downloaded
     with page.expect_download() as download:
         page.locator("#filters").get_by_label("Download all trees as").select_option(label="Export")
     download.value.save_as(tmp_path / "all.export")

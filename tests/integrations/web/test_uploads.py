@@ -127,6 +127,7 @@ def test_gaps_without_punctuation_are_those_of_the_tree_without_it(tree: Tree) -
         assert max(gap_counts(tree)) == remove_punctuation(tree).gap_degree
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.skipif("DISCOTREE_DATA" not in os.environ, reason="DISCOTREE_DATA names no folder of treebanks")
 def test_gapped_verb_phrases_of_pcc(client: httpx.Client) -> None:
