@@ -133,6 +133,12 @@ def test_lines_that_contradict_each_other_are_an_error(tmp_path: Path) -> None:
             Project.open(str(path))
 
 
+def test_a_compressed_journal_is_not_begun(tmp_path: Path) -> None:
+    with pytest.raises(dt.TreebankError, match=r"a\.jsonl\.gz: a journal .* cannot be compressed"):
+        Journal(str(tmp_path / "a.jsonl.gz"), {"input": []})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
     project = project_at(tmp_path / "a.jsonl")
     with pytest.raises(dt.DiscotreeError, match="another process is writing it"):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from discotree.errors import DiscotreeError, TreebankError
+from discotree.files.names import is_compressed
 from discotree.files.writing import writable
 from discotree.parsing.output_job import foreign, is_there, lock_output, open_own, unlock_output
 from discotree.treebanks.json_lines import json_line
@@ -84,6 +85,10 @@ class Journal:
     def _begin(self, facts: Mapping[str, object] | None) -> None:
         if facts is None or self.read_only:
             raise TreebankError("no such file", self.shown)
+        if is_compressed(self.path):
+            raise TreebankError(
+                "a journal grows line by line, so it cannot be compressed: choose another name", self.shown
+            )
         with writable(self.path) as stream:
             stream.write(json_line({"discotree": __version__, SIGNATURE: FORMAT, **facts}).encode())
 
