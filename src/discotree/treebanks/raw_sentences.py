@@ -68,12 +68,14 @@ def _rest(source: Source, lines: list[bytes], number: int, seen: int) -> Rest:
 
 @lru_cache
 def is_splittable(encoding: str | None) -> bool:
-    """Return whether ASCII characters can be found among bytes: in UTF-8, and where a byte is a character."""
+    """Return whether characters can be found among bytes: in UTF-8, and where bytes and letters are pairs."""
     if encoding is None or codecs.lookup(encoding).name == "utf-8":
         return True
     pairs = bytes(byte for pair in product(range(256), repeat=2) for byte in pair)
     try:
-        return keeps_ascii(encoding) and len(pairs.decode(encoding, "replace")) == len(pairs)
+        letters = [char for char in bytes(range(256)).decode(encoding, "replace") if char.isalnum()]
+        one_to_one = len(letters) == len(set(letters))  # not in cp1006
+        return one_to_one and keeps_ascii(encoding) and len(pairs.decode(encoding, "replace")) == len(pairs)
     except (UnicodeError, LookupError):
         return False
 
