@@ -152,6 +152,18 @@ def test_a_plateau_decays_the_rate_and_goes_back_to_the_best_weights():
     assert max(far.values()) > 0.02
 
 
+def test_with_rounded_weights_to_come_every_epoch_is_scored_with_them():
+    """Otherwise the last epoch with exact weights may win, and its weights are rounded without having learned it."""
+    run = Rehearsal(epochs=2, weight_bits=3, quantize_from=0.5, average=0.0).go()
+    exact = Rehearsal(epochs=2, weight_bits=3, average=0.0).go()
+    for weights in run.validated:
+        rounded = weights["arc_bilinear"]
+        assert max(len(row.unique()) for row in rounded) < len(rounded[0])  # few values
+    assert not same(run.validated[0], exact.validated[0])
+    first = [one.state.history[0]["loss"] for one in (run, exact)]
+    assert first[0] == first[1]  # nothing is rounded yet where the network learns
+
+
 def test_adam_remembers_nothing_after_a_plateau():
     run = Rehearsal()
     trainer = Trainer(run.network, run.settings, World())

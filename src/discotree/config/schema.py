@@ -219,8 +219,8 @@ class Training:
     )
     quantize_from: float = setting(
         1.0,
-        "Share of the epochs after which the network learns and is scored with weights rounded to `weight_bits`, if "
-        "these are 8 or fewer. 1: never; weights are rounded when they are saved.",
+        "Share of the epochs after which the network learns with weights rounded to `weight_bits`, if these are 8 or "
+        "fewer; on dev they are rounded from the start. 1: never; weights are rounded when they are saved.",
         0,
         1.01,
     )

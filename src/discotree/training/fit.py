@@ -128,7 +128,7 @@ def validate_epoch(
     """
     state, settings = trainer.state, trainer.settings
     with trainer.averaged():
-        with trainer.quantized():
+        with trainer.quantized(scoring=True):
             metrics = trainer.world.mean(validate())
         if metrics[criterion] > state.best or not dev_decides:
             state.best, state.best_epoch, state.waited = metrics[criterion], state.epoch, 0

@@ -148,10 +148,14 @@ class Trainer:
             self.put(own)
 
     @contextmanager
-    def quantized(self) -> Iterator[None]:
-        """Give the network its weights as they will be saved, inside the block, if it is time for that."""
+    def quantized(self, scoring: bool = False) -> Iterator[None]:
+        """Give the network its weights as they will be saved, inside the block, if it is time for that.
+
+        On dev it is always time: an epoch with exact weights must not win over those that know of the rounding.
+        """
         settings = self.settings
-        if settings.weight_bits == HALF or self.state.epoch <= settings.quantize_from * settings.epochs:
+        first = 0.0 if scoring and settings.quantize_from < 1 else settings.quantize_from * settings.epochs
+        if settings.weight_bits == HALF or self.state.epoch <= first:
             yield
             return
         own = {name: weight.detach().clone() for name, weight in self.weights.items()}
