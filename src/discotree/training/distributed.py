@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -9,6 +10,8 @@ from torch import Tensor
 
 from discotree.errors import ConfigError
 from discotree.network.pytorch.device import usable
+
+PATIENCE = timedelta(days=2)  # the first process prepares text while the others wait; torchrun ends them if it fails
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class World:
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             return cls(device=chosen)
         if not dist.is_initialized():
-            dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+            dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=PATIENCE)
         return cls(dist.get_rank(), dist.get_world_size(), chosen)
 
     @property
