@@ -47,7 +47,7 @@ def config_of(folder: Path, distillation: Distillation = EASY, **training: objec
 
 
 def job_of(folder: Path, settings: Distillation = EASY, text: str = "") -> SentenceJob:
-    return SentenceJob(text_sources([text or text_file(folder)]), "de", settings, {})
+    return SentenceJob(text_sources([text or text_file(folder)]), "de", settings, ())
 
 
 def small_shards(monkeypatch, size: int = 10) -> None:

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 import pytest
 from support.distilling import EASY, config_of, small_shards, teacher_in, text_file
+from support.networks import TREES
 
+import discotree as dt
 from discotree import ConfigError, DiscotreeError, load
 from discotree.models import VOCAB, WEIGHTS
 from discotree.parsing.output_job import lock_output, unlock_output
 from discotree.training.distillation.corpus import Slices
-from discotree.training.distillation.distill import DistillationInput, ScoredText, distill, prepare
+from discotree.training.distillation.distill import DistillationInput, ScoredText, distill, own_held_out, prepare
 from discotree.training.distillation.shards import LOCK
 from discotree.training.run import MODEL
 
@@ -49,6 +51,9 @@ def test_prepared_text_serves_teachers_and_then_networks(tmp_path):
     other = replace(config, data=replace(config.data, dev=config.data.train))
     with pytest.raises(ConfigError, match="dev and test of small were not held out of this text"):
         distill(other, DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
+    kept = replace(config, data=replace(config.data, punctuation="keep", heads="ptb"))
+    with pytest.raises(ConfigError, match="targets: data.heads is 'negra' in these targets, 'ptb' in the recipe"):
+        distill(kept, DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
     with pytest.raises(ConfigError, match="text in 'de', and the recipe is for 'nl'"):
         distill(replace(config, language="nl"), DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
 
@@ -56,6 +61,25 @@ def test_prepared_text_serves_teachers_and_then_networks(tmp_path):
 def test_dev_and_test_of_the_recipe_are_held_out(tmp_path):
     lines = ["Ein altes Haus", "Anna liest und Otto kocht", "Anna sieht ihn heute."]  # sentences 12 and 14
     about = prepare(config_of(tmp_path), DistillationInput([text_file(tmp_path, lines=lines)]), tmp_path / "text")
+    assert (about["sentences"], about["held_out"]) == (1, 2)
+
+
+def test_a_dev_set_that_is_a_part_of_train_is_held_out(tmp_path):
+    config = config_of(tmp_path)
+    held = replace(config, data=replace(config.data, dev=(), hold_out=5))
+    dev = [sentence.words for sentence in own_held_out(held)][:2]
+    assert dev == [TREES[4].words, TREES[9].words]
+    lines = [" ".join(dev[0]), "Anna sieht ihn heute."]
+    about = prepare(held, DistillationInput([text_file(tmp_path, lines=lines)]), tmp_path / "text")
+    assert (about["sentences"], about["held_out"]) == (1, 1)
+
+
+def test_held_out_treebanks_come_beside_the_recipe_even_under_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    dt.write([dt.Tree.parse("(ROOT (S (NE 0=Anna) (V 1=sieht) (PPER 2=ihn) (ADV 3=heute)))")], "small", "discbracket")
+    lines = ["Ein altes Haus", "Anna sieht ihn heute", "Otto sieht ihn heute."]
+    source = DistillationInput([text_file(tmp_path, lines=lines)], hold_out=["small"])
+    about = prepare(config_of(tmp_path), source, tmp_path / "text")
     assert (about["sentences"], about["held_out"]) == (1, 2)
 
 

@@ -60,7 +60,7 @@ def test_a_file_that_counts_more_is_chosen_more_often(tmp_path):
     heavy = text_file(tmp_path, "heavy.txt", [f"Schwer ist Nummer {number}." for number in range(200)])
     light = text_file(tmp_path, "light.txt", [f"Leicht ist Nummer {number}." for number in range(200)])
     settings = replace(EASY, sentences=100)
-    job = SentenceJob(text_sources([light, heavy + "*20"]), "de", settings, {})
+    job = SentenceJob(text_sources([light, heavy + "*20"]), "de", settings, ())
     found = [words[0] for words in words_of(prepare_sentences(job, tmp_path / "out", quiet))]
     assert found.count("Schwer") > 80
 
@@ -68,7 +68,7 @@ def test_a_file_that_counts_more_is_chosen_more_often(tmp_path):
 def test_held_out_repeated_short_and_long_sentences_are_left_out(tmp_path):
     lines = ["Anna sieht ihn heute.", "Anna sieht ihn heute.", "Ja.", "So ist es. Otto kocht.", "eins " * 9 + "."]
     job = job_of(tmp_path, replace(EASY, min_words=3, max_words=8), text_file(tmp_path, lines=lines))
-    job = replace(job, held_out={"tb": [HeldOutSentence("tb", "1", ("Otto", "kocht", "!"))]})
+    job = replace(job, held_out=[("tb", [HeldOutSentence("tb", "1", ("Otto", "kocht", "!"))])])
     folder = prepare_sentences(job, tmp_path / "out", quiet)
     assert sorted(map(len, words_of(folder))) == [4, 5]
     about = folder.about()

@@ -57,6 +57,7 @@ class Targets:
         classes = {name: np.zeros(len(symbols), np.int64) for name, symbols in self.names.items()}
         lengths = []
         for arrays in self.shards.shards():
+            check_shard(arrays, self)
             found = Sentences.from_arrays(arrays)
             often = np.bincount(found.form, minlength=len(found.forms)).tolist()
             for form, count in zip(found.forms, often, strict=True):

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from discotree.errors import ConfigError, ModelError
 from discotree.network.batch import Corpus
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser
-from discotree.training.data import read_splits, resolve
 from discotree.training.distillation.corpus import Slices, Targets
 from discotree.training.distillation.scoring import score
 from discotree.training.distillation.sentences import (
@@ -30,10 +29,10 @@ from discotree.training.distillation.sentences import (
     prepare_sentences,
 )
 from discotree.training.distillation.shards import TARGETS, TEXT, SentenceShards, locked
-from discotree.training.distillation.teachers import Teacher, Teachers, check_teachers
+from discotree.training.distillation.teachers import Teacher, Teachers, check_teachers, scheme_of
 from discotree.training.distributed import World
 from discotree.training.fit import Epochs, Report, silent
-from discotree.training.pretraining.held_out import HeldOutSentence, held_out_sentences
+from discotree.training.pretraining.held_out import HeldOutSentence, dev_and_test, held_out_sentences
 from discotree.training.run import no_empty_folder, train
 from discotree.training.text_sources import text_sources
 from discotree.training.trainer import autocast
@@ -153,6 +152,7 @@ def _scored(config: Config, source: DistillationInput, folder: Path, report: Tex
     if source.has_targets:
         scored = SentenceShards(Path(source.prepared), TARGETS)
         check_prepared(config, scored)
+        check_scheme(config, scored)
         return Targets.open(scored)
     return _targets(config, source, folder / TEXT_FOLDER, folder / TARGETS_FOLDER, report, world)
 
@@ -172,9 +172,7 @@ def _targets(
 
 def own_held_out(config: Config) -> list[HeldOutSentence]:
     """Return dev and test of a recipe."""
-    splits = read_splits(replace(resolve(config.data), train=(), drop_repeats=False))
-    trees = [*splits["dev"].trees, *splits["test"].trees]
-    return [HeldOutSentence(config.name, tree.id, tree.words) for tree in trees]
+    return [HeldOutSentence(config.name, tree.id, tree.words) for tree in dev_and_test(config.data)]
 
 
 def check_prepared(config: Config, prepared: SentenceShards) -> None:
@@ -191,6 +189,14 @@ def check_prepared(config: Config, prepared: SentenceShards) -> None:
         )
 
 
+def check_scheme(config: Config, scored: SentenceShards) -> None:
+    """Refuse targets that mean something else: heads by other rules, or other trees."""
+    own, theirs = scheme_of(config), scored.about().get("scheme", {})
+    for what, value in own.items():
+        if isinstance(theirs, dict) and theirs.get(what, value) != value:
+            raise ConfigError(f"{scored.path}: {what} is {theirs[what]!r} in these targets, {value!r} in the recipe")
+
+
 def _sentences(config: Config, source: DistillationInput, folder: Path, report: TextReport) -> SentenceShards:
     """Return the sentences of the text, without those of the recipe's dev and test."""
     if source.prepared:
@@ -199,6 +205,6 @@ def _sentences(config: Config, source: DistillationInput, folder: Path, report: 
             raise ModelError(f"{source.prepared}: holds no prepared text, or only a part of it")
         check_prepared(config, prepared)
         return prepared
-    held_out = {config.name: own_held_out(config), **{name: held_out_sentences([name]) for name in source.hold_out}}
+    held_out = [(config.name, own_held_out(config)), *((name, held_out_sentences([name])) for name in source.hold_out)]
     job = SentenceJob(text_sources(source.texts), config.language, config.distillation, held_out)
     return prepare_sentences(job, folder, report)

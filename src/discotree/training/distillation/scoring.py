@@ -9,7 +9,7 @@ from discotree.parsing.output_job import JobIdentity
 from discotree.training.distillation.corpus import Targets
 from discotree.training.distillation.sentences import TextReport
 from discotree.training.distillation.shards import TARGETS, Sentences, SentenceShards
-from discotree.training.distillation.teachers import Teacher, Teachers
+from discotree.training.distillation.teachers import Teacher, Teachers, scheme_of
 
 
 def target_facts(text: SentenceShards, teachers: Sequence[Teacher], settings: Distillation) -> dict[str, Any]:
@@ -57,6 +57,7 @@ def score(
             "names": {name: alphabet.symbols for name, alphabet in teachers.names.items()},
             "head_functions": first.vocab.head_functions,
             "root": first.vocab.root,
+            "scheme": scheme_of(first.model.config),
         }
     )
     return Targets.open(shards)

@@ -6,7 +6,7 @@ chosen. So one pass over the text is enough, and the lines that wait in memory a
 
 import hashlib
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ class SentenceJob:
     texts: Sequence[TextSource]
     language: str
     settings: Distillation
-    held_out: Mapping[str, Sequence[HeldOutSentence]]  # by recipe or treebank
+    held_out: Sequence[tuple[str, Sequence[HeldOutSentence]]]  # each set with the name of its recipe or treebank
 
     def __post_init__(self) -> None:
         if self.language not in text.LANGUAGES:
@@ -53,7 +53,7 @@ class SentenceJob:
         return {
             "text": [[source.name, source.repeat, source.sha256()] for source in self.texts],
             "language": self.language,
-            HELD_OUT: [[name, checksum_of(sentences)] for name, sentences in self.held_out.items()],
+            HELD_OUT: [[name, checksum_of(sentences)] for name, sentences in self.held_out],
             **{f"distillation.{name}": settings[name] for name in CHOICE},
         }
 
@@ -126,7 +126,7 @@ def chosen_lines(job: SentenceJob, report: TextReport) -> Iterator[str]:
 
 def _sentences(job: SentenceJob, lines: Iterator[str], counts: dict[str, int]) -> Iterator[list[str]]:
     """Yield the sentences of lines; count what is left out: held-out ones, repeats, too short and too long ones."""
-    held_out = HeldOut([sentence for group in job.held_out.values() for sentence in group], job.settings.hold_out_words)
+    held_out = HeldOut([sentence for _, group in job.held_out for sentence in group], job.settings.hold_out_words)
     seen: set[bytes] = set()
     for group in _grouped(lines):
         hidden = {found.line for found in held_out.search(group)}

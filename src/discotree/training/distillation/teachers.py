@@ -35,6 +35,7 @@ SCORE_WORDS, SCORE_WORDS_GPU = 4000, 32_000  # words of a batch
 LABEL_NUMBERS, LABEL_NUMBERS_GPU = 1 << 24, 1 << 28  # most numbers in an intermediate result
 FLOOR = -100.0  # log-probability of an arc that no teacher believes in: decoding wants finite numbers
 SAME_NAMES = 0.5  # share of the labels that two schemes must have in common to count as one
+SCHEME = ("heads", "marked_heads", "unaries", "punctuation")  # data settings that teachers and pupils share
 AHEAD = 2  # batches to begin before the answers for the first one are needed
 
 
@@ -74,16 +75,17 @@ def check_teachers(teachers: Sequence[Teacher], config: Config) -> None:
 
 def _check_same(teacher: Teacher, other: str, config: Config) -> None:
     """Refuse a teacher of another language, or of another encoding of trees."""
-    own = teacher.model.config
-    for what, mine, theirs in (
-        ("language", own.language, config.language),
-        ("data.heads", own.data.heads, config.data.heads),
-        ("data.marked_heads", own.data.marked_heads, config.data.marked_heads),
-        ("data.unaries", own.data.unaries, config.data.unaries),
-        ("data.punctuation", own.data.punctuation, config.data.punctuation),
-    ):
-        if mine != theirs:
-            raise ConfigError(f"the teacher {teacher.name} differs from {other}: {what} is {mine!r}, not {theirs!r}")
+    theirs = scheme_of(config)
+    for what, mine in scheme_of(teacher.model.config).items():
+        if mine != theirs[what]:
+            raise ConfigError(
+                f"the teacher {teacher.name} differs from {other}: {what} is {mine!r}, not {theirs[what]!r}"
+            )
+
+
+def scheme_of(config: Config) -> dict[str, object]:
+    """Return the settings that decide what heads and labels mean, by name."""
+    return {"language": config.language} | {f"data.{name}": getattr(config.data, name) for name in SCHEME}
 
 
 def check_labels(teacher: Teacher, other: str, vocab: Vocab) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from discotree.config import load_recipe, recipe_names
+from discotree.config import Data, load_recipe, recipe_names
 from discotree.errors import ConfigError
 from discotree.training.data import matching, read_splits, resolve
 from discotree.treebanks import read
@@ -132,10 +132,15 @@ def held_out_sentences(names: Iterable[str]) -> list[HeldOutSentence]:
 
 def _trees(name: str) -> list[Tree]:
     if name in recipe_names() or name.endswith(RECIPE_SUFFIX):
-        data = resolve(load_recipe(name).data)
-        splits = read_splits(replace(data, train=(), drop_repeats=False))
-        trees = [*splits["dev"].trees, *splits["test"].trees]
+        trees = dev_and_test(load_recipe(name).data)
         if not trees:
             raise ConfigError(f"{name}: the recipe has neither dev nor test sentences to hold out")
         return trees
     return [tree for path in matching(name) for tree in read(path)]
+
+
+def dev_and_test(data: Data) -> list[Tree]:
+    """Return all sentences that a recipe scores on; training trees are read only if dev is a part of them."""
+    train = data.train if data.hold_out and not data.dev else ()
+    splits = read_splits(resolve(replace(data, train=train, drop_repeats=False)))
+    return [*splits["dev"].trees, *splits["test"].trees]
