@@ -52,7 +52,7 @@ def test_prepared_text_serves_teachers_and_then_networks(tmp_path):
     with pytest.raises(ConfigError, match="dev and test of small were not held out of this text"):
         distill(other, DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
     kept = replace(config, data=replace(config.data, punctuation="keep", heads="ptb"))
-    with pytest.raises(ConfigError, match="targets: data.heads is 'negra' in these targets, 'ptb' in the recipe"):
+    with pytest.raises(ConfigError, match=r"targets: data\.heads is 'negra' in these targets, 'ptb' in the recipe"):
         distill(kept, DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
     with pytest.raises(ConfigError, match="text in 'de', and the recipe is for 'nl'"):
         distill(replace(config, language="nl"), DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
