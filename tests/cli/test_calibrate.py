@@ -97,7 +97,7 @@ def test_uncertain_sentences_are_left_out_and_counted(cli: Cli) -> None:
     assert "this model is not calibrated" in done.err
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_nothing_is_lost_where_a_second_file_takes_them(cli: Cli, tmp_path: Path, workers: str) -> None:
     text = "\n".join(LINES)
     Path("in.txt").write_text(text)

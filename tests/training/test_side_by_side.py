@@ -28,7 +28,7 @@ def test_all_is_done_and_so_many_at_a_time(tmp_path: Path) -> None:
     assert sorted(metrics["number"] for metrics in found) == [0, 1, 2, 3]
     assert not any(metrics["steps"] for metrics in found)
     for one in found:
-        assert sum(other["began"] < one["ended"] and one["began"] < other["ended"] for other in found) <= 3
+        assert sum(other["began"] <= one["began"] < other["ended"] for other in found) <= 2  # at the moment it begins
 
 
 def test_a_killed_process_is_started_again(tmp_path: Path) -> None:

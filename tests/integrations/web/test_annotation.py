@@ -293,7 +293,7 @@ def test_the_command_from_start_to_export(work: Path) -> None:
         done = subprocess.run([*command, "now.tiger.xml"], cwd=work, capture_output=True, text=True, check=True)
         assert "2 finished trees written to now.tiger.xml" in done.stderr
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     finally:
         process.kill()
         process.communicate()
