@@ -12,7 +12,8 @@ from support.networks import TREES, corpus_for, parser_of
 from discotree import ModelError
 from discotree.network.batch import HEAD, IGNORED, LABEL, SoftTargets
 from discotree.network.pytorch.tensors import TensorBatch
-from discotree.training.distillation.corpus import Slices, SoftCorpus, check_shard
+from discotree.training.distillation.corpus import Slices, SoftCorpus, Targets, check_shard
+from discotree.training.distillation.shards import SentenceShards
 from discotree.training.run import network_in
 
 
@@ -134,6 +135,13 @@ def test_targets_that_do_not_fit_are_refused(targets, name, change, message):
     changed = {**arrays, name: change(arrays[name])}
     with pytest.raises(ModelError, match=message):
         check_shard({key: value for key, value in changed.items() if value is not None}, targets)
+
+
+def test_a_folder_without_labels_holds_no_targets(targets, monkeypatch):
+    about = {**targets.shards.about(), "names": {"tag": ["NN"]}}
+    monkeypatch.setattr(SentenceShards, "about", lambda _: about)
+    with pytest.raises(ModelError, match="holds no targets"):
+        Targets.open(targets.shards)
 
 
 def test_a_class_that_the_network_does_not_know_teaches_nothing(targets):

@@ -42,6 +42,8 @@ class Targets:
         about = shards.about()
         try:
             names = {str(name): [str(symbol) for symbol in symbols] for name, symbols in about["names"].items()}
+            if LABEL not in names:
+                raise KeyError(LABEL)
             functions = {str(pair): str(function) for pair, function in about["head_functions"].items()}
             counts = int(about["sentences"]), int(about["words"])
             return cls(
