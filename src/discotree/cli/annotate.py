@@ -11,7 +11,7 @@ import typer
 from discotree.cli.common import err, report_choice, report_written
 from discotree.cli.model_options import Device, Engine, Model
 from discotree.cli.options import Encoding, check_output, expand, format_option, output_option
-from discotree.cli.serve import Host, Origins, Port, RootPath
+from discotree.cli.serve import Host, Origins, Port, RootPath, key_option
 from discotree.errors import InputError, TreebankError, requires_extra
 from discotree.files.names import STANDARD_STREAM, base_name, is_archive
 from discotree.integrations.annotation.journal import is_journal
@@ -70,16 +70,7 @@ def annotate(
     engine: Engine = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
-    api_keys: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--api-key",
-            metavar="KEY",
-            envvar="DISCOTREE_API_KEY",
-            show_envvar=True,
-            help="Key that annotators must enter; may be repeated. In the variable, keys are separated by spaces.",
-        ),
-    ] = None,
+    api_keys: Annotated[list[str] | None, key_option("annotators must enter")] = None,
     origins: Origins = None,
     root_path: RootPath = "",
 ) -> None:

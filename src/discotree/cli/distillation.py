@@ -11,7 +11,7 @@ from discotree.cli.common import err, out
 from discotree.cli.options import check_output_folder, completing, expand
 from discotree.cli.progress import SECONDS_BETWEEN_UPDATES
 from discotree.cli.training import TrainingProgress
-from discotree.cli.training_options import Preset, Settings
+from discotree.cli.training_options import Prepared, Preset, Settings, folder_option, hold_out_option, texts_argument
 from discotree.cli.training_tables import scores_table
 from discotree.config import load_recipe, recipe_names, recipe_path
 from discotree.errors import requires_extra
@@ -21,10 +21,7 @@ SECONDS_BETWEEN_LINES = 30  # in a pipe, where there is no bar
 
 
 def distill(
-    output: Annotated[
-        str,
-        typer.Option("--output", "--out", "-o", metavar="FOLDER", help="Folder for the model.", show_default=False),
-    ],
+    output: Annotated[str, folder_option("Folder for the model.")],
     recipe: Annotated[
         str,
         typer.Option(
@@ -37,13 +34,7 @@ def distill(
         ),
     ],
     texts: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TEXT",
-            show_default=False,
-            help="Files of raw text, a paragraph or sentence per line, plain or packed (.gz, .bz2, .xz). "
-            "A sentence of FILE*8 is eight times as likely to be chosen.",
-        ),
+        list[str] | None, texts_argument("A sentence of FILE*8 is eight times as likely to be chosen.")
     ] = None,
     teachers: Annotated[
         list[str] | None,
@@ -53,19 +44,13 @@ def distill(
     preset: Preset = "",
     hold_out: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TREEBANK",
-            autocompletion=completing(recipe_names()),
-            help="Leave out dev and test of this recipe, too, or all sentences of this treebank.",
-        ),
+        hold_out_option("Leave out dev and test of this recipe, too, or all sentences of this treebank."),
     ] = None,
     prepare: Annotated[
         bool,
         typer.Option("--prepare", help="Only choose sentences and, with teachers, score them, for --prepared."),
     ] = False,
-    prepared: Annotated[
-        str, typer.Option(metavar="FOLDER", help="Take the text from this folder, which --prepare has filled.")
-    ] = "",
+    prepared: Prepared = "",
     tensorboard: Annotated[bool, typer.Option(help="Write scalars to FOLDER/tensorboard.")] = True,
 ) -> None:
     """Train a small network on the trees that large models, its teachers, give raw text, and on a treebank.

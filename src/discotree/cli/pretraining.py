@@ -9,27 +9,16 @@ from rich.table import Table
 from discotree.cli.common import INTERRUPTED, err, out
 from discotree.cli.options import check_output_folder, completing, one_of
 from discotree.cli.progress import new_bar
+from discotree.cli.training_options import Prepared, folder_option, hold_out_option, texts_argument
 from discotree.config.pretraining import SIZES, load_pretraining
-from discotree.config.recipes import recipe_names
 from discotree.errors import printable, requires_extra
 
 TOTAL = 1000  # length of a bar that shows a share
 
 
 def pretrain(
-    output: Annotated[
-        str,
-        typer.Option("--output", "--out", "-o", metavar="FOLDER", help="Folder for the encoder.", show_default=False),
-    ],
-    texts: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="TEXT",
-            show_default=False,
-            help="Files of raw text, a paragraph or sentence per line, plain or packed (.gz, .bz2, .xz). "
-            "FILE*8 reads one eight times in a pass.",
-        ),
-    ] = None,
+    output: Annotated[str, folder_option("Folder for the encoder.")],
+    texts: Annotated[list[str] | None, texts_argument("FILE*8 reads one eight times in a pass.")] = None,
     size: Annotated[
         str,
         typer.Option(
@@ -44,18 +33,14 @@ def pretrain(
     ] = None,
     hold_out: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TREEBANK",
-            autocompletion=completing(recipe_names()),
-            help="Leave out lines with a dev or test sentence of this recipe, or with any sentence of this treebank.",
+        hold_out_option(
+            "Leave out lines with a dev or test sentence of this recipe, or with any sentence of this treebank."
         ),
     ] = None,
     start: Annotated[
         str, typer.Option("--from", metavar="FOLDER", help="Go on with this BERT and its vocabulary.")
     ] = "",
-    prepared: Annotated[
-        str, typer.Option(metavar="FOLDER", help="Take the text from this folder, which --prepare has filled.")
-    ] = "",
+    prepared: Prepared = "",
     prepare: Annotated[
         bool, typer.Option("--prepare", help="Only learn the vocabulary and tokenise, for --prepared.")
     ] = False,

@@ -1,6 +1,6 @@
 """serve."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +28,12 @@ Origins = Annotated[
 ]
 
 
+def key_option(use: str) -> Any:
+    """Return the option for keys; ``use`` says what is done with them."""
+    help = f"Key that {use}; may be repeated. In the variable, keys are separated by spaces."
+    return typer.Option("--api-key", metavar="KEY", envvar="DISCOTREE_API_KEY", show_envvar=True, help=help)
+
+
 def serve(
     models: Annotated[
         list[str] | None,
@@ -52,16 +58,7 @@ def serve(
         bool, typer.Option("--batching/--no-batching", help="Batch requests that arrive at the same time.")
     ] = True,
     seconds: Annotated[float, typer.Option(min=0.1, help="Longest time a client waits for an answer.")] = 60.0,
-    api_keys: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--api-key",
-            metavar="KEY",
-            envvar="DISCOTREE_API_KEY",
-            show_envvar=True,
-            help="Key that API calls must send; may be repeated. In the variable, keys are separated by spaces.",
-        ),
-    ] = None,
+    api_keys: Annotated[list[str] | None, key_option("API calls must send")] = None,
     origins: Origins = None,
     root_path: RootPath = "",
     proxies: Annotated[

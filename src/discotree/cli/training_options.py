@@ -1,4 +1,4 @@
-"""Options of train and tag: a recipe and what to change in it, a model to start from, trees."""
+"""Options of what is trained: a recipe and what to change in it, a model to start from, trees, raw text."""
 
 from typing import Annotated, Any
 
@@ -62,3 +62,27 @@ DevFiles = Annotated[
     _trees("--dev", "Dev trees; with --from and without any, every tenth training tree is held out."),
 ]
 TestFiles = Annotated[list[str] | None, _trees("--test", "Test trees, which are only scored.")]
+
+
+# Raw text, for pretrain and distill
+
+
+def folder_option(help: str) -> Any:
+    """Return the option that names the folder to write, which the two commands also know as --out."""
+    return typer.Option("--output", "--out", "-o", metavar="FOLDER", help=help, show_default=False)
+
+
+def texts_argument(repeated: str) -> Any:
+    """Return the argument for files of text; ``repeated`` says what FILE*8 means."""
+    help = f"Files of raw text, a paragraph or sentence per line, plain or packed (.gz, .bz2, .xz). {repeated}"
+    return typer.Argument(metavar="TEXT", show_default=False, help=help)
+
+
+def hold_out_option(help: str) -> Any:
+    """Return the option for sentences that are kept out of the text."""
+    return typer.Option(metavar="TREEBANK", autocompletion=completing(recipe_names()), help=help)
+
+
+Prepared = Annotated[
+    str, typer.Option(metavar="FOLDER", help="Take the text from this folder, which --prepare has filled.")
+]

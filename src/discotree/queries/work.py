@@ -3,6 +3,7 @@
 Matches do not leave the process that found them. What is made of them does: lines, rows, keys to count by, or trees.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -125,16 +126,16 @@ def _nothing() -> None:
     pass
 
 
-class Worker(Generic[Found]):
+class Worker(ABC, Generic[Found]):
     """Works on parts, in this process (``stream``) or for another one (a call)."""
 
     def __init__(self, punctuation: Punctuation, skip_broken: bool) -> None:
         self.reader = TreeReader(punctuation)
         self.skip_broken = skip_broken
 
+    @abstractmethod
     def stream(self, part: Part, on_error: ErrorHandler = stop) -> Iterator[Found]:
         """Yield what is found in a part, as it is found."""
-        raise NotImplementedError
 
     def __call__(self, part: Part) -> "Outcome[Found]":
         """Return all that is found in a part before something goes wrong, and what does."""
