@@ -1,10 +1,12 @@
-"""Models, parsers and servers for the tests of the web server."""
+"""Models, parsers, servers and browsers for the tests of the web server."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from support.browsing import Page, chromium, opened
 from support.models import CARD, saved_model, with_card
 from support.networks import TREES
 from support.servers import serving
@@ -47,3 +49,27 @@ def small(parsers: dict[str, dt.Parser]) -> Iterator[httpx.Client]:
     limits = Limits(body_bytes=4000, treebank_trees=3, tree_bytes=600, sentence_words=9, response_positions=60)
     with serving(create_app({"xx": parsers["xx"]}, limits=limits, access=Access(hosts=None))) as client:
         yield client
+
+
+# For tests of the page, which may have a server of their own
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A server with one German model."""
+    folder = with_card(saved_model(tmp_path_factory.mktemp("models") / "de"), CARD | {"name": "de"})
+    with serving(load_app([str(folder)], "cpu", "", Access(), True, Limits())) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium(pytest.importorskip("playwright.sync_api")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """Open the page in a window of its own; check that no error occurs and no other server is contacted."""
+    with opened(browser, server, request.node.name, **getattr(request, "param", {})) as page:
+        yield page

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.browsing import CHROMIUM, Page, chromium, opened
+from support.browsing import CHROMIUM, Page, opened
 from support.models import saved_model
 from support.networks import TREES
 
@@ -25,12 +25,6 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
 
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium(playwright) as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.browsing import CHROMIUM, Page, chromium, opened
+from support.browsing import CHROMIUM, Page
 from support.helpers import parsed
 from support.models import CARD, saved_model, with_card
 from support.networks import TREES
@@ -37,19 +37,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     names = [str(folder / name) for name in ("de", "other")]
     with serving(load_app(names, "cpu", "", Access(), True, Limits())) as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium(playwright) as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """Open the page in a window of its own; check that no error occurs and no other server is contacted."""
-    with opened(browser, server, request.node.name, **getattr(request, "param", {})) as page:
-        yield page
 
 
 def wait_for(page: Page, where: str, what: str) -> None:

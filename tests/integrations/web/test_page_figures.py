@@ -5,45 +5,19 @@ Not part of the default run: ``pytest -m browser``. Set DISCOTREE_SCREENSHOTS=FO
 
 import shutil
 import struct
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-from support.browsing import CHROMIUM, Page, chromium, opened
-from support.models import CARD, saved_model, with_card
-from support.servers import serving
+from support.browsing import CHROMIUM, Page
 
 import discotree as dt
-from discotree.integrations.web import Limits
-from discotree.integrations.web.security import Access
-from discotree.integrations.web.server import load_app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
 
 TEXT = "Es kam nichts Interessantes. Den Hund hat er gesehen."
 LONG = "Wir lachen und ihr weint und " * 12 + "sie schläft."
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    folder = with_card(saved_model(tmp_path_factory.mktemp("models") / "de"), CARD | {"name": "de"})
-    with serving(load_app([str(folder)], "cpu", "", Access(), True, Limits())) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium(playwright) as browser:
-        yield browser
-
-
-@pytest.fixture
-def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> Iterator[Page]:
-    with opened(browser, server, request.node.name, **getattr(request, "param", {})) as page:
-        yield page
 
 
 def parse(page: Page, text: str) -> None:
