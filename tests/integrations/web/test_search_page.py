@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.browsing import CHROMIUM, Page, chromium, opened
+from support.browsing import CHROMIUM, Page, opened
 from support.helpers import parsed
 from support.models import saved_model
 from support.networks import TREES
@@ -47,12 +47,6 @@ def server(tmp_path_factory: pytest.TempPathFactory, treebank: Path) -> Iterator
     treebanks = open_treebanks([str(treebank)], str(treebank.parent / "indexes"))
     with serving(load_app([str(model)], "cpu", "", Access(), True, Limits(), treebanks)) as client:
         yield client
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium(playwright) as browser:
-        yield browser
 
 
 @pytest.fixture
