@@ -7,21 +7,23 @@ The run may also be the folder around the model of an existing package, models/n
 
 Leaves out the auxiliary head that only helps training, rounds the weights to a few bits, scores the result on dev and
 test beside the trained model in half precision, fits prices of gaps and confidences on dev, and writes models/NAME: the
-model with its card, and the package around it. A new model needs an entry in model_sources.py and one in
-src/discotree/models/published.toml.
+model with its card, and the package around it. Treebanks that have a name in the recipe are scored apart, those of
+--also-score besides. A new model needs an entry in model_sources.py and one in src/discotree/models/published.toml.
 """
 
 import argparse
 import dataclasses
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from model_package import FIRST_VERSION, MODELS, model_folder, version_of, write_package
 from model_sources import ABOUT
 
 from discotree import config
-from discotree.models.card import CARD, README, Card, Metrics, SplitMetrics
-from discotree.models.card_page import page
+from discotree.models.card import CARD, README, UNMEASURED, Card, SplitMetrics
+from discotree.models.card_page import page, table_rows
 from discotree.models.description import metrics_of
 from discotree.models.folder import read_model, write_model
 from discotree.models.model import Model
@@ -34,11 +36,12 @@ from discotree.parsing.engines import new_engine
 from discotree.parsing.parser import Parser
 from discotree.training.calibrate import finished
 from discotree.training.data import Split, corpus_of, load_splits, resolve
-from discotree.training.results import score_split
+from discotree.training.results import SOURCES, score_split
 from discotree.training.run import MODEL
 
 BITS = 6
 TRAINING_ONLY = "spine"  # the auxiliary head whose predictions are not used
+SMALL = 1000  # sentences of dev and test below which a card also has their scores together
 
 
 def stripped(model: Model) -> Model:
@@ -64,8 +67,42 @@ def with_bits(model: Model, bits: int) -> Model:
     return dataclasses.replace(model, config=settings, weights=rounded(model.weights, bits))
 
 
-def scored(parser: Parser, split: Split) -> Metrics:
-    return metrics_of(score_split(parser, split, corpus_of(split, parser.forms(), parser.has_tags)))
+def scored(parser: Parser, splits: Mapping[str, Split]) -> dict[str, SplitMetrics]:
+    """Return the metrics on dev and test: those of all sentences as "", then those of sources with a name."""
+    dev, test = splits["dev"], splits["test"]
+    parts = {"dev": dev, "test": test} | ({"together": joined(dev, test)} if len(dev) + len(test) < SMALL else {})
+    found = {
+        name: score_split(parser, split, corpus_of(split, parser.forms(), parser.has_tags))
+        for name, split in parts.items()
+    }
+    sources = dict.fromkeys(name for scores in found.values() for name in scores.get(SOURCES, ()))
+    apart = {
+        source: {name: scores[SOURCES][source] for name, scores in found.items() if source in scores.get(SOURCES, ())}
+        for source in sources
+    }
+    return {source: split_metrics(scores) for source, scores in {"": found, **apart}.items()}
+
+
+def split_metrics(scores: Mapping[str, dict[str, Any]]) -> SplitMetrics:
+    """Return a card's metrics from what was measured on the splits; what was not is unmeasured."""
+    measured = {name: metrics_of(found) for name, found in scores.items()}
+    return SplitMetrics(**{"dev": UNMEASURED, "test": UNMEASURED} | measured)
+
+
+def joined(dev: Split, test: Split) -> Split:
+    """Return two splits as one."""
+    fields = [entry.name for entry in dataclasses.fields(Split) if entry.name != "skipped"]
+    return Split(**{name: [*getattr(dev, name), *getattr(test, name)] for name in fields})
+
+
+def scored_elsewhere(parser: Parser, settings: config.Config, wanted: list[str]) -> dict[str, SplitMetrics]:
+    """Return the metrics on dev and test of other recipes, each given as NAME=RECIPE."""
+    found = {}
+    for entry in wanted:
+        name, _, recipe = entry.partition("=")
+        data = config.load_recipe(recipe, [f"data.folder={settings.data.folder}"]).data
+        found[name] = scored(parser, load_splits(resolve(data)))[""]
+    return found
 
 
 def row(split: str, bits: int, shipped: int) -> str:
@@ -84,6 +121,11 @@ def main() -> None:
     parser.add_argument("--also", type=int, nargs="*", default=[8], help="further sizes to score")
     parser.add_argument("--out", type=Path, default=MODELS, help="where to put the package")
     parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py, a file)")
+    parser.add_argument("--gpu-speed", type=float, help="the same on one NVIDIA H200")
+    parser.add_argument("--data", default="", help="the folder of the treebanks, if not where the run found them")
+    parser.add_argument(
+        "--also-score", nargs="*", default=[], metavar="NAME=RECIPE", help="score the dev and test of these, too"
+    )
     parser.add_argument("--engine", choices=ENGINES, default="", help="what scores it: the one for this machine")
     arguments = parser.parse_args()
     old_version = version_of(arguments.name, arguments.out)
@@ -93,6 +135,9 @@ def main() -> None:
     about, model = ABOUT[arguments.name], published()[arguments.name]
     if trained.config.language != model.code:
         parser.error(f"{arguments.run} is for {trained.config.language!r}, and {arguments.name} for {model.code!r}")
+    if arguments.data:
+        data = dataclasses.replace(trained.config.data, folder=arguments.data)
+        trained = dataclasses.replace(trained, config=dataclasses.replace(trained.config, data=data))
     splits = load_splits(resolve(trained.config.data))
     own_bits = trained.config.training.weight_bits
     sizes = {config.HALF, arguments.bits, *arguments.also} if own_bits == config.HALF else {own_bits}
@@ -101,10 +146,13 @@ def main() -> None:
     shipped = finished(Parser(shipped, new_engine(shipped, arguments.engine)), splits["dev"])
     fitted = dataclasses.replace(trained, config=shipped.config, calibration=shipped.calibration)
     copies = {size: with_bits(fitted, size) for size in sizes}
-    scores = {}
+    scores, others = {}, {}
     for size, copy in sorted(copies.items()):
         run = Parser(copy, new_engine(copy, arguments.engine))
-        scores[size] = SplitMetrics(scored(run, splits["dev"]), scored(run, splits["test"]))
+        found = scored(run, splits)
+        scores[size] = found.pop("")
+        if size == bits:
+            others = found | scored_elsewhere(run, trained.config, arguments.also_score)
     print(json.dumps({size: dataclasses.asdict(found) for size, found in scores.items()}), flush=True)
     card = Card(
         name=arguments.name,
@@ -118,11 +166,15 @@ def main() -> None:
         commit=arguments.commit,
         weaknesses=about.weaknesses,
         speed=arguments.speed,
+        gpu_speed=arguments.gpu_speed,
+        texts=about.texts,
+        encoders=about.encoders,
+        other_scores=others,
     )
     rows = {
-        row(split, size, bits): getattr(scores[size], split)
-        for split in ("dev", "test")
+        row(split, size, bits): found
         for size in sorted(scores, reverse=True)
+        for split, found in table_rows(scores[size]).items()
     }
     made = f"`discotree train {trained.config.name}` and `tools/make_model.py`"
     texts = {CARD: card.to_json(), README: page(card, arguments.name, rows, made)}

@@ -92,15 +92,15 @@ def project(card: Card, version: str) -> str:
 
 
 def notice(card: Card, about: About) -> str:
-    """Return the attributions that the licences of the treebanks ask for."""
+    """Return the attributions that the licences of treebanks, texts and encoders ask for."""
     banks = _listed([f"the {bank.name}" if " " in bank.name else bank.name for bank in about.treebanks])
     changes = f", {about.changes}" if about.changes else ""
     terms = "" if card.commercial else " It may not be used commercially."
     made = f"The model {card.name} was trained by the discotree contributors on {banks}{changes}.{terms}"
     blocks = [textwrap.fill(made, 120, break_on_hyphens=False)]
-    for bank in about.treebanks:
-        title, lines = ATTRIBUTIONS[bank]
-        blocks.append(f"{title}, {bank.url}\n{lines}\nSPDX-License-Identifier: {bank.licence}")
+    for source in about.sources:
+        title, lines = ATTRIBUTIONS[source]
+        blocks.append(f"{title}, {source.url}\n{lines}\nSPDX-License-Identifier: {source.licence}")
     return "\n\n".join(blocks) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from discotree.models.card import Treebank
+from discotree.models.card import BaseEncoder, RawText, Treebank
 
 ALPINO = Treebank("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL-2.1-or-later")
 PCC = Treebank("Potsdam Commentary Corpus", "http://angcl.ling.uni-potsdam.de/resources/pcc.html", "CC-BY-NC-SA-4.0")
@@ -12,8 +12,29 @@ GENIA = Treebank("GENIA", "http://www.geniaproject.org", "CC-BY-3.0")
 MASC = Treebank("MASC", "https://anc.org/data/masc/", "LicenseRef-ANC-unrestricted")
 ICEPAHC = Treebank("IcePaHC", "https://github.com/antonkarl/icecorpus", "CC-BY-4.0")
 
-# By treebank: its name and version in a notice, and the lines that its licence asks for.
-ATTRIBUTIONS = {
+_PARLIAMENT = "https://github.com/UDS-SFB-B6-Datasets/Multilingual-Parallel-Direct-Europarl"
+_REUSE = "LicenseRef-European-Parliament-reuse"
+_PUBLIC_DOMAIN = "LicenseRef-public-domain AND CC-BY-4.0"  # the texts, and their mark-up
+DUTCH_TEXTS = (
+    RawText("Europarl", _PARLIAMENT, _REUSE, 35_500_000),
+    RawText("Eindhoven corpus", "https://github.com/rug-compling/Alpino", "LGPL-2.1-or-later", 600_000),
+    RawText("OpenBoek", "https://github.com/andreasvc/openboek", "CC-BY-4.0", 800_000),
+)
+GERMAN_TEXTS = (
+    RawText("Europarl", _PARLIAMENT, _REUSE, 9_900_000),
+    RawText("ParlaMint-AT", "https://github.com/acdh-oeaw/parlamint-static", "CC-BY-4.0", 11_400_000),
+    RawText("ELTeC-deu", "https://github.com/COST-ELTeC/ELTeC-deu", _PUBLIC_DOMAIN, 9_300_000),
+    RawText("GerDraCor", "https://github.com/dracor-org/gerdracor", "CC0-1.0", 3_300_000),
+)
+ENGLISH_TEXTS = (
+    RawText("eLife", "https://github.com/elifesciences/elife-article-xml", "CC-BY-4.0", 17_400_000),
+    RawText("ELTeC-eng", "https://github.com/COST-ELTeC/ELTeC-eng", _PUBLIC_DOMAIN, 2_600_000),
+    RawText("Europarl", _PARLIAMENT, _REUSE, 1_800_000),
+)
+MINILM = BaseEncoder("MiniLM", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2", "Apache-2.0")
+
+# By treebank, text or encoder: its name and version in a notice, and the lines that its licence asks for.
+ATTRIBUTIONS: dict[Treebank | RawText | BaseEncoder, tuple[str, str]] = {
     ALPINO: (
         "Alpino Treebank",
         "Copyright (C) 1999-2025 Gertjan van Noord, Gosse Bouma, Rob Malouf, Robbert Prins, Begona Villada, "
@@ -45,6 +66,18 @@ ATTRIBUTIONS = {
         "IcePaHC: the Icelandic Parsed Historical Corpus",
         "Joel C. Wallenberg, Anton Karl Ingason, Einar Freyr Sigurðsson, Eiríkur Rögnvaldsson",
     ),
+    **dict.fromkeys(
+        (DUTCH_TEXTS[0], GERMAN_TEXTS[0], ENGLISH_TEXTS[2]),
+        ("Proceedings of the European Parliament", "Source: European Parliament, © European Union"),
+    ),
+    DUTCH_TEXTS[1]: ("Eindhoven corpus", "P. C. Uit den Boogaart (1975); as distributed with Alpino"),
+    DUTCH_TEXTS[2]: ("OpenBoek: annotated Dutch novels", "Andreas van Cranenburgh and Gertjan van Noord (2022)"),
+    GERMAN_TEXTS[1]: ("ParlaMint-AT", "Austrian Parliament; ACDH-CH, Austrian Academy of Sciences"),
+    GERMAN_TEXTS[2]: ("ELTeC-deu: European Literary Text Collection", "COST Action 16204, Distant Reading"),
+    GERMAN_TEXTS[3]: ("German Drama Corpus", "Frank Fischer and Peer Trilcke (ed.), DraCor"),
+    ENGLISH_TEXTS[0]: ("eLife", "Articles of eLife Sciences Publications, by their authors"),
+    ENGLISH_TEXTS[1]: ("ELTeC-eng: European Literary Text Collection", "COST Action 16204, Distant Reading"),
+    MINILM: ("all-MiniLM-L6-v2, whose weights were changed by further training", "sentence-transformers"),
 }
 
 
@@ -55,6 +88,13 @@ class About:
     treebanks: tuple[Treebank, ...]  # the first is the one that it is scored on
     weaknesses: str
     changes: str = ""  # what was done to the trees, as a clause
+    texts: tuple[RawText, ...] = ()  # what its encoder has read
+    encoders: tuple[BaseEncoder, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Treebank | RawText | BaseEncoder, ...]:
+        """All that a notice has to name."""
+        return (*self.treebanks, *self.texts, *self.encoders)
 
 
 TRACES = "whose trees were changed: empty elements were removed and their fillers moved"
@@ -83,24 +123,28 @@ ABOUT = {
         TRACES,
     ),
     "is": About((ICEPAHC,), f"{ICELANDIC} The sub-word vectors know no Icelandic.", TRACES),
-    "nl-large": About((ALPINO,), DUTCH),
+    "nl-large": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS),
     "de-large": About(
         (PCC, SQUOIA),
         "It has seen trees of newspaper commentaries and business reports, and few of them. "
         "Train on TIGER if you have it.",
         ONE_SCHEME,
+        GERMAN_TEXTS,
     ),
     "de-free-large": About(
         (SQUOIA,),
         "It has seen trees of business reports only, and few of them: expect less of questions and dialogue, and of "
         "phrases that are not continuous.",
         "whose trees were changed to the scheme of TIGER",
+        GERMAN_TEXTS,
     ),
     "en-large": About(
         (CRAFT, GENIA, MASC),
         "Most of its trees are those of articles on biology; of letters, news, court, interviews and fiction it has "
         "seen few.",
         TRACES,
+        ENGLISH_TEXTS,
+        (MINILM,),
     ),
     "is-large": About((ICEPAHC,), ICELANDIC, TRACES),
 }

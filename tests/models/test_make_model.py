@@ -72,6 +72,34 @@ def test_a_run_becomes_a_package_that_pip_builds(
     assert not (folder / "calibration.json").exists()  # it was that of the older model
 
 
+def test_the_card_has_every_treebank_apart_small_ones_together_and_what_the_encoder_has_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = small_recipe(tmp_path)
+    other = tmp_path / "other.toml"
+    other.write_text(recipe.read_text("utf-8"), "utf-8")
+    sentences = {"dev": "15-17", "test": "18-20"}
+    named = [
+        f'data.{split}=[{{ file = "small.export", sentences = "{numbers}", name = "News" }}]'
+        for split, numbers in sentences.items()
+    ]
+    train.train(load_recipe(recipe, [*TINY, f"data.folder={tmp_path}", "language=nl", *named]), tmp_path / "run")
+    options = ("--also-score", f"Letters={other}", "--data", str(tmp_path), "--gpu-speed", "5000")
+    make(tmp_path / "run", tmp_path / "out", monkeypatch, "--also", "--bits", "8", *options)
+    folder = model_folder("nl-large", tmp_path / "out")
+    card = Card.read(folder / "card.json")
+    assert card.scores.together.f1 is not None
+    assert card.other_scores == {"News": card.scores, "Letters": card.scores}  # the same trees by other names
+    page = (folder / "README.md").read_text("utf-8")
+    assert "| News, dev and test together |" in page
+    assert "| Letters, test |" in page
+    assert "- Encoder: pretrained on [Europarl](" in page
+    assert "- Speed: about 5,000 sentences per second on one H200." in page
+    assert "SPDX-License-Identifier: LicenseRef-European" in (tmp_path / "out" / "nl-large" / "NOTICE").read_text(
+        "utf-8"
+    )
+
+
 def test_a_run_in_another_language_is_refused(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,7 @@
 """The card of a model: what you have to know about it before you use it, as card.json holds it."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from discotree.encoding.plain_files import read_plain
@@ -22,6 +22,25 @@ class Treebank:
 
 
 @dataclass(frozen=True, slots=True)
+class RawText:
+    """Text without trees that the encoder of a model learned from."""
+
+    name: str
+    url: str
+    licence: str
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class BaseEncoder:
+    """An encoder of others that a model is built on, or that pretraining continued."""
+
+    name: str
+    url: str
+    licence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """Quality on unseen sentences, in percent; None where there is nothing to count."""
 
@@ -32,15 +51,16 @@ class Metrics:
     functions: float | None
 
 
+UNMEASURED = Metrics(None, None, None, None, None)
+
+
 @dataclass(frozen=True, slots=True)
 class SplitMetrics:
     """The metrics of the held-out splits."""
 
     dev: Metrics
     test: Metrics
-
-
-UNMEASURED = Metrics(None, None, None, None, None)
+    together: Metrics = UNMEASURED  # dev and test as one set, where each of them is small
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +79,10 @@ class Card:
     weaknesses: str
     base: str = ""  # the model that it was fine-tuned from: name, version, fingerprint
     speed: float | None = None  # sentences per second from tokens to trees, on two cores
+    gpu_speed: float | None = None  # the same with one NVIDIA H200
+    texts: tuple[RawText, ...] = ()
+    encoders: tuple[BaseEncoder, ...] = ()
+    other_scores: dict[str, SplitMetrics] = field(default_factory=dict)  # by the name of a treebank
 
     @classmethod
     def read(cls, path: Path) -> "Card":

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 
 from discotree.errors import requires_extra
-from discotree.models.card import UNMEASURED, Card, Metrics, Treebank
+from discotree.models.card import UNMEASURED, BaseEncoder, Card, Metrics, RawText, SplitMetrics, Treebank
 
 TASK, TASK_NAME = "token-classification", "Discontinuous constituency parsing"  # parsing has no task of its own
 TAGS = ["constituency-parsing", "discontinuous-constituency-parsing"]
@@ -39,7 +39,7 @@ def page(card: Card, name: str, rows: Mapping[str, Metrics] | None = None, made:
 
 def readme(card: Card, name: str, rows: Mapping[str, Metrics] | None = None, made: str = "discotree") -> str:
     """Return the part of the page for people."""
-    rows = rows or {"dev": card.scores.dev, "test": card.scores.test}
+    rows = {**(rows or table_rows(card.scores)), **_other_rows(card)}
     if not any(found != UNMEASURED for found in rows.values()):
         table = "How good it is, nobody has measured."
     else:
@@ -66,11 +66,25 @@ print(parser({_quoted(LANGUAGES[card.code][1]) if card.code in LANGUAGES else "[
 """
 
 
+def table_rows(scores: SplitMetrics, treebank: str = "") -> dict[str, Metrics]:
+    """Return the rows of the table of metrics for the splits of a treebank."""
+    named = {"dev": scores.dev, "test": scores.test, "dev and test together": scores.together}
+    front = f"{treebank}, " if treebank else ""
+    return {
+        f"{front}{split}": found
+        for split, found in named.items()
+        if found != UNMEASURED or (not treebank and split in ("dev", "test"))
+    }
+
+
+def _other_rows(card: Card) -> dict[str, Metrics]:
+    return {row: found for name, scores in card.other_scores.items() for row, found in table_rows(scores, name).items()}
+
+
 def metadata(card: Card) -> str:
     """Return the part of the page for machines."""
     with requires_extra("hub"):
         from huggingface_hub import EvalResult, ModelCardData
-    scored = card.treebanks[0].name if card.treebanks else "unknown"
     results = [
         EvalResult(
             task_type=TASK,
@@ -82,7 +96,8 @@ def metadata(card: Card) -> str:
             metric_name=name,
             metric_value=value,
         )
-        for split, found in (("test", card.scores.test), ("dev", card.scores.dev))
+        for scored, scores in _scores_by_treebank(card).items()
+        for split, found in (("test", scores.test), ("dev", scores.dev))
         for value, (kind, name) in zip(astuple(found), METRICS.values(), strict=True)
         if value is not None
     ]
@@ -99,6 +114,15 @@ def metadata(card: Card) -> str:
         eval_results=results or None,
     )
     return f"---\n{data.to_yaml()}\n---\n"
+
+
+def _scores_by_treebank(card: Card) -> dict[str, SplitMetrics]:
+    """Return the scores of every treebank; those of the model are those of its first one if no others go by its name.
+
+    A model with several test sets has each of them under its own name; their mixture is on the page for people alone.
+    """
+    own = card.treebanks[0].name if card.treebanks else "unknown"
+    return card.other_scores if own in card.other_scores else {own: card.scores, **card.other_scores}
 
 
 def without_metadata(text: str) -> str:
@@ -127,17 +151,32 @@ def _notes(card: Card, made: str) -> str:
         [
             *([f"- Fine-tuned from {card.base}."] if card.base else []),
             f"- Data: {banks}{f'; {card.sentences:,} sentences of training' if card.sentences else ''}.",
+            *([f"- Encoder: {_encoder(card)}."] if card.texts or card.encoders else []),
             f"- Licence: {card.licence or 'unknown: ask its authors'}{both}.{warning}",
             f"- Made by {made}{f' at commit {card.commit}' if card.commit else ''}; settings: config.json.",
-            *([f"- Speed: about {card.speed:.0f} sentences per second on two cores."] if card.speed else []),
+            *([f"- Speed: about {_speeds(card)}."] if card.speed or card.gpu_speed else []),
             *([f"- Not good at: {card.weaknesses}"] if card.weaknesses else []),
         ]
     )
 
 
-def _link(treebank: Treebank) -> str:
-    named = f"[{treebank.name}]({treebank.url})" if treebank.url else treebank.name
-    return f"{named} ({treebank.licence})" if treebank.licence else named
+def _encoder(card: Card) -> str:
+    """Return what the encoder is and what it has read, as a clause."""
+    bases = ", ".join(map(_link, card.encoders))
+    texts = ", ".join(f"{_link(text)}, {text.words / 1e6:.1f} million words" for text in card.texts)
+    if not texts:
+        return bases
+    return f"{bases}, pretrained further on {texts}" if bases else f"pretrained on {texts}"
+
+
+def _speeds(card: Card) -> str:
+    speeds = {"two cores": card.speed, "one H200": card.gpu_speed}
+    return ", ".join(f"{speed:,.0f} sentences per second on {on}" for on, speed in speeds.items() if speed)
+
+
+def _link(source: Treebank | RawText | BaseEncoder) -> str:
+    named = f"[{source.name}]({source.url})" if source.url else source.name
+    return f"{named} ({source.licence})" if source.licence else named
 
 
 def _quoted(text: str) -> str:

@@ -132,6 +132,8 @@ class Start:
             commit="",
             base=self.described,
             speed=None,
+            gpu_speed=None,
+            other_scores={},
         )
 
 
