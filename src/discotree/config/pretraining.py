@@ -76,7 +76,7 @@ class PretrainingSettings:
     )
     batch: int = setting(768, "Sequences of a batch.", 1, 1 << 20)
     optimizer: Literal["adamw", "muon"] = setting(
-        "adamw", "AdamW for all weights, or Muon for the matrices of layers and AdamW for the rest."
+        "muon", "AdamW for all weights, or Muon for the matrices of layers and AdamW for the rest."
     )
     learning_rate: float = setting(0.001, "The full learning rate.", 0)
     schedule: Literal["linear", "cosine"] = setting("linear", "How the learning rate falls to 0 after the warm-up.")
