@@ -4,9 +4,9 @@
     python tools/train_large.py prepared -o large --minilm minilm
 
 Every step is a discotree command in a process of its own, with a log beside its folder. A step starts when the encoder
-or the text that it needs is there, one encoder at a time: an encoder has the GPU nearly to itself, while trainings of
-parsers leave most of it idle. The same command goes on where an earlier one was interrupted. With --wait, text and
-treebanks may arrive while it runs.
+or the text that it needs is there. Only one large encoder learns at a time, because it keeps a GPU busy; trainings of
+parsers leave most of it idle. Those that take longest come first. The same command goes on where an earlier one was
+interrupted. With --wait, text may arrive while it runs.
 """
 
 import argparse
@@ -29,6 +29,7 @@ class Encoder:
     name: str
     settings: tuple[str, ...]
     from_minilm: bool = False
+    fills_gpu: bool = True
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,14 @@ class Step:
     command: tuple[str, ...]
     needs: Path
     makes: Path
-    is_encoder: bool
+    fills_gpu: bool = False
 
 
 ENCODERS = (
-    Encoder("nl", ("training.steps=5000",)),
-    Encoder("de", ("training.steps=4500",)),
     Encoder(
-        "en", ("training.steps=2500", "training.optimizer=adamw", "training.learning_rate=0.0003"), from_minilm=True
+        "en",
+        ("training.steps=2500", "training.optimizer=adamw", "training.learning_rate=0.0003"),
+        from_minilm=True,
     ),
     Encoder(
         "is",
@@ -66,15 +67,18 @@ ENCODERS = (
             "network.layers=6",
             "network.dropout=0.1",
         ),
+        fills_gpu=False,
     ),
+    Encoder("nl", ("training.steps=5000",)),
+    Encoder("de", ("training.steps=4500",)),
 )
 PARSERS = (
+    Parser("en-large", "en", 1),
+    Parser("is-large", "is", 1),
     Parser("nl-large", "nl", 2),
     Parser("alpino-large", "nl", 3),
     Parser("de-large", "de", 2),
     Parser("de-free-large", "de", 2),
-    Parser("en-large", "en", 1),
-    Parser("is-large", "is", 1),
 )
 
 
@@ -94,7 +98,7 @@ def steps(options: argparse.Namespace) -> Iterator[Step]:
             ),
             prepared / encoder.name / "text.json",
             folder / "pretraining.json",
-            True,
+            encoder.fills_gpu,
         )
     for parser in PARSERS:
         encoder_folder = out / "encoders" / parser.encoder
@@ -106,7 +110,6 @@ def steps(options: argparse.Namespace) -> Iterator[Step]:
                 (*discotree, "train", parser.recipe, "-o", str(folder), *_set([*settings, *options.set])),
                 encoder_folder / "pretraining.json",
                 folder / "results.json",
-                False,
             )
 
 
@@ -164,11 +167,11 @@ def run_all(waiting: list[Step], options: argparse.Namespace) -> int:
 
 
 def startable(waiting: Sequence[Step], running: Sequence[Step], jobs: int) -> list[Step]:
-    """Return the steps that can start now: their inputs are there, and no second encoder is among the running ones."""
+    """Return the steps that can start now: their inputs are there, and no two of the running ones fill the GPU."""
     found: list[Step] = []
     for step in waiting:
         current = [*running, *found]
-        is_free = len(current) < jobs and not (step.is_encoder and any(other.is_encoder for other in current))
+        is_free = len(current) < jobs and not (step.fills_gpu and any(other.fills_gpu for other in current))
         if is_free and step.needs.exists():
             found.append(step)
     return found
