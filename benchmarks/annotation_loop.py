@@ -4,10 +4,11 @@
         [--choose random uncertain] [--seeds 1] [--set training.epochs=20] [--from-nothing network.lstm_size=256]
 
 The treebank must be one that the model has not learned from. Half of its sentences, drawn at random, are held out; the
-annotator gets some of the others: the ones that the model is least certain of, as `discotree annotate` orders them, or
-random ones. `discotree train --from MODEL` learns from their trees. Before and after, the model parses the held-out
-half, and the test split of its own recipe to see what it forgets. With --from-nothing and the settings of a network,
-the random sentences also train a fresh one.
+annotator gets some of the others: random ones, or the ones that the model is least certain of. The latter come from
+`discotree annotate`, a real server that hands out one sentence after the other: where its tree is not the gold tree,
+that is what the annotator saves. `discotree train --from MODEL` learns from the trees. Before and after, the model
+parses the held-out half, and the test split of its own recipe to see what it forgets. With --from-nothing and the
+settings of a network, the random sentences also train a fresh one.
 
 Finished trainings in RUNS are not repeated.
 """
@@ -15,14 +16,19 @@ Finished trainings in RUNS are not repeated.
 import argparse
 import json
 import random
+import signal
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import discotree as dt
 from discotree.training.data import load_held_out, resolve
 
+PORT = 8765
 HEADER = f"{'':34}{'words':>7}  {'F1':>6}{'disc. F1':>9}{'exact':>7}   {'own F1':>7}{'disc. F1':>9}{'exact':>7}"
 
 
@@ -33,13 +39,52 @@ def halves(trees: Sequence[dt.Tree]) -> tuple[list[dt.Tree], list[dt.Tree]]:
     return distinct[: len(distinct) // 2], distinct[len(distinct) // 2 :]
 
 
-def chosen(pool: Sequence[dt.Tree], how: str, count: int, seed: int, parser: dt.Parser) -> list[dt.Tree]:
-    """Return the sentences that the annotator works on."""
-    if how == "random":
-        return random.Random(seed).sample(pool, count)
-    certain = [tree.confidence or 0.0 for tree in parser.parse(pool)]
-    order = sorted(range(len(pool)), key=certain.__getitem__)
-    return [pool[number] for number in order[:count]]
+def annotated(pool: Sequence[dt.Tree], count: int, model: str, folder: Path) -> list[dt.Tree]:
+    """Return the trees that an annotator with the gold trees makes, of the sentences that the server hands out."""
+    file, finished = folder / "pool.export", folder / "annotated.export"
+    dt.write(pool, file)
+    for old in (finished, Path(f"{file}.annotation.jsonl")):
+        old.unlink(missing_ok=True)
+    gold = {tree.words: tree for tree in pool}
+    address = f"http://127.0.0.1:{PORT}/api/annotate"
+    options = ["--model", model, "-o", str(finished), "--port", str(PORT)]
+    server = subprocess.Popen([sys.executable, "-m", "discotree", "annotate", str(file), *options])
+    try:
+        while (overview := ask(address)) is None or overview["is_parsing"]:
+            time.sleep(0.5)
+        corrected = 0
+        for _ in range(count):
+            sentence = ask(f"{address}/next", session="loop", who="gold")
+            tree = dt.Tree.from_dict(sentence["tree"])
+            right = gold[tree.words]
+            action = {"action": "accept"} if same(tree, right) else {"action": "correct", "tree": right.to_dict()}
+            corrected += action["action"] == "correct"
+            step = {"session": "loop", "who": "gold", "sentence": sentence["sentence"], "version": sentence["version"]}
+            ask(f"{address}/step", **step, **action)
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait()
+    print(f"annotated: {count - corrected} trees accepted, {corrected} corrected", flush=True)
+    return list(dt.read(finished))
+
+
+def same(predicted: dt.Tree, gold: dt.Tree) -> bool:
+    """Tell whether an annotator of constituents, tags and functions would leave a tree as it is."""
+    words = [[(token.tag, token.function) for token in tree.tokens] for tree in (predicted, gold)]
+    return predicted.root == gold.root and words[0] == words[1]
+
+
+def ask(address: str, **body: Any) -> Any:
+    """Return what the server answers, None before it listens."""
+    data = json.dumps(body).encode() if body else None
+    request = urllib.request.Request(address, data, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        sys.exit(f"{address}: {error.read().decode()}")
+    except urllib.error.URLError:
+        return None
 
 
 def train(folder: Path, *arguments: str) -> str:
@@ -96,7 +141,10 @@ def main() -> None:
     show(given.model, 0, list(scores(given.model, held_out, own)))
     for how in given.choose:
         for seed in range(1, given.seeds + 1):
-            trees = chosen(pool, how, given.sentences, seed, parser)
+            if how == "uncertain":
+                trees = annotated(pool, given.sentences, given.model, given.output)
+            else:
+                trees = random.Random(seed).sample(pool, given.sentences)
             name = "-".join(filter(None, (how, str(given.sentences), str(seed))))
             file = given.output / f"{name}.export"
             dt.write(trees, file)
