@@ -73,7 +73,7 @@ def draw_latex(
     return latex_pages([picture]) if standalone else picture
 
 
-def latex_document(trees: Iterable[Tree], *, functions: bool = True, highlight: bool = True) -> str:
+def latex_document(trees: Iterable[Tree], *, functions: bool = True, highlight: Highlight = True) -> str:
     """Return one document with a page per tree."""
     return latex_pages([_picture(tree, functions, highlight, WHOLE) for tree in trees])
 

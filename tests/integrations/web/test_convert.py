@@ -36,6 +36,8 @@ def test_what_is_refused(client: httpx.Client) -> None:
     assert "one tree, not 3" in problem(post(client, "convert", trees=RECORDS, output="svg"))
     assert "one tree, not 3" in problem(post(client, "convert", trees=RECORDS, output="png"))
     assert "trees" in problem(post(client, "convert", trees=[]))
+    marked = problem(post(client, "convert", trees=RECORDS, output="pdf", highlight={"#n": [0]}))
+    assert "the nodes of one tree can stand out, not those of 3" in marked
     no_tree = RECORDS[0] | {"constituents": [{"label": "ROOT", "positions": [0]}]}
     assert "root" in problem(post(client, "convert", trees=[no_tree]))
     assert "no model" in problem(post(client, "convert", trees=RECORDS, model="nowhere"))

@@ -114,3 +114,15 @@ def test_what_cannot_be_drawn(client: httpx.Client, body: dict[str, Any], messag
 def test_one_tree_is_one_tree() -> None:
     with pytest.raises(TreebankError, match="found 2"):
         read_one(Upload(content=written(TREES[:2], "export")), LIMITS)
+
+
+def test_named_nodes_stand_out(client: httpx.Client) -> None:
+    tree = TREES[0]
+    nodes = {"#w": [1], "#n": [len(tree) + 1]}
+    picture = post(client, "draw", tree=tree.to_dict(), highlight=nodes, theme="light").text
+    assert picture == draw_svg(tree, theme="light", highlight=nodes)
+    assert "#n" in post(client, "draw", tree=tree.to_dict(), highlight=nodes, output="latex").text.replace("\\#", "#")
+    size = len(tree) + sum(1 for _ in tree.nodes())
+    message = f"highlight: #w: the tree has {size} words and constituents"
+    assert message in problem(post(client, "draw", tree=tree.to_dict(), highlight={"#w": [size]}))
+    assert "highlight" in problem(post(client, "draw", tree=tree.to_dict(), highlight={"#w": [-1]}))

@@ -19,6 +19,7 @@ from support.networks import TREES
 from support.servers import serving
 
 import discotree as dt
+from discotree.drawing import draw_svg
 from discotree.integrations.web import Limits
 from discotree.integrations.web.security import Access
 from discotree.integrations.web.served_treebanks import open_treebanks
@@ -98,6 +99,19 @@ def test_hits_are_a_concordance_with_their_trees(page: Page, treebank: Path) -> 
     page.select_option("#search-focus", "#object")
     playwright.expect(page.locator(".hit-line b").first).to_have_text("Den Hund")
     assert page.locator(".hit-line").first.locator("b").count() == 1
+
+
+def test_a_downloaded_tree_has_the_variables_of_its_hit(page: Page, treebank: Path, tmp_path: Path) -> None:
+    search(page)
+    page.locator(".hit-line").first.click()
+    page.wait_for_selector(".hit-tree svg .bound")
+    with page.expect_download() as download:
+        page.click('.hit-tree [aria-label="Download as SVG"]')
+    download.value.save_as(tmp_path / "hit.svg")
+    match = matches(treebank)[0]
+    nodes = list(match.tree.nodes())
+    expected = {name: [len(match.tree) + nodes.index(match[name].node)] for name in ("#vp", "#object")}
+    assert (tmp_path / "hit.svg").read_text("utf-8") == draw_svg(match.tree, highlight=expected)
 
 
 def test_more_hits_come_page_by_page(page: Page, treebank: Path) -> None:

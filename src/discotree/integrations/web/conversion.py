@@ -12,8 +12,8 @@ from discotree.drawing.raster import convert, convert_pages
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import MissingExtraError
 from discotree.integrations.web.limits import RequestRefused, check_drawing
-from discotree.integrations.web.rendering import render_trees
-from discotree.integrations.web.schemas import OUTPUTS, Name, RequestModel, TreeRecord
+from discotree.integrations.web.rendering import marked, render_trees
+from discotree.integrations.web.schemas import OUTPUTS, MarkedNodes, Name, RequestModel, TreeRecord
 from discotree.integrations.web.tasks import Setup, check_total_size, checked, rules_for, tree_of
 from discotree.integrations.web.validation import validate
 
@@ -48,6 +48,7 @@ class ConvertRequest(RequestModel):
         str | None,
         Field(pattern=f"^({'|'.join(HeadRules.names())})$", description="For arcs and conllu: the head rules."),
     ] = None
+    highlight: MarkedNodes | None = None
 
 
 def convert_trees(setup: Setup, body: bytes) -> tuple[bytes, str]:
@@ -56,6 +57,8 @@ def convert_trees(setup: Setup, body: bytes) -> tuple[bytes, str]:
         raise RequestRefused(422, f"the request has too many values: at most {MAX_OBJECTS:,} objects")
     request = validate(ConvertRequest, body)
     trees = [tree_of(setup, record) for record in request.trees]
+    if request.highlight is not None and len(trees) != 1:
+        raise RequestRefused(422, f"highlight: the nodes of one tree can stand out, not those of {len(trees)}")
     check_total_size(setup, trees)
     rules = rules_for(setup, request.model, request.heads)
     if request.output == "text":
@@ -63,7 +66,12 @@ def convert_trees(setup: Setup, body: bytes) -> tuple[bytes, str]:
     if request.output not in RASTERS:
         return checked(setup, render_trees(trees, request.output, rules)), request.output
     is_arcs = request.picture == "arcs"
-    svgs = [draw_arcs(t.dependencies(rules), theme="light") if is_arcs else draw_svg(t, theme="light") for t in trees]
+    svgs = [
+        draw_arcs(tree.dependencies(rules), theme="light")
+        if is_arcs
+        else draw_svg(tree, theme="light", highlight=marked(tree, request.highlight))
+        for tree in trees
+    ]
     try:
         if request.output == "pdf":
             return convert_pages(svgs), request.output

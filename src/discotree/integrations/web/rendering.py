@@ -1,8 +1,9 @@
 """Trees as text: pictures, LaTeX documents, treebank formats."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from discotree.drawing import draw_arcs, draw_comparison, draw_comparison_text, draw_svg, draw_text
+from discotree.drawing.highlights import Highlight
 from discotree.drawing.latex import latex_document
 from discotree.encoding.head_rules import HeadRules
 from discotree.integrations.web.limits import RequestRefused
@@ -40,6 +41,17 @@ def render_trees(trees: Sequence[Tree], output: str, rules: HeadRules) -> str:
     return "".join(TEXT_FORMATS[output].write(trees, WriterOptions(heads=rules)))
 
 
+def marked(tree: Tree, nodes: Mapping[str, Sequence[int]] | None) -> Highlight:
+    """Return what stands out in a picture: the nodes of a request, or else discontinuous constituents."""
+    if nodes is None:
+        return True
+    size = len(tree) + sum(1 for _ in tree.nodes())
+    for name, addresses in nodes.items():
+        if any(address >= size for address in addresses):
+            raise RequestRefused(422, f"highlight: {name}: the tree has {size} words and constituents")
+    return nodes
+
+
 def render_drawing(tree: Tree, against: Tree | None, request: DrawRequest, rules: HeadRules) -> str:
     """Return one tree, or the differences between two, with the options of the request."""
     output, functions, theme, style = request.output, request.functions, request.theme, request.style
@@ -50,11 +62,11 @@ def render_drawing(tree: Tree, against: Tree | None, request: DrawRequest, rules
             return draw_comparison_text(tree, against, functions=functions)
         raise RequestRefused(422, f"two trees cannot be compared as {output}, only as svg or text")
     if output == "svg":
-        return draw_svg(tree, functions=functions, theme=theme, style=style)
+        return draw_svg(tree, functions=functions, theme=theme, style=style, highlight=marked(tree, request.highlight))
     if output == "arcs":
         return draw_arcs(tree.dependencies(rules), theme=theme, style=style)
     if output == "latex":
-        return latex_document([tree], functions=functions)
+        return latex_document([tree], functions=functions, highlight=marked(tree, request.highlight))
     if output == "text":
         return draw_text(tree, functions=functions) + "\n"
     return render_trees([tree], output, rules)

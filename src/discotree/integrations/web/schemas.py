@@ -190,6 +190,16 @@ class EvaluateResponse(BaseModel):
     sentences: list[SentenceComparison]
 
 
+MarkedNodes = Annotated[
+    dict[Annotated[str, Field(max_length=100)], Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=1000)]],
+    Field(
+        max_length=16,
+        description="Names, such as a query's variables, of words and constituents that stand out in a picture or in "
+        "LaTeX: the position of a word, or the number of words + k for the k-th constituent, counted from 0.",
+    ),
+]
+
+
 class DrawRequest(RequestModel):
     """One tree, as a record from another call or as the text of a treebank file."""
 
@@ -209,6 +219,7 @@ class DrawRequest(RequestModel):
     functions: bool = True
     theme: Literal["auto", "light", "dark"] = "auto"
     style: Annotated[bool, Field(description="Whether an SVG contains its style sheet.")] = True
+    highlight: MarkedNodes | None = None
 
 
 class Quality(BaseModel):

@@ -6,7 +6,7 @@ import * as field from "./query-field.js";
 import { parsedTrees } from "./parse.js";
 import { hideDetails, makeFigure } from "./trees.js";
 import { openedTreebank } from "./treebank.js";
-import { colorOf, legend, markTree, shownName, wordClasses } from "./variables.js";
+import { colorOf, highlighted, legend, markTree, shownName, wordClasses } from "./variables.js";
 
 const PER_PAGE = 20;
 const MAX_EMPTY_PAGES = 50; // searched in vain before the reader is asked to go on
@@ -195,7 +195,7 @@ function makeItem(hit, record, variables) {
       return;
     }
     await attempt($("search-problem"), button, async () => {
-      const figure = await makeFigure(record, { view: "svg", details });
+      const figure = await makeFigure(record, { view: "svg", details, highlight: highlighted(record, hit.bindings, variables) });
       tree.replaceChildren(sentence(record, hit.bindings, variables), figure);
       markTree(figure, hit.bindings, variables);
     });

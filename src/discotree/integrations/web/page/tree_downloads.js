@@ -22,7 +22,10 @@ const MORE_TEXTS = [
 const PIXELS = 2; // PNG pixels per SVG pixel
 const MAX_PIXELS = 16000; // of a side; browsers draw nothing on larger ones
 
-/** Make the download buttons of a tree; `current` returns its record. Options: `view`, `model` (for its head rules), `onSaved`. */
+/**
+ * Make the download buttons of a tree; `current` returns its record. Options: `view`, `model` (for its head rules), `onSaved`, and
+ * `highlight`, which returns what stands out in its pictures.
+ */
 export function makeDownloads(current, options) {
   const problem = make("span", { className: "problem", role: "alert" });
   const download = async (kind) => {
@@ -48,12 +51,14 @@ export function makeDownloads(current, options) {
 
 const fileName = (id) => (id || "tree").replace(/[^\w.-]+/g, "_");
 
-async function content([, output], record, { view, model }) {
+async function content([, output], record, { view, model, highlight }) {
   if (output === "json") return `${JSON.stringify(record)}\n`; // one line: a treebank in the format json
   const picture = view === "arcs" ? "arcs" : "svg";
-  const body = { tree: record, ...(model && { model }) };
+  const nodes = view === "arcs" ? null : highlight?.();
+  const common = { ...(model && { model }), ...(nodes && { highlight: nodes }) };
+  const body = { tree: record, ...common };
   if (output === "png") return toPng(await (await request("api/draw", { ...body, output: picture, theme: "light" })).text());
-  if (output === "pdf") return (await request("api/convert", { trees: [record], output, picture, ...(model && { model }) })).blob();
+  if (output === "pdf") return (await request("api/convert", { trees: [record], output, picture, ...common })).blob();
   return (await request("api/draw", { ...body, output: output === "svg" ? picture : output })).text();
 }
 

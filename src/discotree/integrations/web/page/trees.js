@@ -21,7 +21,7 @@ export const corrected = (record) => edited.get(record) ?? record;
 
 /**
  * Make the figure of a tree. Options: `view`, `model` (for its head rules), `details` (the panel of the selected constituent),
- * `against` (a tree to mark the differences from), and for its editor `alternatives`, `inventory`, `loadAlternatives` and `origin`, a name for the tree as it was.
+ * `against` (a tree to mark the differences from), `highlight` (what stands out in its downloads), and for its editor `alternatives`, `inventory`, `loadAlternatives` and `origin`, a name for the tree as it was.
  */
 export async function makeFigure(original, given, caption = "") {
   const options = { origin: "the prediction", ...given };
@@ -43,7 +43,11 @@ export async function makeFigure(original, given, caption = "") {
   const zoom = makeZoom(figure);
   requestAnimationFrame(zoom.settle); // once it is on the page
   figure.append(make("figcaption", {}, note, make("div", { className: "actions" },
-    edit, zoom.element, makeDownloads(() => corrected(original), { ...options, onSaved: () => markSaved([original]) }))));
+    edit, zoom.element, makeDownloads(() => corrected(original), {
+      ...options,
+      highlight: () => (corrected(original) === original ? options.highlight : null), // the numbers are those of the original
+      onSaved: () => markSaved([original]),
+    }))));
   return figure;
 }
 

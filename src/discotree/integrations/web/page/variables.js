@@ -40,6 +40,12 @@ export function markTree(figure, bindings, variables) {
   makeRoom(svg);
 }
 
+/** Return the bound nodes as api/draw wants them: a word by its position, a constituent by its number after all words. */
+export function highlighted(record, bindings, variables) {
+  return Object.fromEntries(boundNodes(bindings, variables).map(([name, { node, positions }]) =>
+    [shownName(name), [node === null ? positions[0] : record.tokens.length + node]]));
+}
+
 /** Make a drawing large enough for names at its lower and right edges; labels have been measured by now. */
 function makeRoom(svg) {
   const { x, y, width, height } = svg.viewBox.baseVal;
