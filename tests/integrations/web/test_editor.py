@@ -278,6 +278,10 @@ def test_a_tree_is_corrected_with_the_mouse_and_read_back(page: Page, treebank: 
     page.get_by_role("button", name="Done").click()
     playwright.expect(page.locator("#treebank-tree figcaption")).to_contain_text("edited")
     playwright.expect(page.locator("#treebank-tree .sign").first).to_be_visible()
+    page.get_by_role("button", name="Edit").click()  # its steps are still known
+    for _ in range(3):
+        page.get_by_role("button", name="Undo").click()
+    assert drawn(page) == before
 
 
 def test_a_tree_is_corrected_with_the_keyboard_alone(page: Page, treebank: Path, tmp_path: Path) -> None:

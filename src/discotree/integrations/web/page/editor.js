@@ -17,12 +17,13 @@ import * as edits from "./tree_edits.js";
  *   onChange      called with the record after every change
  *   loadAlternatives  an async function that returns alternatives when the reader asks for them
  *   origin        what the prediction is called in messages
- * Returns { record, canUndo, canRedo, undo, redo, replace, destroy }, all of them functions.
+ *   history       that of an earlier editor of the tree, to go on with
+ * Returns { record, canUndo, canRedo, undo, redo, replace, destroy }, all of them functions, and its history.
  */
 export function openEditor(container, options) {
   const { record, prediction = null, onChange = () => {}, inventory = {}, loadAlternatives = null, origin = "the prediction" } = options;
   let alternatives = options.alternatives ?? [];
-  const history = makeHistory({ record, current: record.tokens.length, selection: new Set() });
+  const history = options.history ?? makeHistory({ record, current: record.tokens.length, selection: new Set() });
   const now = () => history.current().record;
   let picked = null; // addresses that wait for a constituent to be attached to
   let isAdding = false; // every tap adds to the selection
@@ -261,6 +262,7 @@ export function openEditor(container, options) {
   refresh(true);
   return {
     record: now,
+    history,
     canUndo: history.canUndo,
     canRedo: history.canRedo,
     undo,

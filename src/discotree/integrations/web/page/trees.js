@@ -61,6 +61,7 @@ function differenceList(record, base, found, name, whose) {
 function makeEditButton(picture, original, options, redraw) {
   let editor = null;
   let holder = null;
+  let history = null; // of the last editor: steps can be undone after Done, too
   async function open() {
     const { openEditor } = await import("./editor.js");
     if (options.details) hideDetails(options.details);
@@ -74,6 +75,7 @@ function makeEditButton(picture, original, options, redraw) {
       inventory: options.inventory,
       loadAlternatives: options.loadAlternatives,
       origin: options.origin,
+      history,
       onChange: ({ gaps, hits, ...record }) => { // what a filter found was in the old tree
         edited.set(original, record);
         unsaved.add(original);
@@ -83,6 +85,7 @@ function makeEditButton(picture, original, options, redraw) {
     holder.addEventListener("keydown", ({ key }) => key === "Escape" && toggle());
   }
   function close() {
+    history = editor.history;
     editor.destroy();
     holder.remove();
     editor = null;
