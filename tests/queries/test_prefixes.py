@@ -63,6 +63,8 @@ def test_combined_tests_have_the_prefixes_of_their_parts():
     assert prefixes(And((kon, Not(konungs), konungs))) == ["konungs"]
     assert prefixes(And((Or((kon, Matching(".*"))), konungs))) == ["konungs"]
     assert prefixes(Not(kon)) == [""]
+    assert prefixes(Or((konungs, Exactly("ok"), kon, Exactly("kon")))) == ["kon", "ok"]
+    assert prefixes(Or((konungs, Matching(".*")))) == [""]
 
 
 def test_a_range_holds_what_begins_with_a_prefix():

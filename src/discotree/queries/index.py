@@ -191,8 +191,7 @@ class Index:
         if exact is not None:
             return exact
         passes = value_test(test)
-        possible = {value for prefix in {*prefixes(test)} for value in self.values(feature, prefix)}
-        return [value for value in sorted(possible) if passes(value, {})]
+        return [value for prefix in prefixes(test) for value in self.values(feature, prefix) if passes(value, {})]
 
     def _degrees(self, step: Step) -> list[str]:
         """Return the gap degrees that a step allows."""

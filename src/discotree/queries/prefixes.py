@@ -4,23 +4,30 @@ import re
 
 from discotree.queries.language import And, Exactly, Expression, Matching, Or
 
-_PLAIN = re.compile(
-    r"[^.^$*+?{}\[\]\\|()\ud7ff-\U0010ffff]*"
-)  # without surrogates and what comes after them in Unicode
+# They are compiled when they are used: few queries need them
+_PLAIN = r"[^.^$*+?{}\[\]\\|()\ud7ff-\U0010ffff]*"  # without surrogates and what comes after them in Unicode
+_UNITS = r"(?s)\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]|[^()|\[\\]+"  # characters and sets are skipped
 _QUANTIFIERS = ("*", "+", "?", "{")
-_UNITS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()|]|[^()|\[\\]+", re.DOTALL)  # characters and sets are skipped
 
 
 def prefixes(test: Expression) -> list[str]:
-    """Return strings; every value that passes the test begins with one of them."""
+    """Return strings, sorted, of which none begins with another; every value that passes the test begins with one."""
+    found: list[str] = []
+    for prefix in sorted(_prefixes(test)):
+        if not found or not prefix.startswith(found[-1]):
+            found.append(prefix)
+    return found
+
+
+def _prefixes(test: Expression) -> list[str]:
     if isinstance(test, Exactly):
         return [_plain(test.text)]
     if isinstance(test, Matching):
         return [literal_prefix(test.pattern)]
     if isinstance(test, Or):
-        return [prefix for part in test.parts for prefix in prefixes(part)]
+        return [prefix for part in test.parts for prefix in _prefixes(part)]
     if isinstance(test, And):
-        return max(map(prefixes, test.parts), key=lambda found: min(map(len, found)), default=[""])
+        return max(map(_prefixes, test.parts), key=lambda found: min(map(len, found)), default=[""])
     return [""]
 
 
@@ -33,13 +40,13 @@ def literal_prefix(pattern: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return _PLAIN.match(text)[0]  # type: ignore[index]  # it matches nothing, too
+    return re.match(_PLAIN, text)[0]  # type: ignore[index]  # it matches nothing, too
 
 
 def _has_alternatives(pattern: str) -> bool:
     """Tell whether there is a | outside all brackets."""
     depth = 0
-    for unit in _UNITS.findall(pattern):
+    for unit in re.findall(_UNITS, pattern):
         depth += (unit == "(") - (unit == ")")
         if unit == "|" and depth == 0:
             return True
