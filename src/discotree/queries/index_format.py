@@ -7,7 +7,7 @@ import json
 import zlib
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from discotree.errors import DiscotreeError
 from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
@@ -91,24 +91,27 @@ def unpacked(record: bytes) -> Columns:
         raise ValueError(f"more than {MAX_TREE_BYTES:,} bytes")
     if not unpack.eof:  # what checks the bytes comes last
         raise ValueError("its end is missing")
-    stored = Columns(*json.loads(text))
-    _check_types(list, [stored.tokens, stored.token_parents, stored.node_parents, stored.secondary, stored.confidences])
-    _check_types(int, stored.token_parents, stored.node_parents)
-    _check_types(float, stored.confidences, [] if stored.confidence is None else [stored.confidence])
-    _check_types(str, [stored.id, stored.comment])
-    tokens, nodes = len(stored.token_parents), len(stored.node_parents) + 1
-    columns = stored._replace(
-        tokens=[_split(column, tokens) for column in stored.tokens],
-        labels=_split(stored.labels, nodes),
-        functions=_split(stored.functions, nodes),
-        secondary=[_secondary_edge(edge, tokens, tokens + nodes) for edge in stored.secondary],
+    id, tokens, token_parents, labels, functions, node_parents, secondary, comment, confidence, confidences = (
+        json.loads(text)
     )
-    if len(columns.tokens) != len(Token._fields):
+    _check_types(list, tokens, token_parents, node_parents, secondary, confidences)
+    _check_types(int, *token_parents, *node_parents)
+    _check_types(str, id, comment)
+    if confidences or confidence is not None:
+        _check_types(float, *confidences, 0.0 if confidence is None else confidence)
+    if len(tokens) != len(Token._fields):
         raise ValueError(f"expected {len(Token._fields)} columns of tokens")
-    if not all(columns.labels):
+    words, nodes = len(token_parents), len(node_parents) + 1
+    tokens = [_split(column, words) for column in tokens]
+    labels = _split(labels, nodes)
+    if not all(labels):
         raise ValueError("a node has no label")
-    _check_order(columns.token_parents, columns.node_parents)
-    return columns
+    _check_order(token_parents, node_parents)
+    functions = _split(functions, nodes)
+    secondary = [_secondary_edge(edge, words, words + nodes) for edge in secondary]
+    return Columns(
+        id, tokens, token_parents, labels, functions, node_parents, secondary, comment, confidence, confidences
+    )
 
 
 def _joined(column: list[str]) -> Any:
@@ -122,24 +125,26 @@ def _joined(column: list[str]) -> Any:
 def _split(stored: object, size: int) -> list[str]:
     if stored is None:
         return [NONE] * size
-    column = stored.split(_SEPARATOR) if isinstance(stored, str) else stored
-    if not isinstance(column, list) or len(column) != size:
+    if isinstance(stored, str):
+        column = stored.split(_SEPARATOR)
+    else:
+        _check_types(list, stored)
+        column = cast(list[str], stored)
+        _check_types(str, *column)
+    if len(column) != size:
         raise ValueError(f"expected a column of {size} values")
-    if column is stored:
-        _check_types(str, column)
     return column
 
 
-def _check_types(expected: type, *columns: Iterable[object]) -> None:
-    for column in columns:
-        if not {*map(type, column)} <= {expected}:
-            raise TypeError(f"expected {expected.__name__} values")
+def _check_types(expected: type, *values: object) -> None:
+    if not {*map(type, values)} <= {expected}:
+        raise TypeError(f"expected values of the type {expected.__name__}")
 
 
 def _secondary_edge(stored: Iterable[Any], tokens: int, end: int) -> SecondaryEdge:
     edge = SecondaryEdge(*stored)
-    _check_types(str, [edge.label])
-    _check_types(int, edge[1:])
+    _check_types(str, edge.label)
+    _check_types(int, edge.child, edge.parent)
     if not (0 <= edge.child < end and tokens <= edge.parent < end):
         raise ValueError(f"{edge} leads outside the tree")
     return edge
