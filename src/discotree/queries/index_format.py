@@ -33,7 +33,7 @@ class Columns(NamedTuple):
     token_parents: list[int]  # -1 for the root, k for the k-th of the other nodes
     labels: list[str]
     functions: list[str]
-    node_parents: list[int]  # of all nodes but the root
+    node_parents: list[int]  # the same for all nodes but the root
     secondary: list[SecondaryEdge]
     comment: str
     confidence: float | None
