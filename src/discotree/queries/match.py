@@ -103,6 +103,9 @@ class Match(Mapping[str, "FoundNode | str | None"]):
     def __len__(self) -> int:
         return len(self.bindings)
 
+    def __repr__(self) -> str:
+        return f"Match({self.tree!r}, {self.bindings!r})"
+
     @property
     def nodes(self) -> dict[str, tuple[int, ...]]:
         """The addresses of the nodes that the variables stand for, as drawings highlight them; values are left out."""
