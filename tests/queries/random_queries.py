@@ -59,7 +59,7 @@ def value(rng, values):
         return f'("{rng.choice(values)}"|"{rng.choice(values)}")'
     if kind < 0.85:
         return f'!"{rng.choice(values)}"'
-    return rng.choice(("/.*P/", "/[A-Zw].*/", "/S|ROOT/", "/w[13]/"))
+    return rng.choice(("/.*P/", "/[A-Zw].*/", "/S|ROOT/", "/w[13]/", "/NP?.*/", "/w(1|3)/"))
 
 
 def relation(rng):

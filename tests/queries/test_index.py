@@ -1,6 +1,8 @@
 """An index gives the same trees and matches as the treebank; a damaged one is refused."""
 
+import os
 import random
+import re
 import sqlite3
 import zlib
 from array import array
@@ -9,14 +11,16 @@ from dataclasses import replace
 
 import pytest
 from queries.test_query import random_case, readable_query
+from support.strategies import random_tree
 
-from discotree import TreebankError
+from discotree import Node, Token, Tree, TreebankError
 from discotree.queries import index_writing
 from discotree.queries.index import Index, write_index
 from discotree.queries.query import Query
+from discotree.queries.rows import row
 from discotree.queries.search import search
 
-BEGIN = '["1", [["a"], ["N"], ["-"], ["-"], ["-"]], [0], ["S"], ["-"], [-1]'  # of a record: all but its root
+BEGIN = '["1", ["a", "N", null, null, null], [0], ["R", "S"], null, [-1]'  # of a record: tokens and nodes
 
 
 def same(left, right):
@@ -28,29 +32,55 @@ def same(left, right):
 @pytest.fixture(scope="module")
 def trees():
     rng = random.Random(5)
-    return [replace(random_case(rng), id=str(k), comment="é" * (k % 2)) for k in range(60)]
+    made = [random_case(rng) if k % 4 else random_tree(rng, rng.randint(5, 6)) for k in range(40)]
+    return [replace(tree, id=str(k), comment="é" * (k % 2)) for k, tree in enumerate(made)]
 
 
 @pytest.fixture(scope="module")
 def path(trees, tmp_path_factory):
     path = tmp_path_factory.mktemp("index") / "trees.dtindex"
-    assert write_index(trees, path) == 60
+    assert write_index(trees, path) == 40
     return path
 
 
 def test_an_index_gives_back_the_trees(trees, path):
     with Index(path) as index:
-        assert len(index) == 60
+        assert len(index) == 40
         assert all(map(same, index.trees(), trees))
 
 
+def assert_same_matches(index, trees, seed, count):
+    rng = random.Random(seed)
+    found = 0
+    for _ in range(count):
+        query = readable_query(rng)
+        in_index = [(match.view.id, match.bindings) for match in index.search(query)]
+        assert in_index == [(match.tree.id, match.bindings) for match in search(trees, query)], query.text
+        found += len(in_index)
+    return found
+
+
 def test_an_index_finds_what_the_treebank_has(trees, path):
-    rng = random.Random(6)
     with Index(path) as index:
-        for _ in range(60):
-            query = readable_query(rng)
-            found = [(match.tree.id, match.bindings) for match in index.search(query)]
-            assert found == [(match.tree.id, match.bindings) for match in search(trees, query)], query.text
+        assert assert_same_matches(index, trees, 6, 200) > 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_an_index_finds_what_the_treebank_has_for_many_queries(trees, path, seed):
+    with Index(path) as index:
+        count = int(os.environ.get("DISCOTREE_QUERIES", "500"))
+        assert assert_same_matches(index, trees, 100 + seed, count) > 500
+
+
+def test_found_nodes_and_lines_are_those_of_the_tree(trees, path):
+    query = Query("#n:[NT] >* #w:[T]")
+    with Index(path) as index:
+        pairs = list(zip(index.search(query), search(trees, query), strict=True))
+    for ours, expected in pairs:
+        assert row(ours) == row(expected)
+        assert (ours.concordance(9), repr(ours["#n"])) == (expected.concordance(9), repr(expected["#n"]))
+        assert (ours["#n"].node, ours["#w"].node, ours.tree) == (expected["#n"].node, None, expected.tree)
 
 
 def test_selective_queries_read_few_trees(trees, path):
@@ -62,12 +92,37 @@ def test_selective_queries_read_few_trees(trees, path):
         assert index.candidates(Query('[word="nowhere"]')) == []
 
 
-def test_gap_degrees_are_looked_up(path):
+def test_gap_degrees_are_looked_up(trees, path):
+    def having(low, high, label=None):
+        wanted = [any(low <= n.gap_degree <= high for n in tree.find(label)) for tree in trees]
+        return [k for k, is_wanted in enumerate(wanted, 1) if is_wanted]
+
     with Index(path) as index:
-        assert index.candidates(Query('#n:[cat="VP"] & gap-degree(#n, 1, 3)')) == index.candidates(
-            Query('#n:[cat="VP"] & discontinuous(#n)')
-        )
-        assert index.candidates(Query('#n:[cat="VP"] & gap-degree(#n, 0, 3)')) == index.candidates(Query('[cat="VP"]'))
+        for text, expected in {
+            "discontinuous(#n)": having(1, 99),
+            "gap-degree(#n, 2)": having(2, 2),
+            "gap-degree(#n, 1, 2) & gap-degree(#n, 2, 9)": having(2, 2),
+            "gap-degree(#n, 50, 60)": [],
+            '#n:[cat="VP"] & gap-degree(#n, 1, 30)': having(1, 30, "VP"),
+            '#n:[cat="VP"] & gap-degree(#n, 0, 3)': having(0, 99, "VP"),
+            "gap-degree(#n, 0, 3)": None,
+            "!gap-degree(#n, 2)": None,
+            "continuous(#n)": None,
+        }.items():
+            assert index.candidates(Query(text)) == expected, text
+    assert 0 < len(having(2, 2)) < len(having(1, 99)) < 40
+
+
+def test_patterns_look_up_the_values_with_their_prefix(tmp_path):
+    words = ["kona", "konungur", "konungs", "konunh", "konun", "þing", "þ\U0010ffff", "\U0010ffff", "k\ud7ff"]
+    write_index([Tree((Token(word),), Node("S", [0])) for word in words], tmp_path / "words.dtindex")
+    with Index(tmp_path / "words.dtindex") as index:
+        assert index.values("word", "konung") == ["konungs", "konungur"]
+        for pattern in ("konung.*", "kon(a|un)", "konungu?.*", "k.*", "þ.*", "\U0010ffff.*", "k\ud7ff.*", "kona|þing"):
+            expected = [k for k, word in enumerate(words, 1) if re.fullmatch(pattern, word)]
+            assert index.candidates(Query(f"[word=/{pattern}/]")) == expected
+        assert index.candidates(Query('[word=(/konung.*/|"kona")]')) == [1, 2, 3]
+        assert index.candidates(Query('[word="\ud800"]')) == index.candidates(Query("[word=/\ud800.*/]")) == []
 
 
 def test_several_threads_read_one_index(trees, path):
@@ -92,7 +147,7 @@ def test_parts_of_an_index_have_their_lists_apart(trees, tmp_path, monkeypatch):
             assert {(number - 1) // 7 + 1 for number in array("I", numbers)} == {part}
         expected = [k for k, tree in enumerate(trees, 1) if tree.find("NP")]
         assert index.candidates(Query('[cat="NP"]')) == expected
-        assert index.last == 60
+        assert index.last == 40
     with Index(tmp_path / "empty.dtindex") as index:
         assert (index.last, list(index.search("[]"))) == (0, [])
 
@@ -109,6 +164,17 @@ def test_another_file_is_no_index(tmp_path):
         Index(tmp_path / "other.dtindex")
 
 
+def test_an_index_of_another_format_is_refused(path, tmp_path):
+    other = tmp_path / "other.dtindex"
+    for version, message in ((1, r"\(format 1, .*make it again with discotree index"), (99, "newer discotree")):
+        other.write_bytes(path.read_bytes())
+        database = sqlite3.connect(other)
+        database.execute(f"PRAGMA user_version = {version}")
+        database.close()
+        with pytest.raises(TreebankError, match=message):
+            Index(other)
+
+
 def test_damaged_records_and_lists_have_an_address(path, tmp_path):
     damaged = tmp_path / "damaged.dtindex"
     damaged.write_bytes(path.read_bytes())
@@ -118,21 +184,34 @@ def test_damaged_records_and_lists_have_an_address(path, tmp_path):
     database.commit()
     database.close()
     with Index(damaged) as index:
-        with pytest.raises(TreebankError, match=r"damaged\.dtindex: tree 3 is damaged"):
-            list(index.trees())
+        for read in (index.trees, index.views, lambda: index.search("[]")):
+            with pytest.raises(TreebankError, match=r"damaged\.dtindex: tree 3 is damaged"):
+                list(read())
         with pytest.raises(TreebankError, match="the list of cat='NP' is damaged"):
             list(index.search('[cat="NP"]'))
+
+
+def test_damaged_gap_degrees_are_refused(path, tmp_path):
+    damaged = tmp_path / "damaged.dtindex"
+    damaged.write_bytes(path.read_bytes())
+    database = sqlite3.connect(damaged)
+    database.execute("UPDATE lists SET value = 'x' WHERE feature = 'gap-degree' AND value = '1'")
+    database.commit()
+    database.close()
+    with Index(damaged) as index, pytest.raises(TreebankError, match="the list of gap degrees is damaged"):
+        list(index.search("discontinuous(#n)"))
 
 
 @pytest.mark.parametrize(
     "record",
     [
         "[" * 100_000,
-        f'{BEGIN}, [], [], "", null, []]',
-        f'{BEGIN}, ["R", "-"], [["x", 1e400, 1]], "", null, []]',
-        f'{BEGIN}, ["R", "-"], [], "", "x", []]',
+        f'{BEGIN.replace("-1", "0")}, [], "", null, []]',
+        f'{BEGIN.replace(", [-1]", ", []")}, [], "", null, []]',
+        f'{BEGIN}, [["x", 1e400, 1]], "", null, []]',
+        f'{BEGIN}, [], "", "x", []]',
     ],
-    ids=["deep", "no root", "infinite", "confidence"],
+    ids=["deep", "cycle", "no root", "infinite", "confidence"],
 )
 def test_hostile_records_are_refused(path, tmp_path, record):
     damaged = tmp_path / "hostile.dtindex"
@@ -142,7 +221,7 @@ def test_hostile_records_are_refused(path, tmp_path, record):
     database.commit()
     database.close()
     with Index(damaged) as index, pytest.raises(TreebankError, match=r"hostile\.dtindex: tree 1 is damaged"):
-        list(index.trees())
+        list(index.search("#a > #b"))
 
 
 def test_tables_that_compute_their_rows_are_refused(path, tmp_path):

@@ -20,6 +20,11 @@ def test_a_match_binds_variables():
     assert list(match) == ["#n", "#w"]
 
 
+def test_the_repr_of_a_match_says_where_it_is():
+    (match,) = dt.search([TREE], '#n:[cat="NP"]')
+    assert repr(match) == f"Match({TREE!r}, {match.bindings!r})"
+
+
 def test_a_variable_of_the_other_alternative_is_not_bound():
     (match,) = dt.search([TREE], '#a:[word="das"] | #b:[word="nichts"]')
     assert match["#a"].word == "das"

@@ -1,35 +1,50 @@
 """An index of trees on disk: one SQLite file with the trees, and which of them have what.
 
-For every value of every feature (``cat="NP"``, ``word="het"``, ``gap="NP"`` for a discontinuous NP) the file lists the
-numbers of the trees that have it. A query looks up the values that it cannot do without, and reads only the trees that
-have all of them. The file is a copy: it does not change with the treebank.
+For every value of every feature (``cat="NP"``, ``word="het"``) the file lists the numbers of the trees that have it.
+``gap="NP"`` lists those with a discontinuous NP, ``gap-degree="2"`` those with a constituent that has two gaps. A query
+looks up the values that it cannot do without, and reads only the trees that have all of them. The file is a copy: it
+does not change with the treebank.
 """
 
 import os
 import re
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from math import inf
 from os import PathLike, fspath
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from discotree.errors import TreebankError
-from discotree.queries.index_format import APPLICATION, DAMAGE, FORMAT, GAP_FEATURE, PART, unpacked
+from discotree.queries.index_format import (
+    APPLICATION,
+    DAMAGE,
+    FORMAT,
+    GAP_DEGREE_FEATURE,
+    GAP_FEATURE,
+    PART,
+    Columns,
+    unpacked,
+)
 from discotree.queries.index_writing import write_index
-from discotree.queries.language import Exactly, Or
+from discotree.queries.language import Expression
 from discotree.queries.match import Match
-from discotree.queries.plan import Plan
+from discotree.queries.plan import Plan, Step
+from discotree.queries.prefixes import after, prefixes
 from discotree.queries.query import Query
-from discotree.queries.values import value_test
+from discotree.queries.record_view import RecordView
+from discotree.queries.values import exact_values, value_test
 from discotree.trees.tree import Tree
 
 __all__ = ["FORMAT", "PART", "SUFFIX", "Index", "is_index", "search_index", "write_index"]
 
 SUFFIX = ".dtindex"
 FETCHED = 100  # records in memory
+
+Made = TypeVar("Made")
 
 _RECORDS = "SELECT number, record FROM trees"
 
@@ -54,7 +69,7 @@ class Index:
             raise
 
     def _check(self) -> None:
-        """Refuse the file of another program, of a newer version, and one whose tables compute what they contain."""
+        """Refuse the file of another program, of another version, and one whose tables compute what they contain."""
         self.database.execute("PRAGMA trusted_schema = OFF")
         (application,) = self.database.execute("PRAGMA application_id").fetchone()
         (version,) = self.database.execute("PRAGMA user_version").fetchone()
@@ -62,6 +77,9 @@ class Index:
             raise TreebankError("not an index: make one with discotree index", self.path)
         if version > FORMAT:
             raise TreebankError(f"made by a newer discotree (format {version}, this one knows {FORMAT})", self.path)
+        if version < FORMAT:
+            message = f"made by an older discotree (format {version}, this one knows {FORMAT})"
+            raise TreebankError(f"{message}: make it again with discotree index", self.path)
         found = self.database.execute("SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").fetchall()
         if sorted(found) != [("table", "lists"), ("table", "trees")]:
             raise TreebankError("not an index: expected two tables, and nothing else", self.path)
@@ -82,6 +100,8 @@ class Index:
         try:
             with self.lock:
                 return self.database.execute(statement, values).fetchall()
+        except UnicodeEncodeError:  # half a character, which an index cannot store
+            return []
         except sqlite3.ProgrammingError as error:  # closed by another thread, or before its matches were read
             raise TreebankError(f"the index is closed: {error}", self.path) from None
         except sqlite3.Error as error:
@@ -89,12 +109,19 @@ class Index:
 
     def trees(self, numbers: Iterable[int] | None = None) -> Iterator[Tree]:
         """Yield the trees with these numbers, counted from 1; all of them if none are given."""
+        return self._made(numbers, Columns.tree)
+
+    def views(self, numbers: Iterable[int] | None = None) -> Iterator[RecordView]:
+        """Yield the trees with these numbers as queries see them, which takes a fraction of the time."""
+        return self._made(numbers, RecordView)
+
+    def _made(self, numbers: Iterable[int] | None, make: Callable[[Columns], Made]) -> Iterator[Made]:
         for number, record in self._all_records() if numbers is None else self._records(iter(numbers)):
             try:
-                tree = unpacked(record)
+                made = make(unpacked(record))
             except DAMAGE as error:
                 raise TreebankError(f"tree {number} is damaged: {error}", self.path) from None
-            yield tree
+            yield made
 
     def _all_records(self) -> Iterator[tuple[Any, ...]]:
         last = 0
@@ -119,8 +146,8 @@ class Index:
     def search(self, query: str | Query) -> Iterator[Match]:
         """Yield all matches of a query, tree by tree."""
         query = query if isinstance(query, Query) else Query(query)
-        for tree in self.trees(self.candidates(query)):
-            yield from query.matches(tree)
+        for view in self.views(self.candidates(query)):
+            yield from query.matches_in(view)
 
     def candidates(self, query: Query, part: int | None = None) -> list[int] | None:
         """Return the numbers of trees that may match, in order; None for all of them.
@@ -139,22 +166,48 @@ class Index:
         """Return the trees that have everything a plan asks for; None if that is nothing."""
         possible: set[int] | None = None
         for step in plan.steps:
-            for requirement in step.requirements:
-                choices = requirement.test.parts if isinstance(requirement.test, Or) else (requirement.test,)
-                exact = [choice.text for choice in choices if isinstance(choice, Exactly)]
-                feature = GAP_FEATURE if requirement.name == "cat" and step.is_discontinuous else requirement.name
-                if len(exact) < len(choices):
-                    test = value_test(requirement.test)
-                    exact = [value for value in self.values(feature) if test(value, {})]
-                trees = {number for value in exact for number in self._list(feature, value, part)}
+            for feature, values in self._needed(step):
+                trees: set[int] = set()
+                for value in values:
+                    trees.update(self._list(feature, value, part))
                 possible = trees if possible is None else possible & trees
                 if not possible:
                     return possible
         return possible
 
-    def values(self, feature: str) -> list[str]:
-        """Return the values of a feature, sorted."""
-        rows = self._rows("SELECT DISTINCT value FROM lists WHERE feature = ?", feature)
+    def _needed(self, step: Step) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield features with values; a tree without all the features, each with one of its values, has no match."""
+        names = [requirement.name for requirement in step.requirements]
+        for requirement in step.requirements:
+            is_gap = requirement.name == "cat" and step.is_discontinuous
+            feature = GAP_FEATURE if is_gap else requirement.name
+            yield feature, self._passing(feature, requirement.test)
+        if any(bounds[-1] < inf for bounds in step.gap_degrees) or (step.is_discontinuous and "cat" not in names):
+            yield GAP_DEGREE_FEATURE, self._degrees(step)
+
+    def _passing(self, feature: str, test: Expression) -> Iterable[str]:
+        """Return the values of a feature that pass a test."""
+        exact = exact_values(test)
+        if exact is not None:
+            return exact
+        passes = value_test(test)
+        return [value for prefix in prefixes(test) for value in self.values(feature, prefix) if passes(value, {})]
+
+    def _degrees(self, step: Step) -> list[str]:
+        """Return the gap degrees that a step allows."""
+        found = self.values(GAP_DEGREE_FEATURE)
+        if not all(map(str.isdecimal, found)):
+            raise TreebankError("the list of gap degrees is damaged", self.path)
+        bounds = [(numbers[0], numbers[-1]) for numbers in step.gap_degrees]
+        return [degree for degree in found if all(low <= int(degree) <= high for low, high in bounds)]
+
+    def values(self, feature: str, prefix: str = "") -> list[str]:
+        """Return the values of a feature, or those with a prefix, sorted."""
+        statement = "SELECT DISTINCT value FROM lists WHERE feature = ?"
+        if prefix:
+            rows = self._rows(f"{statement} AND value >= ? AND value < ?", feature, prefix, after(prefix))
+        else:
+            rows = self._rows(statement, feature)
         return sorted(str(value) for (value,) in rows)
 
     def _list(self, feature: str, value: str, part: int | None) -> "array[int]":

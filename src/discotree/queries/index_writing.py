@@ -12,9 +12,17 @@ from os import PathLike, fspath
 from typing import NamedTuple
 
 from discotree.errors import TreebankError
-from discotree.queries.index_format import APPLICATION, FORMAT, GAP_FEATURE, PART, packed
+from discotree.queries.index_format import (
+    APPLICATION,
+    FORMAT,
+    GAP_DEGREE_FEATURE,
+    GAP_FEATURE,
+    PART,
+    columns_of,
+    packed,
+)
 from discotree.queries.language import FEATURES
-from discotree.queries.tree_view import TreeView
+from discotree.queries.record_view import RecordView
 from discotree.trees.tree import Tree
 
 BATCH = 500  # trees
@@ -48,8 +56,9 @@ def index_batch(trees: Iterable[Tree]) -> IndexBatch:
     records: list[bytes] = []
     lists: dict[Key, array[int]] = {}
     for number, tree in enumerate(trees):
-        records.append(packed(tree))
-        for key in _keys(tree):
+        columns = columns_of(tree)
+        records.append(packed(columns))
+        for key in _keys(RecordView(columns)):
             lists.setdefault(key, array("I")).append(number)
     return IndexBatch(records, lists)
 
@@ -109,8 +118,11 @@ def _store(database: sqlite3.Connection, lists: "dict[Key, array[int]]", part: i
     return left
 
 
-def _keys(tree: Tree) -> set[tuple[str, str]]:
+def _keys(view: RecordView) -> set[Key]:
     """Return the features of a tree's nodes with their values."""
-    view = TreeView(tree)
     found = {(feature, value) for feature in FEATURES for value in view.values(feature)}
-    return found | {(GAP_FEATURE, node.label) for node in view.nodes if node.is_discontinuous}
+    for label, mask in zip(view.columns.labels, view.masks, strict=True):
+        blocks = (mask & ~(mask << 1)).bit_count()
+        if blocks > 1:
+            found |= {(GAP_FEATURE, label), (GAP_DEGREE_FEATURE, str(blocks - 1))}
+    return found

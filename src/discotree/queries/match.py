@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from discotree.queries.predicates import confidence
 from discotree.queries.tree_view import TreeView
-from discotree.trees.node import lowest_bit
-from discotree.trees.tree import Node, Tree
+from discotree.trees.node import lowest_bit, mask_spans
+from discotree.trees.tree import GAP, Node, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +52,18 @@ class FoundNode:
     @property
     def text(self) -> str:
         """The words, with an ellipsis for gaps."""
-        return self.tree.text(self.node if self.node is not None else self.address)
+        words = self.view.words
+        return GAP.join([" ".join(words[start:end]) for start, end in self.spans])
 
     @property
     def positions(self) -> tuple[int, ...]:
         """The positions of all words."""
-        return (self.address,) if self.node is None else self.node.positions
+        return tuple(position for start, end in self.spans for position in range(start, end))
 
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
         """The unbroken stretches of words, as (start, end) with the end excluded."""
-        return ((self.address, self.address + 1),) if self.node is None else self.node.spans
+        return mask_spans(self.view.mask(self.address))
 
     @property
     def gap_degree(self) -> int:
@@ -84,10 +85,13 @@ class Match(Mapping[str, "FoundNode | str | None"]):
     A variable of an alternative that was not taken stands for None. Names may be written with or without their #.
     """
 
-    tree: Tree
     view: TreeView
     bindings: dict[str, int | str | None]
     node_variables: tuple[str, ...] = ()  # those that stand for nodes, bound or not
+
+    @property
+    def tree(self) -> Tree:
+        return self.view.tree
 
     def __getitem__(self, name: str) -> "FoundNode | str | None":
         bound = self.bindings[name if name in self.bindings else f"#{name}"]
@@ -98,6 +102,9 @@ class Match(Mapping[str, "FoundNode | str | None"]):
 
     def __len__(self) -> int:
         return len(self.bindings)
+
+    def __repr__(self) -> str:
+        return f"Match({self.tree!r}, {self.bindings!r})"
 
     @property
     def nodes(self) -> dict[str, tuple[int, ...]]:
@@ -122,7 +129,7 @@ class Match(Mapping[str, "FoundNode | str | None"]):
         Its own words are pieces of text, each with a flag that is True for a gap.
         """
         found = self.found(focus)
-        words = self.tree.words
+        words = self.view.words
         pieces: list[tuple[str, bool]] = []
         end = found.spans[0][0]
         for start, stop in found.spans:

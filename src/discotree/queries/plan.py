@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from math import inf
 
 from discotree.errors import QueryError
 from discotree.queries.language import Described, Expression, Feature, Holds, Kind, Not, Related, SameAs, Without
@@ -35,11 +36,16 @@ class Step:
     tests: list[FeatureTest] = field(default_factory=list)  # about the node alone
     requirements: list[Feature] = field(default_factory=list)  # features that it must have
     lookups: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # a feature, and the values it may have
-    is_discontinuous: bool = False
+    gap_degrees: list[tuple[float, ...]] = field(default_factory=list)  # bounds, where it must have gaps
     terminal: bool | None = None
     relations: list[Related] = field(default_factory=list)  # to nodes that are known by then
     values: list[tuple[str, str]] = field(default_factory=list)  # a feature, and the variable that gets its value
     checks: list[Check] = field(default_factory=list)
+
+    @property
+    def is_discontinuous(self) -> bool:
+        """Whether the node must have gaps."""
+        return bool(self.gap_degrees)
 
     @property
     def rank(self) -> int:
@@ -163,7 +169,7 @@ class Plan:
         elif isinstance(inner, Holds):
             for step in self.steps:
                 if step.variable in inner.nodes and not negated and asks_for_gaps(inner.predicate, inner.numbers):
-                    step.is_discontinuous = True
+                    step.gap_degrees.append(inner.numbers or (1, inf))
             self._add(partial(_holds, inner, negated), inner.nodes)
         elif isinstance(inner, Without):
             names = dict.fromkeys([*self.known, *[step.variable for step in self.steps]])

@@ -60,9 +60,9 @@ def continuous(view: TreeView, nodes: Sequence[int], _: Sequence[float]) -> bool
 
 def confidence(view: TreeView, node: int) -> float | None:
     """Return the parser's confidence of a constituent; None for words, and in trees without confidences."""
-    known = view.tree.confidences
+    known = view.confidences
     index = node - view.terminals
-    return known[index] if index >= 0 and len(known) == len(view.nodes) else None
+    return known[index] if index >= 0 and len(known) == view.size - view.terminals else None
 
 
 def _among(value: int, numbers: Sequence[float]) -> bool:

@@ -66,7 +66,10 @@ class Query:
 
     def matches(self, tree: Tree) -> Iterator[Match]:
         """Yield all matches in a tree."""
-        view = TreeView(tree)
+        return self.matches_in(TreeView(tree))
+
+    def matches_in(self, view: TreeView) -> Iterator[Match]:
+        """Yield all matches in the tree of a view."""
         seen: set[tuple[int | str | None, ...]] = set()
         for plan in self.plans:
             if not plan.is_possible(view):
@@ -76,4 +79,4 @@ class Query:
                 found = tuple([nodes.get(name, strings.get(name)) for name in self.variables])
                 if found not in seen:
                     seen.add(found)
-                    yield Match(tree, view, dict(zip(self.variables, found, strict=True)), self.node_variables)
+                    yield Match(view, dict(zip(self.variables, found, strict=True)), self.node_variables)

@@ -39,7 +39,7 @@ def related(view: TreeView, left: int, relation: Relation, right: int, label: La
     if name == ">~":
         return any(
             edge.parent == left and edge.child == right and (label is None or label(edge.label))
-            for edge in view.tree.secondary
+            for edge in view.secondary_edges
         )
     if left < view.terminals:
         return False

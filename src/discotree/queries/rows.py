@@ -63,7 +63,7 @@ def columns(query: Query) -> dict[str, Any]:
 
 def row(match: Match) -> Row:
     """Return the row of a match: the id of the sentence, then what each variable stands for."""
-    found: list[Any] = [match.tree.id]
+    found: list[Any] = [match.view.id]
     for name, bound in match.items():
         if isinstance(bound, FoundNode):
             found += [COLUMNS[column](bound) or None for column in SHOWN]

@@ -7,10 +7,10 @@ is the number of tokens plus k. So the root comes right after the tokens.
 from collections.abc import Sequence
 
 from discotree.queries.language import TERMINAL_FEATURES
-from discotree.trees.tree import NONE, Tree
+from discotree.trees.tree import NONE, SecondaryEdge, Tree
 
-_FIELDS = {"word": 0, "pos": 1, "lemma": 2, "morph": 3}  # indices in a Token
-assert set(_FIELDS) == set(TERMINAL_FEATURES)
+FIELDS = {"word": 0, "pos": 1, "lemma": 2, "morph": 3, "edge": 4}  # indices in a Token
+assert set(FIELDS) == {*TERMINAL_FEATURES, "edge"}
 
 
 class TreeView:
@@ -49,6 +49,26 @@ class TreeView:
         self._by_value: dict[str, dict[str, list[int]]] = {}
         self._by_first: list[list[int]] = []
 
+    @property
+    def id(self) -> str:
+        """The id of the sentence."""
+        return self.tree.id
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The forms of all tokens."""
+        return self.tree.words
+
+    @property
+    def secondary_edges(self) -> Sequence[SecondaryEdge]:
+        """The edges beside the tree."""
+        return self.tree.secondary
+
+    @property
+    def confidences(self) -> Sequence[float]:
+        """A parser's confidence of each non-terminal; none if there is none."""
+        return self.tree.confidences
+
     def value(self, address: int, feature: str) -> str | None:
         """Return the value of a node's feature; None if it lacks it."""
         if feature == "edge":
@@ -59,7 +79,7 @@ class TreeView:
         return None if found == NONE else found
 
     def _token(self, address: int, feature: str) -> str:
-        return self.tree.tokens[address][_FIELDS[feature]]
+        return self.tree.tokens[address][FIELDS[feature]]
 
     def with_value(self, feature: str, value: str) -> Sequence[int]:
         """Return the addresses of the nodes whose feature has this value."""
@@ -117,6 +137,6 @@ class TreeView:
 
     def secondary(self, address: int) -> list[int]:
         """Return the nodes at the other ends of a node's secondary edges."""
-        ends = [(edge.child, edge.parent) for edge in self.tree.secondary]
+        ends = [(edge.child, edge.parent) for edge in self.secondary_edges]
         below = {child for child, parent in ends if parent == address}
         return sorted(below | {parent for child, parent in ends if child == address})

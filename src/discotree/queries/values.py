@@ -83,7 +83,12 @@ def alternatives(features: Expression) -> tuple[str, tuple[str, ...]] | None:
     """Return a feature and the values of which it must have one, if the expression is of that form."""
     if not isinstance(features, Feature):
         return None
-    test = features.test
+    texts = exact_values(features.test)
+    return None if texts is None else (features.name, texts)
+
+
+def exact_values(test: Expression) -> tuple[str, ...] | None:
+    """Return the only values that pass a test, if it names them."""
     choices = test.parts if isinstance(test, Or) else (test,)
     texts = tuple(choice.text for choice in choices if isinstance(choice, Exactly))
-    return (features.name, texts) if len(texts) == len(choices) else None
+    return texts if len(texts) == len(choices) else None

@@ -15,6 +15,7 @@ from discotree.queries.index_writing import IndexBatch, index_batch
 from discotree.queries.match import Match
 from discotree.queries.query import Query
 from discotree.queries.rows import GroupKey, row
+from discotree.queries.tree_view import TreeView
 from discotree.treebanks import read
 from discotree.treebanks.pieces import FilePiece, SentencePiece
 from discotree.treebanks.source import ErrorHandler, stop
@@ -108,6 +109,12 @@ class TreeReader:
             if not isinstance(part, list):
                 self.on_tree()
 
+    def views(self, part: Part, on_error: ErrorHandler = stop) -> Iterator[TreeView]:
+        """Yield the trees of a part as queries see them; those of an index are not built."""
+        if isinstance(part, IndexedTrees):
+            return self.opened(part.path).views(part.numbers)
+        return map(TreeView, self.trees(part, on_error))
+
     def opened(self, path: str) -> Index:
         """Return an index, open for reading."""
         if self.index is None or self.index.path != path:
@@ -162,24 +169,24 @@ class SearchWorker(Worker[Hits]):
         self.together = min(TOGETHER, job.maximum or TOGETHER)
 
     def stream(self, part: Part, on_error: ErrorHandler = stop) -> Iterator[Hits]:
-        for tree in self.reader.trees(part, on_error):
-            matches = self.query.matches(tree)
+        for view in self.reader.views(part, on_error):
+            matches = self.query.matches_in(view)
             is_new = True
             while group := list(islice(matches, self.together)):
                 yield Hits(len(group), self._items(group, is_new), is_new)
                 is_new = False
 
     def _items(self, matches: list[Match], is_new_tree: bool) -> list[Any]:
-        job, tree = self.job, matches[0].tree
+        job, view = self.job, matches[0].view
         if job.items == "lines":
-            return [f"{tree.id}\t{match.concordance(job.width, job.focus)}" for match in matches]
+            return [f"{view.id}\t{match.concordance(job.width, job.focus)}" for match in matches]
         if job.items == "rows":
             return [row(match) for match in matches]
         if job.items == "keys":
             return [tuple([key.value(match) for key in self.keys]) for match in matches]
         if job.items == "trees":
-            return [tree] * is_new_tree
-        return [f"{tree.id}\n{tree.draw()}\n"] * is_new_tree if job.items == "drawings" else []
+            return [view.tree] if is_new_tree else []
+        return [f"{view.id}\n{view.tree.draw()}\n"] if job.items == "drawings" and is_new_tree else []
 
 
 class IndexWorker(Worker[IndexBatch]):

@@ -117,17 +117,7 @@ class Node:
     @property
     def spans(self) -> tuple[tuple[int, int], ...]:
         """The blocks of the yield, its maximal unbroken stretches, as (start, end) with the end excluded."""
-        spans = []
-        mask, start = self.mask, 0
-        while mask:
-            skipped = lowest_bit(mask)
-            start += skipped
-            mask >>= skipped
-            length = lowest_bit(~mask)
-            spans.append((start, start + length))
-            start += length
-            mask >>= length
-        return tuple(spans)
+        return mask_spans(self.mask)
 
     @property
     def gaps(self) -> tuple[tuple[int, int], ...]:
@@ -214,6 +204,21 @@ def shortened(text: str) -> str:
 def lowest_bit(mask: int) -> int:
     """Return the index of the lowest bit that is set; of a node's mask, its first position."""
     return (mask & -mask).bit_length() - 1
+
+
+def mask_spans(mask: int) -> tuple[tuple[int, int], ...]:
+    """Return the unbroken stretches of the bits that are set, as (start, end) with the end excluded."""
+    spans = []
+    start = 0
+    while mask:
+        skipped = lowest_bit(mask)
+        start += skipped
+        mask >>= skipped
+        length = lowest_bit(~mask)
+        spans.append((start, start + length))
+        start += length
+        mask >>= length
+    return tuple(spans)
 
 
 def _first(child: Node | int) -> int:

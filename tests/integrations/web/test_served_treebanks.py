@@ -1,6 +1,12 @@
 """Treebanks that a server opens: their names, and where their indexes are found, made and kept."""
 
 import os
+import pickle
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -76,12 +82,66 @@ def test_an_index_is_made_once_and_again_when_the_treebank_changes(corpus: Path,
     assert list(cache.iterdir()) == [Path(third[0])]
 
 
+def test_an_index_that_a_server_uses_is_not_removed(corpus: Path, cache: Path) -> None:
+    """Two servers in turn, while the treebank changes: the index of the first one stays as long as it runs."""
+    program = (
+        "import sys; from discotree.integrations.web.served_treebanks import open_treebanks; "
+        "(treebank,) = open_treebanks([sys.argv[1]], sys.argv[2]).values(); "
+        "print(*treebank.indexes, flush=True); sys.stdin.read()"
+    )
+    path = corpus / "a.export"
+    command = [sys.executable, "-c", program, str(path), str(cache)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        used = Path(first.stdout.readline().strip())
+        dt.write(TREES[:6], path)
+        (second,) = open_treebanks([str(path)], str(cache)).values()
+        assert used.exists()
+        assert sum(1 for _ in dt.search(used, "root(#n)")) == 5
+        first.communicate("")
+    dt.write(TREES[:7], path)
+    (third,) = open_treebanks([str(path)], str(cache)).values()
+    assert sorted(cache.iterdir()) == sorted(Path(index) for index in second.indexes + third.indexes)
+
+
+def test_an_index_that_another_server_has_just_made_is_not_replaced(corpus: Path, cache: Path) -> None:
+    argument = [str(corpus / "a.export")]
+    made: list[tuple[str, int]] = []
+
+    class OtherServer:
+        """Starts, and has its index, while ours is being made."""
+
+        def expect(self, *_: object) -> None:
+            (path,) = open_treebanks(argument, str(cache))["a"].indexes
+            made.append((path, os.stat(path).st_ino))
+
+        def on_bytes(self, _: int) -> None:
+            pass
+
+        def track(self, trees: Iterable[dt.Tree]) -> Iterable[dt.Tree]:
+            return trees
+
+    (path,) = open_treebanks(argument, str(cache), OtherServer())["a"].indexes
+    assert made == [(path, os.stat(path).st_ino)]
+    assert list(cache.iterdir()) == [Path(path)]
+
+
+def test_workers_get_a_treebank_without_its_locks(corpus: Path, cache: Path) -> None:
+    (treebank,) = open_treebanks([str(corpus / "a.export")], str(cache)).values()
+    copy = pickle.loads(pickle.dumps(treebank))
+    assert (copy, len(treebank.in_use), copy.in_use) == (treebank, 1, ())
+
+
 def test_an_index_beside_the_treebank_is_used_if_it_is_not_older(corpus: Path, cache: Path) -> None:
     beside = corpus / "a.export.dtindex"
     write_index(TREES[:5], beside)
     (treebank,) = open_treebanks([str(corpus / "a.export")], str(cache)).values()
     assert treebank.indexes == (str(beside),)
     assert not cache.exists()
+    with closing(sqlite3.connect(beside)) as database:
+        database.execute("PRAGMA user_version = 1")
+    (treebank,) = open_treebanks([str(corpus / "a.export")], str(cache)).values()
+    assert Path(treebank.indexes[0]).parent == cache, "an index of another format is passed over"
     os.utime(beside, (0, 0))
     (treebank,) = open_treebanks([str(corpus / "a.export")], str(cache)).values()
     assert Path(treebank.indexes[0]).parent == cache

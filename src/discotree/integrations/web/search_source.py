@@ -11,6 +11,7 @@ from discotree.integrations.web.limits import RequestRefused
 from discotree.queries.index import PART, Index
 from discotree.queries.match import Match
 from discotree.queries.query import Query
+from discotree.queries.tree_view import TreeView
 from discotree.trees.tree import Tree
 
 logger = logging.getLogger("discotree")
@@ -21,8 +22,8 @@ class TreeSource(Protocol):
 
     size: int
 
-    def possible(self, query: Query, start: int) -> Iterator[tuple[int, Tree]]:
-        """Yield the trees that may match, from the number ``start`` on."""
+    def possible(self, query: Query, start: int) -> Iterator[tuple[int, TreeView]]:
+        """Yield the trees that may match as queries see them, from the number ``start`` on."""
         ...
 
 
@@ -33,8 +34,8 @@ class UploadedTrees:
         self.trees = trees
         self.size = len(trees)
 
-    def possible(self, _: Query, start: int) -> Iterator[tuple[int, Tree]]:
-        yield from enumerate(self.trees[start - 1 :], start)
+    def possible(self, _: Query, start: int) -> Iterator[tuple[int, TreeView]]:
+        yield from enumerate(map(TreeView, self.trees[start - 1 :]), start)
 
 
 class ServedTrees(AbstractContextManager["ServedTrees"]):
@@ -55,13 +56,13 @@ class ServedTrees(AbstractContextManager["ServedTrees"]):
         for index in self.indexes:
             index.__exit__()
 
-    def possible(self, query: Query, start: int) -> Iterator[tuple[int, Tree]]:
+    def possible(self, query: Query, start: int) -> Iterator[tuple[int, TreeView]]:
         try:
             before = 0
             for index in self.indexes:
                 last = index.last
-                for number, tree in _possible(index, query, start - before):
-                    yield before + number, tree
+                for number, view in _possible(index, query, start - before):
+                    yield before + number, view
                 before += last
         except TreebankError as error:
             raise self._failed(error) from None
@@ -71,7 +72,7 @@ class ServedTrees(AbstractContextManager["ServedTrees"]):
         return RequestRefused(500, f"the treebank {self.name!r} cannot be read: the server's log says why")
 
 
-def _possible(index: Index, query: Query, start: int) -> Iterator[tuple[int, Tree]]:
+def _possible(index: Index, query: Query, start: int) -> Iterator[tuple[int, TreeView]]:
     """Yield trees part by part, so that the lists of a large index are never in memory all at once."""
     start = max(start, 1)
     last = index.last
@@ -79,7 +80,7 @@ def _possible(index: Index, query: Query, start: int) -> Iterator[tuple[int, Tre
         first, end = max(start, (part - 1) * PART + 1), min(last, part * PART)
         listed = index.candidates(query, part)
         numbers = range(first, end + 1) if listed is None else [number for number in listed if number >= first]
-        yield from zip(numbers, index.trees(numbers), strict=True)
+        yield from zip(numbers, index.views(numbers), strict=True)
 
 
 class TimedSearch:
@@ -94,9 +95,9 @@ class TimedSearch:
     def __iter__(self) -> Iterator[tuple[int, Iterator[Match]]]:
         """Yield the number of each tree with its matches. The time is looked at between trees."""
         end = time.process_time() + self.seconds
-        for number, tree in self.source.possible(self.query, self.next):
+        for number, view in self.source.possible(self.query, self.next):
             self.next = number
-            yield number, self.query.matches(tree)
+            yield number, self.query.matches_in(view)
             self.next = number + 1
             if time.process_time() > end:  # not before the first tree: every search gets on
                 return

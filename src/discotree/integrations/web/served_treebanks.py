@@ -2,22 +2,25 @@
 
 An index that ``discotree index`` has made beside the treebank is used if it is not older. Otherwise one is made when
 the server starts, in a folder for such files, under a name that says which state of which files it holds: the next
-start finds it again, and a treebank that has changed gets a new one.
+start finds it again, and a treebank that has changed gets a new one. The old one is removed when no server uses it.
 """
 
 import hashlib
 import logging
 import os
 import re
+import sqlite3
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from dataclasses import dataclass, field
 from glob import glob, has_magic
 from importlib import resources
 from pathlib import Path
 from typing import Protocol
+from weakref import finalize
 
 from discotree.errors import ConfigError, DiscotreeError, TreebankError
 from discotree.files.names import STANDARD_STREAM, base_name, stems
@@ -43,6 +46,35 @@ class Progress(Protocol):
     def track(self, trees: Iterable[Tree]) -> Iterable[Tree]: ...
 
 
+class IndexInUse:
+    """Keeps other servers from removing an index, as long as the object lives."""
+
+    def __init__(self, path: str) -> None:
+        database = _connect(path, "ro")
+        finalize(self, database.close)
+        try:
+            database.execute("BEGIN")
+            database.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # locked for reading from here on
+        except sqlite3.Error as error:
+            raise TreebankError(f"cannot be locked: {error}", path) from None
+
+
+def _is_in_use(path: str) -> bool:
+    with closing(_connect(path, "rw")) as database:
+        try:
+            database.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError:  # it is locked
+            return True
+        except sqlite3.DatabaseError:  # it is no index
+            return False
+        return False
+
+
+def _connect(path: str, mode: str) -> sqlite3.Connection:
+    address = f"{Path(path).resolve().as_uri()}?mode={mode}"
+    return sqlite3.connect(address, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
+
+
 @dataclass(frozen=True)
 class ServedTreebank:
     """A treebank and the indexes that hold it; a sample has none, it is a small file of ours."""
@@ -51,6 +83,10 @@ class ServedTreebank:
     trees: int
     indexes: tuple[str, ...] = ()
     sample: str = ""
+    in_use: tuple[IndexInUse, ...] = field(default=(), compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return ServedTreebank, (self.name, self.trees, self.indexes, self.sample)  # locks stay in the server's process
 
     def open(self) -> AbstractContextManager[TreeSource]:
         if self.sample:
@@ -82,9 +118,12 @@ def open_treebanks(
             raise ConfigError(f"two treebanks are called {name!r}: choose a name, --treebank NAME={argument}")
         by_name[name] = paths
     found: dict[str, ServedTreebank] = {}
+    folder = folder or str(cache_folder())
     for name, paths in by_name.items():
-        indexes = tuple(_indexes(name, paths, folder or str(cache_folder()), progress))
-        found[name] = ServedTreebank(name, sum(map(_count_trees, indexes)), indexes)
+        indexes = tuple(_indexes(name, paths, folder, progress))
+        trees = sum(map(_count_trees, indexes))
+        in_use = tuple(IndexInUse(path) for path in indexes if os.path.dirname(path) == folder)
+        found[name] = ServedTreebank(name, trees, indexes, in_use=in_use)
     return found
 
 
@@ -125,11 +164,21 @@ def _indexes(name: str, paths: Sequence[str], folder: str, progress: Progress | 
     state = _state(others)
     beside = others[0].rstrip("/\\") + SUFFIX
     if len(others) == 1 and os.path.exists(beside):
-        if os.stat(beside).st_mtime_ns >= max(modified for _, _, modified in state):
+        if os.stat(beside).st_mtime_ns < max(modified for _, _, modified in state):
+            notices.warning("%s is older than the treebank: it is not used", beside)
+        elif _is_readable(beside):
             yield beside
             return
-        notices.warning("%s is older than the treebank: it is not used", beside)
     yield _made(name, others, state, folder, progress)
+
+
+def _is_readable(path: str) -> bool:
+    try:
+        with Index(path):
+            return True
+    except TreebankError as error:
+        notices.warning("%s; it is not used", error)
+        return False
 
 
 State = list[tuple[str, int, int]]  # path, size and time of the last change
@@ -157,23 +206,31 @@ def _made(name: str, paths: Sequence[str], state: State, folder: str, progress: 
         os.makedirs(folder, mode=0o700, exist_ok=True)  # others may not be allowed to read the treebank
     except OSError as error:
         raise DiscotreeError(f"{folder}: cannot be made for the index of {name}: {error.strerror}") from None
+    ours = f"{path}.{uuid.uuid4().hex[:8]}.tmp"
     try:
-        write_index(_trees(paths, progress), path)
+        write_index(_trees(paths, progress), ours)
     except TreebankError as error:
         raise DiscotreeError(
             f"{error}\n{name}: no index was made. To skip broken trees or name a format, make one yourself "
             "(discotree index --help) and give it to --treebank"
         ) from None
+    if os.path.exists(path):  # another server has been faster, and uses it
+        os.unlink(ours)
+    else:
+        os.replace(ours, path)
     _tidy(Path(folder), kind, path)
     return path
 
 
 def _tidy(folder: Path, kind: str, path: str) -> None:
-    """Remove the indexes of earlier states of a treebank, and what a killed process has left."""
+    """Remove the indexes of earlier states of a treebank that no server uses, and what a killed process has left."""
     for old in folder.glob(f"{kind}-*{SUFFIX}*"):
-        with suppress(OSError):
-            is_finished = old.name.endswith(SUFFIX)  # others may be making one right now
-            if str(old) != path and (is_finished or time.time() - old.stat().st_mtime > LEFT_OVER_SECONDS):
+        with suppress(OSError, sqlite3.Error):
+            if old.name.endswith(SUFFIX):
+                is_left = str(old) != path and not _is_in_use(str(old))
+            else:  # others may be making one right now
+                is_left = time.time() - old.stat().st_mtime > LEFT_OVER_SECONDS
+            if is_left:
                 old.unlink()
 
 
