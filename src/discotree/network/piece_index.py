@@ -62,7 +62,8 @@ class PieceIndex:
 
     def _pieces(self, ids: Ints) -> list[str]:
         spans = zip(self._starts[ids].tolist(), self._ends[ids].tolist(), strict=True)
-        return [self.text[start:end].decode("utf-8") for start, end in spans]
+        lines = [self.text[start:end] for start, end in spans]
+        return b"\n".join(lines).decode("utf-8").split("\n") if lines else []  # one by one takes twice as long
 
     def _longest(self) -> int:
         """Return the characters of the longest piece; no piece has more characters than bytes."""
