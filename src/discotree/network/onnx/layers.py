@@ -24,8 +24,8 @@ ANCHORS = 2  # constant features 1 and -1
 SATURATED = 40.0  # tanh and sigmoid of it are exactly 1
 # Biases of the input, forget, cell and output gate of a cell that keeps its content for ever, and shows all of it.
 KEEPING = (-SATURATED, SATURATED, 0.0, SATURATED)
-TABLE_ROWS = 4096  # of an embedding that become floats at a time
-ROWS = 64  # of a matrix that are transposed at a time
+TABLE_ROWS = 4096  # rows of an embedding in float32 at a time
+ROWS = 64  # rows of a matrix to transpose at a time
 Direction = tuple[Weight, Weight, Floats, Floats]  # weights of the inputs and of the hidden state, a bias for each
 GATES = (0, 3, 1, 2)  # ONNX has input, output, forget, cell; PyTorch has input, forget, cell, output
 
