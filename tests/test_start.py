@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.models import saved_model
 
 import discotree as dt
 from discotree.cli.commands import ENTRIES
@@ -47,6 +48,34 @@ def test_only_what_is_needed_is_imported() -> None:
     assert not {"discotree.treebanks", "discotree.trees", "typer.rich_utils"} & set(help)
     assert commands & set(convert) == {"discotree.cli.treebanks"}
     assert not {"discotree.config", "discotree.models", "discotree.drawing", "discotree.text"} & set(convert)
+
+
+PARSE = """
+import sys
+from discotree.cli import main
+sys.argv = ["discotree", "parse", "Das geht so.", "--model", sys.argv[1]]
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+# What a sentence does without: values as they are, nothing to say, no colours, one process, no treebank to read.
+NOT_FOR_A_SENTENCE = {
+    *("torch", "transformers", "tokenizers", "pandas", "polars", "pyarrow", "spacy", "nltk", "ray", "fastapi"),
+    *("pydantic", "rich", "typer.rich_utils", "multiprocessing", "asyncio", "xml.sax", "email", "importlib.metadata"),
+    *("discotree.drawing", "discotree.queries", "discotree.training", "discotree.integrations"),
+    *("discotree.evaluation.parseval", "discotree.network.pytorch"),
+}
+
+
+def test_a_sentence_is_parsed_with_few_imports(tmp_path: Path) -> None:
+    model = saved_model(tmp_path / "model")
+    command = [sys.executable, "-c", PARSE, str(model)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported = set(done.stderr.split())
+    assert done.stdout.startswith("(")
+    assert "onnxruntime" in imported
+    assert not NOT_FOR_A_SENTENCE & imported
 
 
 # The public names

@@ -17,6 +17,7 @@ import discotree.text
 from discotree import ConfigError
 from discotree.text import LANGUAGES, Word, sentences, streams, tokenised
 from discotree.text.conventions import convention
+from discotree.text.tokens import _pattern, tokenise
 
 
 def parts(*lines: str) -> list[str]:
@@ -256,3 +257,26 @@ def test_treebanks_come_back_from_raw_text(name: str) -> None:
     assert_nothing_lost(text, found)
     assert benchmark.f1(gold_tokens, [word[1:] for words in found for word in words]) >= MIN_F1[name][0]
     assert benchmark.f1(gold_sentences, [(words[0].start, words[-1].end) for words in found]) >= MIN_F1[name][1]
+
+
+LATIN = [text for text in (*FRAGMENTS, *WHITESPACE, "°C", "§", "é", "×") if max(text) <= "\xff"]
+
+
+@given(st.lists(st.sampled_from(LATIN) | st.characters(max_codepoint=0xFF)))
+def test_the_short_expression_finds_the_same_tokens_in_latin_text(fragments: list[str]) -> None:
+    text = "".join(fragments)
+    for language in LANGUAGES:
+        rules = convention(language)
+        short, whole = (
+            [(match.span(), match.lastgroup) for match in _pattern(rules, latin).finditer(text)]
+            for latin in (True, False)
+        )
+        assert short == whole
+
+
+@pytest.mark.parametrize("before", ["“", "x” ", "€", "漢"])
+@pytest.mark.parametrize("rest", ["'t kan", "-x", "/a/b", "1:30", ":-) a"])
+def test_what_stands_before_a_sentence_counts(before: str, rest: str) -> None:
+    text, rules = before + rest, convention("nl")
+    found = [(word.start, word.end) for word in tokenise(text, len(before), len(text), rules)]
+    assert found == [match.span() for match in _pattern(rules, False).finditer(text, len(before))]

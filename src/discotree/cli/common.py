@@ -2,25 +2,55 @@
 
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+import os
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
 
-from rich.console import Console
-
-from discotree.cli.terminal import DataConsole
+from discotree.cli.leaving import INTERRUPTED as INTERRUPTED
 from discotree.files.names import STANDARD_STREAM
 from discotree.files.writing import writable
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from discotree.models.choice import Choice
 
-INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 PIPE_WIDTH = 200  # columns of a table in a pipe, where no terminal limits them
 
-err: Console = DataConsole(stderr=True)
+
+class LateConsole:
+    """The console of standard error. Rich is imported when something is printed: most commands have nothing to say."""
+
+    @cached_property
+    def _console(self) -> "Console":
+        from discotree.cli.terminal import DataConsole
+
+        return DataConsole(stderr=True)
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether Rich takes standard error for a terminal; variables make it do so with anything."""
+        may_be = {"FORCE_COLOR", "TTY_COMPATIBLE"} & os.environ.keys() or (sys.stderr and sys.stderr.isatty())
+        return bool(may_be) and self._console.is_terminal
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._console, name)
+
+    def __enter__(self) -> "Console":
+        return self._console.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._console.__exit__(*error)
 
 
-def out() -> Console:
+err = cast("Console", LateConsole())
+
+
+def out() -> "Console":
     """Return the console of standard output; in a pipe it is wide enough for every table."""
+    from discotree.cli.terminal import DataConsole
+
     console = DataConsole()
     return console if console.is_terminal else DataConsole(width=PIPE_WIDTH)
 
@@ -54,6 +84,8 @@ def write_rich(*parts: Any, output: str) -> None:
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, str))
         return
+    from discotree.cli.terminal import DataConsole
+
     console = DataConsole(width=PIPE_WIDTH, no_color=True, force_terminal=False)
     with console.capture() as capture:
         for part in parts:

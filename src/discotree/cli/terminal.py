@@ -1,23 +1,14 @@
 """Consoles that show data as it is: brackets are no markup, and control characters never reach the terminal."""
 
-import os
-import sys
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from discotree.cli.leaving import leave_quietly
 from discotree.errors import printable
-
-CLOSED_PIPE = 141  # exit code when nobody reads the output any more; shells show it for grep and others, too
-
-
-def leave_quietly() -> NoReturn:
-    """Exit because nobody reads our output any more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
-    sys.exit(CLOSED_PIPE)
 
 
 class DataConsole(Console):

@@ -36,6 +36,8 @@ class _Converter:
         else:
             if annotation is int and isinstance(value, str) and SMALL_NUMBER.fullmatch(value):
                 value = int(value)
+            if annotation is float and type(value) is int:  # a default, as in "x: float = 0"
+                value = float(value)
             if _is_right(value, self.parameter.type_descriptor):
                 return value
         setattr(self.parameter, CONVERTER, None)

@@ -10,16 +10,18 @@ Shapes: V pieces in the table, D numbers in a vector.
 import json
 import math
 import unicodedata
+from array import array
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from discotree.errors import ModelError
-from discotree.network.weights import Rows
+from discotree.network.piece_index import WORD_START, PieceIndex
+from discotree.network.weights import Floats, Rows
 
-WORD_START = "▁"  # stands for the space in front of a word
 UNKNOWN_PIECE = 0  # id of text that no piece matches
 MAX_PIECES = 64  # per token: anything longer is no word, and the rest tells nothing more
 
@@ -27,16 +29,15 @@ MAX_PIECES = 64  # per token: anything longer is no word, and the rest tells not
 class Subwords:
     """Pieces, their log-probabilities and their vectors."""
 
-    def __init__(self, pieces: list[str], scores: list[float], vectors: Rows) -> None:
-        """The first piece is the unknown one; ``vectors`` are (V, D)."""
-        count = vectors.shape[0]
-        if not len(pieces) == len(scores) == count > 0:
-            raise ModelError(f"{len(pieces)} pieces, {len(scores)} scores, {count} vectors: expected equal numbers")
+    def __init__(self, pieces: bytes, scores: Floats, vectors: Rows) -> None:
+        """The pieces stand on lines, the first one is the unknown one; ``vectors`` are (V, D)."""
+        self._index = PieceIndex(pieces)
+        counts = len(self._index), len(scores), vectors.shape[0]
+        if len({*counts}) > 1:
+            raise ModelError("{} pieces, {} scores, {} vectors: expected equal numbers".format(*counts))
         self.vectors = vectors
-        self._ids = dict(zip(pieces[1:], range(1, count), strict=True))  # no tuples: a table has 85,000 pieces
-        self._scores = scores
-        self._longest = max(map(len, pieces))
-        self._unknown_score = min(scores) - 10  # as the encoder's own tokenizer does it
+        self._scores = array("d", scores.astype(np.float64).tobytes())  # made in less time than a list
+        self._unknown_score = float(scores.min()) - 10  # as the encoder's own tokenizer does it
 
     @classmethod
     def load(cls, name: str) -> "Subwords":
@@ -44,9 +45,8 @@ class Subwords:
         path = Path(str(resources.files(__package__) / "pieces" / f"{name}.safetensors"))
         try:
             tensors = load_file(path)
-            pieces = tensors["pieces"].tobytes().decode("utf-8").split("\n")
-            vectors = Rows(tensors["table"], tensors["scale"].astype("float32"))
-            return cls(pieces, tensors["scores"].tolist(), vectors)
+            vectors = Rows(tensors["table"], tensors["scale"].astype(np.float32))
+            return cls(tensors["pieces"].tobytes(), tensors["scores"], vectors)
         except (OSError, ValueError, KeyError, SafetensorError) as error:
             raise ModelError(f"{path}: the sub-word table cannot be read: {error}") from None
 
@@ -60,7 +60,7 @@ class Subwords:
 
     def pieces(self, form: str) -> tuple[int, ...]:
         """Return the pieces of one token, at least one."""
-        text = unicodedata.normalize("NFKC", form[: MAX_PIECES * self._longest])
+        text = unicodedata.normalize("NFKC", form[: MAX_PIECES * self._index.longest])
         text = "".join(char for char in text if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
         text = WORD_START.join(text.split())
         if any(map(str.isalnum, text)):  # punctuation follows a word without a space
@@ -69,21 +69,23 @@ class Subwords:
 
     def to_json(self) -> str:
         """Return the ids of all pieces but the unknown one, and the log-probability of each id."""
-        return json.dumps({"ids": self._ids, "scores": self._scores}, ensure_ascii=False)
+        return json.dumps({"ids": self._index.ids(), "scores": self._scores.tolist()}, ensure_ascii=False)
 
     def _best(self, text: str) -> list[int]:
         """Return the most probable pieces of a text, by dynamic programming over their ends."""
         n = len(text)
+        scores, beginning = self._scores, self._index.beginning
         score = [0.0] + [-math.inf] * n
         came = [(0, UNKNOWN_PIECE)] * (n + 1)  # start and id of the last piece
         for begin in range(n):
             so_far = score[begin]
             if so_far + self._unknown_score > score[begin + 1]:
                 score[begin + 1], came[begin + 1] = so_far + self._unknown_score, (begin, UNKNOWN_PIECE)
-            for end in range(begin + 1, min(n, begin + self._longest) + 1):
-                piece = self._ids.get(text[begin:end])
-                if piece is not None and so_far + self._scores[piece] > score[end]:
-                    score[end], came[end] = so_far + self._scores[piece], (begin, piece)
+            ids, longest = beginning(text, begin)
+            for end in range(begin + 1, min(n, begin + longest) + 1):
+                piece = ids.get(text[begin:end])
+                if piece is not None and so_far + scores[piece] > score[end]:
+                    score[end], came[end] = so_far + scores[piece], (begin, piece)
         pieces: list[int] = []
         while n:
             n, piece = came[n]

@@ -39,7 +39,7 @@ class Alphabet:
     ids: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.ids = {symbol: number for number, symbol in enumerate(self.symbols, self.reserved)}
+        self.ids = dict(zip(self.symbols, range(self.reserved, len(self)), strict=True))
         if len(self.ids) != len(self.symbols):
             raise ModelError("a symbol stands twice in an alphabet, expected distinct ones")
 
@@ -200,7 +200,7 @@ class Vocab:
 
 
 def _strings(value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    if not isinstance(value, list) or not {*map(type, value)} <= {str}:
         raise TypeError("expected a list of strings")
     return value
 

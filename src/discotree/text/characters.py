@@ -8,8 +8,9 @@ QUOTES = "\"'`“”„‟‘’‚‛«»‹›"
 CLOSING = QUOTES + ")]}"
 # Every character that is neither whitespace nor a symbol is part of a word: letters and digits of all scripts, their
 # accents, joiners, and invisible characters.
-SYMBOL = (
-    r"!-/:-@\[-\^`{-~¡-©«¬®-±´¶-¸»¿×÷\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2117\u2120\u2122\u2190-\u245f\u2500-\u2bff"
+LATIN_SYMBOL = r"!-/:-@\[-\^`{-~¡-©«¬®-±´¶-¸»¿×÷"  # those below U+0100
+SYMBOL = LATIN_SYMBOL + (
+    r"\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2117\u2120\u2122\u2190-\u245f\u2500-\u2bff"
     r"\u2e00-\u2e7f\u3001-\u3003\u3008-\u3020\u3030\u303d\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\uffee"
     r"\U0001f000-\U0001faff"
 )

@@ -5,9 +5,10 @@ import re
 from discotree.text.characters import EMAIL, EMOJI, EMOTICON, EXTENDER, FOREIGN, NAME, PATH, URL
 from discotree.text.conventions import Convention
 
-_PICTURE = re.compile(rf"[{EMOJI}][{EMOJI}{EXTENDER}]*|[0-9#*]\ufe0f?\u20e3|{EMOTICON}")
-_ADDRESS = re.compile(rf"{URL}|{EMAIL}|{NAME}|{PATH}|[@#][^\W\d][\w-]*")
-_FOREIGN = re.compile(rf"[{FOREIGN}]+")
+# Not compiled before they are needed: most sentences do without them.
+_PICTURE = rf"[{EMOJI}][{EMOJI}{EXTENDER}]*|[0-9#*]\ufe0f?\u20e3|{EMOTICON}"
+_ADDRESS = rf"{URL}|{EMAIL}|{NAME}|{PATH}|[@#][^\W\d][\w-]*"
+_FOREIGN = rf"[{FOREIGN}]+"
 
 
 def tag_of(form: str, convention: Convention) -> str:
@@ -15,8 +16,10 @@ def tag_of(form: str, convention: Convention) -> str:
     if form.isascii():
         if form.isalnum() or len(form) == 1:  # nearly all tokens
             return ""
-    elif _FOREIGN.fullmatch(form):
+    elif re.fullmatch(_FOREIGN, form):
         return convention.foreign_tag
-    if _PICTURE.fullmatch(form):
+    elif form.isalpha():
+        return ""
+    if re.fullmatch(_PICTURE, form):
         return convention.picture_tag
-    return convention.address_tag if _ADDRESS.fullmatch(form) else ""
+    return convention.address_tag if re.fullmatch(_ADDRESS, form) else ""

@@ -15,7 +15,7 @@ COUNT, SIZE = 11, 4
 def small():
     rng = np.random.default_rng(0)
     vectors = Rows(rng.integers(-127, 128, (COUNT, SIZE), np.int8), rng.random(COUNT, np.float32))
-    return Subwords(["", *"abcdefghij"], [0.0] * COUNT, vectors)
+    return Subwords("\n".join(["", *"abcdefghij"]).encode(), np.zeros(COUNT, np.float32), vectors)
 
 
 def test_features_are_the_first_piece_and_the_mean(small):

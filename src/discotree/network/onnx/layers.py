@@ -8,13 +8,14 @@ have *anchors* beside them, two constant features that meet weights of 0: the la
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from discotree.network.onnx.graph import MICROSOFT, Graph
-from discotree.network.weights import SAFE, Floats, Rows, Weight, dense
+from discotree.network.weights import SAFE, Array, Floats, Rows, Weight, dense
 
 LARGEST = SAFE  # a weight
 ZERO = 128  # the number that stands for an input of 0
@@ -23,7 +24,8 @@ ANCHORS = 2  # constant features 1 and -1
 SATURATED = 40.0  # tanh and sigmoid of it are exactly 1
 # Biases of the input, forget, cell and output gate of a cell that keeps its content for ever, and shows all of it.
 KEEPING = (-SATURATED, SATURATED, 0.0, SATURATED)
-COLUMNS = 32  # bytes of every row that are transposed at a time
+TABLE_ROWS = 4096  # rows of an embedding in float32 at a time
+ROWS = 64  # rows of a matrix to transpose at a time
 Direction = tuple[Weight, Weight, Floats, Floats]  # weights of the inputs and of the hidden state, a bias for each
 GATES = (0, 3, 1, 2)  # ONNX has input, output, forget, cell; PyTorch has input, forget, cell, output
 
@@ -53,6 +55,15 @@ def stacked(weights: Sequence[Weight]) -> Weight:
 def part(weight: Weight, where: tuple[slice, ...]) -> Weight:
     """Return some rows and columns of a weight."""
     return Rows(weight.numbers[where], weight.step[where[0]]) if isinstance(weight, Rows) else weight[where]
+
+
+def largest(table: Weight) -> Floats:
+    """Return the largest magnitude in each column of a table; a large one is never in memory as floats."""
+    found = np.zeros(table.shape[1], np.float32)
+    for begin in range(0, table.shape[0], TABLE_ROWS):
+        values = np.abs(dense(part(table, (slice(begin, begin + TABLE_ROWS),))))
+        np.maximum(found, values.max(0), out=found)
+    return found
 
 
 def embedding(graph: Graph, name: str, table: Weight, ids: str) -> str:
@@ -100,10 +111,11 @@ def linear(
     """
     added = "" if bias is None else graph.array(name + ".bias", bias.astype(np.float32))
     if not int8:
-        product = graph.add("MatMul", x, graph.array(name + ".weight", dense(weight).T))
+        product = graph.add("MatMul", x, graph.array(name + ".weight", transposed(dense(weight))))
         return graph.add("Add", product, added) if added else product
     quantised = rows(weight)
-    matrix, steps = graph.array(name + ".weight", quantised.numbers.T), graph.array(name + ".step", quantised.step)
+    matrix = graph.array(name + ".weight", transposed(quantised.numbers))
+    steps = graph.array(name + ".step", quantised.step)
     zero, largest = graph.constant(ZERO, np.uint8), ""
     if not bounded:
         largest = graph.add("ReduceMax", graph.add("Abs", x), axes=(-1,), keepdims=1)
@@ -165,7 +177,7 @@ def lstm(
     names, steps = [], []
     for k, (kind, positions) in enumerate((("input", anchors), ("hidden", [size]))):
         parts = [rows(weights[k]) for weights in directions]
-        names.append(graph.array(f"{name}.{kind}", np.stack([_columns(part.numbers, positions) for part in parts])))
+        names.append(graph.array(f"{name}.{kind}", _columns([part.numbers for part in parts], positions)))
         steps.append(graph.array(f"{name}.{kind}.step", np.stack([_gates(part.step) for part in parts])))
         steps.append(graph.array(f"{name}.{kind}.zero", np.zeros((len(parts), 4 * (size + ANCHORS)), np.int8)))
     start = _anchored_start(graph, directions, x, start)
@@ -183,22 +195,29 @@ def _gates(vector: Floats, anchors: Sequence[float] = (0, 0, 0, 0)) -> Floats:
     return found
 
 
-def _columns(numbers: npt.NDArray[np.int8], anchors: Sequence[int]) -> npt.NDArray[np.int8]:
-    """Return a matrix (4·H, D) transposed and in ONNX's order, with 0 for anchors of outputs and inputs.
+def _columns(matrices: Sequence[npt.NDArray[np.int8]], anchors: Sequence[int]) -> npt.NDArray[np.int8]:
+    """Return matrices (4·H, D) transposed and in ONNX's order, with 0 for anchors of outputs and inputs."""
+    inputs, size = matrices[0].shape[1], matrices[0].shape[0] // 4
+    result = np.zeros((len(matrices), inputs + ANCHORS * len(anchors), 4, size + ANCHORS), np.int8)
+    for numbers, columns in zip(matrices, result, strict=True):
+        gates = numbers.reshape(4, size, inputs)
+        for shift, (left, right) in enumerate(pairwise([0, *anchors, inputs])):
+            moved = slice(left + ANCHORS * shift, right + ANCHORS * shift)
+            for to, gate in enumerate(GATES):
+                _transpose(gates[gate, :, left:right], columns[moved, to, :size])
+    return result.reshape(len(matrices), result.shape[1], -1)
 
-    Some columns at a time take half the time of all at once.
-    """
-    inputs = numbers.shape[1]
-    blocks = numbers.reshape(4, -1, inputs)
-    size = blocks.shape[1]
-    result = np.zeros((inputs + ANCHORS * len(anchors), 4, size + ANCHORS), np.int8)
-    for begin in range(0, inputs, COLUMNS):
-        part = slice(begin, min(begin + COLUMNS, inputs))
-        rows = np.arange(part.start, part.stop)
-        rows += ANCHORS * np.searchsorted(anchors, rows, side="right")
-        for to, gate in enumerate(GATES):
-            result[rows, to, :size] = blocks[gate, :, part].T
-    return result.reshape(len(result), -1)
+
+def transposed(matrix: Array) -> Array:
+    result = np.empty(matrix.shape[::-1], matrix.dtype)
+    _transpose(matrix, result)
+    return result
+
+
+def _transpose(matrix: Array, target: Array) -> None:
+    """Copy a matrix to its transpose. Some rows at a time take half the time of all at once: they fit the caches."""
+    for begin in range(0, len(matrix), ROWS):
+        target[:, begin : begin + ROWS] = matrix[begin : begin + ROWS].T
 
 
 def _anchored_start(

@@ -17,6 +17,7 @@ from discotree.network.onnx.layers import (
     Direction,
     embedding,
     first_of,
+    largest,
     linear,
     lstm,
     mean_of,
@@ -194,13 +195,13 @@ class Network:
         """Return how large each input of the encoder can get, or usually gets if a Transformer gives it."""
         parts = []
         if self.settings.word_size:
-            parts.append(np.abs(self._vector("encoder.words.weight")).max(0))
+            parts.append(largest(self.weights["encoder.words.weight"]))
         if self.settings.char_filters:
             parts.append(np.ones(self.settings.char_filters, np.float32))  # tanh stays below
         if self.has_tags:
-            parts.append(np.abs(self._vector("encoder.tags.weight")).max(0))
+            parts.append(largest(self.weights["encoder.tags.weight"]))
         if self.table is not None:
-            parts += [np.abs(dense(self.table)).max(0)] * 2
+            parts += [largest(self.table)] * 2
         elif self.encoder_ranges is not None:
             parts.append(self.encoder_ranges)
         ranges: Floats = np.maximum(np.concatenate(parts), np.abs(self._vector("encoder.root")))

@@ -23,6 +23,7 @@ TYPES = {
     )
 }
 FLOAT, INT, STRING, INTS = 1, 2, 3, 7  # kinds of attributes
+_SHORT = [bytes([value]) for value in range(0x80)]
 EXTERNAL = 1  # the numbers of a tensor are elsewhere
 
 
@@ -105,6 +106,8 @@ def _bytes(field: int, content: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
+    if 0 <= value <= 0x7F:  # nearly all of them
+        return _SHORT[value]
     value &= (1 << 64) - 1  # a negative number takes ten bytes
     result = bytearray()
     while value > 0x7F:

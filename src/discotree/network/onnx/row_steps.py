@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discotree.network.onnx.graph import MICROSOFT, Graph
-from discotree.network.onnx.layers import TINY, ZERO, rows
+from discotree.network.onnx.layers import TINY, ZERO, rows, transposed
 from discotree.network.weights import Weight
 
 LARGEST = 255  # an input
@@ -47,7 +47,8 @@ class RowSteps:
         found = []
         for name, weight in zip(names, weights, strict=True):
             quantised = rows(weight)
-            matrix, steps = graph.array(name + ".weight", quantised.numbers.T), graph.array(name, quantised.step)
+            matrix = graph.array(name + ".weight", transposed(quantised.numbers))
+            steps = graph.array(name, quantised.step)
             product = graph.add("MatMulIntegerToFloat", numbers, matrix, one, steps, zero, domain=MICROSOFT)
             found.append(graph.add("Mul", product, column))
         return found
