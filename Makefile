@@ -6,7 +6,7 @@ LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 MODELS := $(patsubst %/pyproject.toml,%,$(wildcard models/*/pyproject.toml))
 EDITABLE_MODELS := $(addprefix --editable ./,$(MODELS))
-EXTRAS := train,web,hub,hf,spacy,nltk,transformers,tables,ray
+EXTRAS := train,web,hub,hf,draw,spacy,nltk,transformers,tables,ray
 
 .PHONY: demo test tests test-lowest fuzz soak crash coverage check docs clean
 

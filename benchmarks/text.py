@@ -24,7 +24,7 @@ from typing import Any
 
 from discotree.config import load_recipe
 from discotree.text import paragraphs, sentences
-from discotree.training.data import read_splits, resolve
+from discotree.training.data import load_held_out, resolve
 
 Span = tuple[int, int]
 TREEBANKS = {  # file, recipe
@@ -264,7 +264,7 @@ def chosen(folder: Path, name: str, split: str) -> tuple[list[tuple[str, list[st
     """Return the sentences of a split as ids and tokens, and their language."""
     _, recipe = TREEBANKS[name]
     settings = load_recipe(recipe, [f"data.folder={folder}"])
-    trees = read_splits(resolve(settings.data))[split].trees
+    trees = load_held_out(resolve(settings.data), split).trees
     return [(tree.id, list(tree.words)) for tree in trees], settings.language
 
 
@@ -272,7 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--ud", action="store_true", help="the folder holds files of Universal Dependencies")
-    parser.add_argument("--split", default="test")
+    parser.add_argument("--split", choices=("dev", "test"), default="test")
     parser.add_argument("--trees", type=int, help="number of trees per treebank")
     parser.add_argument("--only", choices=TREEBANKS, help="one treebank")
     arguments = parser.parse_args()

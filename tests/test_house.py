@@ -69,3 +69,9 @@ def test_no_two_public_classes_share_a_name():
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(str(path.relative_to(PACKAGE)))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_marks_stand_in_the_files_of_the_tests():
+    """.ci/run imports only files that name the mark it asks for."""
+    others = [path for path in (ROOT / "tests").rglob("*.py") if not path.name.startswith("test_")]
+    assert list(lines_with(r"mark\.(slow|data|browser|fuzz|cluster|installed)\b", others)) == []

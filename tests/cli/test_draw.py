@@ -10,10 +10,11 @@ import sys
 import termios
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from support.helpers import right_branching
+from support.renderers import hide_renderers, needs_renderer
 from support.svgs import groups, parsed
 
 import discotree as dt
@@ -185,18 +186,27 @@ def test_file_names_are_safe_and_never_the_same(ids: list[str], names: list[str]
     assert [_file_name(id, taken) for id in ids] == names
 
 
+@needs_renderer
 @pytest.mark.parametrize("format", SIGNATURES)
 def test_png_and_pdf(run: Run, tmp_path: Path, format: str) -> None:
     done = run(FIGURE1, "-o", f"tree.{format}")
-    if done.returncode and "pip install discotree[draw]" in done.stderr:
-        pytest.skip("neither rsvg-convert nor CairoSVG is installed")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / f"tree.{format}").read_bytes().startswith(SIGNATURES[format])
 
 
-@pytest.mark.skipif(find_spec("cairosvg") is not None, reason="CairoSVG is installed, so nothing is missing")
-def test_png_without_a_renderer_names_what_to_install(run: Run, tmp_path: Path) -> None:
-    done = run(FIGURE1, "-o", "tree.png", PATH=str(tmp_path))
+def test_a_png_that_would_take_gigabytes_is_refused(run: Run, tmp_path: Path) -> None:
+    dt.write([right_branching(300)], tmp_path / "deep.export")
+    done = run("deep.export", "-o", "deep.png")
+    assert done.returncode == 1
+    assert "would take too much memory: choose SVG or PDF" in done.stderr
+    assert not (tmp_path / "deep.png").exists()
+
+
+def test_png_without_a_renderer_names_what_to_install(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_renderers(tmp_path, monkeypatch)
+    done = run(FIGURE1, "-o", "tree.png")
     assert done.returncode == 1
     assert "rsvg-convert" in done.stderr
     assert "pip install discotree[draw]" in done.stderr
@@ -212,10 +222,9 @@ def test_latex_and_html(run: Run, tmp_path: Path) -> None:
     assert "<h1>trees.export</h1>" in page
 
 
+@needs_renderer
 def test_several_trees_make_one_pdf(run: Run, tmp_path: Path) -> None:
     done = run(SMALL, "-o", "all.pdf", "--no-root")
-    if done.returncode and "pip install discotree[draw]" in done.stderr:
-        pytest.skip("neither rsvg-convert nor CairoSVG is installed")
     assert done.returncode == 0, done.stderr
     pdf = (tmp_path / "all.pdf").read_bytes()
     assert pdf.startswith(SIGNATURES["pdf"])

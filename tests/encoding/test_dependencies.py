@@ -74,7 +74,7 @@ def many_trees(count, odd=True):
     ]
 
 
-@pytest.fixture(scope="module", params=[2_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[2_000, pytest.param(10_000, marks=pytest.mark.slow)])
 def thousands(request):
     return many_trees(request.param)
 
@@ -244,9 +244,9 @@ def nonsense(rng, max_size):
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_predictions_with_nonsense_labels_all_become_trees():
+def test_fifty_thousand_predictions_with_nonsense_labels_all_become_trees():
     rng = random.Random(100)
-    for _ in range(100_000):
+    for _ in range(50_000):
         d = nonsense(rng, 40)
         tree = to_tree(d)  # a Tree cannot exist unless it is valid
         assert (tree.tokens, tree.root.label) == (d.tokens, d.root)

@@ -362,9 +362,9 @@ def test_real_trees_come_back_and_are_drawn(path):
     where = Path(os.environ.get("DISCOTREE_DATA", "")) / path
     if not where.exists() or not os.environ.get("DISCOTREE_DATA"):
         pytest.skip(f"DISCOTREE_DATA names no folder with {path}")
-    for number, tree in enumerate(islice(read(where), 1000)):
+    for number, tree in enumerate(islice(read(where), 0, 1000, 4)):
         assert from_nltk(to_nltk(tree), tree.words) == bare(tree)
-        if number % 20 == 0 and len(tree) < 60:
+        if number % 10 == 0 and len(tree) < 60:
             drawing = TreePrettyPrinter(to_nltk(tree), list(tree.words)).text(maxwidth=99)
             assert drawing.split("\n")[-2].split() == list(tree.words)
     corpus = TreebankReader(where)

@@ -192,6 +192,23 @@ def variables(statements):
     return list(nodes), list(values)
 
 
+def tries(query, tree):
+    """How many ways to bind the variables are tried at most."""
+    definition = Definition(tree)
+    strings = {value for node in definition.all for value in definition.features(node).values()}
+
+    def of(graph, known):
+        total = 0
+        for alternative in alternatives(graph):
+            names, used = ([name for name in found if name not in known] for found in variables(alternative))
+            inside = [part.graph for part in alternative if isinstance(part, Without)]
+            below = sum(of(inner, {*known, *names, *used}) for inner in inside)
+            total += len(definition.all) ** len(names) * len(strings) ** len(used) * (1 + below)
+        return total
+
+    return of(query.graph, set())
+
+
 def matches(query, tree):
     """The matches of a query in a tree, as a set of bindings in the order of the query's variables."""
     definition = Definition(tree)

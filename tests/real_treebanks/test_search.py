@@ -8,7 +8,7 @@ from support.treebanks import folder
 
 import discotree as dt
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.xdist_group("search")]  # PCC is read once
 
 
 class Graph:

@@ -16,7 +16,11 @@ from discotree import HeadRules, read, to_dependencies, to_tree, write
 pytestmark = pytest.mark.data
 
 
-@pytest.fixture(scope="module", params=TREEBANKS, ids=lambda treebank: treebank.name)
+# All tests of one treebank go to one process, which reads it once.
+ONE_BY_ONE = [pytest.param(about, marks=pytest.mark.xdist_group(about.name), id=about.name) for about in TREEBANKS]
+
+
+@pytest.fixture(scope="module", params=ONE_BY_ONE)
 def treebank(request):
     """One treebank at a time, with all its trees."""
     path = folder("DISCOTREE_DATA") / request.param.path
@@ -80,7 +84,7 @@ HELD = {
 HAVE_SECONDARY_EDGES = ("export", "tigerxml", "alpino", "json", "parquet", "arrow")
 
 
-def test_every_tree_comes_back_from_a_file_in_every_format_that_can_hold_it(treebank, tmp_path):
+def test_trees_from_all_parts_come_back_from_a_file_in_every_format_that_can_hold_them(treebank, tmp_path):
     about, trees = treebank
     path = tmp_path / "out"
     chosen = trees[:: about.every]

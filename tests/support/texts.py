@@ -5,7 +5,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 LANGUAGES = ("de", "en", "is", "nl")
-MANY_WORDS = 5000
+MANY_WORDS = 1500
 HEADING = "## "
 
 ANYWHERE = {

@@ -14,16 +14,16 @@ class RealTreebank(NamedTuple):
     path: str
     rules: str
     size: int
+    every: int  # every n-th tree is written and read again: some 700 of each treebank
     own: tuple[str, ...] = ()  # formats that hold this treebank only
-    every: int = 1  # write and read again every tree, or every tenth
 
 
 TREEBANKS = [
-    RealTreebank("alpino_cdb", "alpino/cdb.xml", "alpino", 7_136),
-    RealTreebank("pcc", "pcc/syntax", "negra", 2_193),
-    RealTreebank("squoia_de", "squoia_de", "negra", 3_616),
-    RealTreebank("craft", "craft/penn", "ptb", 28_625, ("penn",)),
-    RealTreebank("icepahc", "icepahc/finished", "icepahc", 72_973, ("psd",), every=10),
+    RealTreebank("alpino_cdb", "alpino/cdb.xml", "alpino", 7_136, every=10),
+    RealTreebank("pcc", "pcc/syntax", "negra", 2_193, every=3),
+    RealTreebank("squoia_de", "squoia_de", "negra", 3_616, every=5),
+    RealTreebank("craft", "craft/penn", "ptb", 28_625, every=41, own=("penn",)),
+    RealTreebank("icepahc", "icepahc/finished", "icepahc", 72_973, every=104, own=("psd",)),
 ]
 
 

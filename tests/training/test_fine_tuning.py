@@ -338,12 +338,12 @@ def test_fine_tuning_beats_training_from_nothing_on_200_sentences_of_a_new_domai
     if not os.environ.get("DISCOTREE_DATA"):
         pytest.skip("DISCOTREE_DATA does not say where the treebanks are")
     questions = list(dt.read(Path(os.environ["DISCOTREE_DATA"], "alpino_more/qtleap1q.xml")))
-    trees, test = new_trees(tmp_path, questions[:200]), new_trees(tmp_path, questions[200:350], "test.export")
+    trees, test = new_trees(tmp_path, questions[:200]), new_trees(tmp_path, questions[200:300], "test.export")
     (tmp_path / "nothing.toml").write_text(
         f'language = "nl"\n[data]\ntrain = ["{trees}"]\nhold_out = 10\ntest = ["{test}"]\nheads = "alpino"\n'
     )
     small = [f"network.{name}=96" for name in ("lstm_size", "decoder_size", "arc_size", "label_size")]
-    quick = ["network.agreement_weight=0", "training.batch_words=160", "training.epochs=12", "training.device=cpu"]
+    quick = ["network.agreement_weight=0", "training.batch_words=160", "training.epochs=8", "training.device=cpu"]
     recipe = dt.config.load_recipe(tmp_path / "nothing.toml", [*small, *quick])
     nothing = train(recipe, tmp_path / "nothing")
     few = ["training.epochs=2", "training.device=cpu"]

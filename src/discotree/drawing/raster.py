@@ -4,6 +4,7 @@ rsvg-convert (librsvg) shapes every script and starts within a tenth of a second
 letters from left to right only, so texts that run from right to left are refused.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from discotree.errors import DiscotreeError, InputError, MissingExtraError
 Raster = Literal["png", "pdf"]
 SCALE = 2.0  # PNG pixels per SVG pixel
 MAX_PIXELS = 32_000  # limit of cairo, which both programs use, for width and height
+MAX_PNG_PIXELS = 100_000_000  # in all: 4 bytes of memory each
 MAX_PAGES = 10_000  # a PDF that viewers can open
 NO_CONVERTER = "PNG and PDF need rsvg-convert (librsvg) or CairoSVG: pip install discotree[draw]"
 NO_RIGHT_TO_LEFT = "words from right to left need rsvg-convert (librsvg): CairoSVG would reverse them"
@@ -27,10 +29,14 @@ _SIZE = re.compile(r'width="(\d+)" height="(\d+)"')
 
 
 def convert(svg: str, format: Raster, scale: float = SCALE) -> bytes:
-    """Convert a picture; ``scale`` applies to PNG and is reduced where the picture would be too large."""
+    """Convert a picture; ``scale`` applies to PNG and is reduced where the picture would be too wide or too high."""
     found = _SIZE.search(svg)
     if found:
-        scale = min(scale, MAX_PIXELS / max(int(found[1]), int(found[2])))
+        width, height = int(found[1]), int(found[2])
+        scale = min(scale, MAX_PIXELS / max(width, height))
+        if format == "png" and width * height * scale**2 > MAX_PNG_PIXELS:
+            size = f"{width * scale:,.0f} × {height * scale:,.0f} pixels"
+            raise InputError(f"a PNG of {size} would take too much memory: choose SVG or PDF")
     zoom = scale if format == "png" else 1.0
     program = shutil.which("rsvg-convert")
     if program:
@@ -46,7 +52,7 @@ def convert_pages(svgs: Sequence[str]) -> bytes:
         raise InputError(f"{len(svgs):,} pictures are too many for one PDF; it holds {MAX_PAGES:,}")
     program = shutil.which("rsvg-convert")
     if program:
-        with TemporaryDirectory() as folder:
+        with TemporaryDirectory(prefix=page_folder(os.getpid())) as folder:
             names = [f"{k}.svg" for k in range(len(svgs))]
             for name, svg in zip(names, svgs, strict=True):
                 (Path(folder) / name).write_text(svg, "utf-8")
@@ -71,6 +77,11 @@ def convert_pages(svgs: Sequence[str]) -> bytes:
     for page in pages:
         page.finish()
     return output.getvalue()
+
+
+def page_folder(process: int) -> str:
+    """Return how the names of a process's temporary folders begin, for those who clear up after it was killed."""
+    return f"discotree-{process}-"
 
 
 def _run(command: Sequence[str], data: bytes, folder: str | None = None) -> bytes:

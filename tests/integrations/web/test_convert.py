@@ -1,13 +1,13 @@
 """/api/convert: several trees in one file, and what it refuses."""
 
 import os
-import shutil
 from pathlib import Path
 
 import httpx
 import pytest
-from support.helpers import parsed
+from support.helpers import parsed, right_branching
 from support.networks import TREES
+from support.renderers import hide_renderers, needs_renderer
 from support.servers import serving
 from support.web import post, problem
 
@@ -44,15 +44,31 @@ def test_what_is_refused(client: httpx.Client) -> None:
     assert "too many" in problem(post(client, "convert", trees=[RECORDS[0] | {"x": [{}] * 100_001}]))
 
 
-@pytest.mark.skipif(shutil.which("rsvg-convert") is not None, reason="there is a renderer")
-def test_pictures_without_a_renderer_say_what_to_install(client: httpx.Client) -> None:
-    for output in ("pdf", "png"):
-        message = problem(post(client, "convert", trees=RECORDS[:1], output=output), 501)
-        assert "rsvg-convert" in message
-        assert "discotree[draw]" in message
+@pytest.mark.slow
+def test_pictures_without_a_renderer_say_what_to_install(
+    tmp_path: Path, parsers: dict[str, dt.Parser], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_renderers(tmp_path, monkeypatch)
+    with serving(create_app({"xx": parsers["xx"]})) as own:
+        for output in ("pdf", "png"):
+            message = problem(post(own, "convert", trees=RECORDS[:1], output=output), 501)
+            assert "rsvg-convert" in message
+            assert "discotree[draw]" in message
 
 
-@pytest.mark.skipif(shutil.which("rsvg-convert") is None, reason="rsvg-convert is not installed")
+@needs_renderer
+def test_one_tree_is_a_png(client: httpx.Client) -> None:
+    response = post(client, "convert", trees=RECORDS[:1], output="png")
+    assert response.content.startswith(b"\x89PNG")
+    assert response.headers["content-type"] == "image/png"
+
+
+def test_a_png_that_would_take_gigabytes_is_refused(client: httpx.Client) -> None:
+    message = problem(post(client, "convert", trees=[right_branching(300).to_dict()], output="png"))
+    assert "too much memory: choose SVG or PDF" in message
+
+
+@needs_renderer
 def test_pictures(client: httpx.Client) -> None:
     for picture in ("svg", "arcs"):
         response = post(client, "convert", trees=RECORDS, output="pdf", picture=picture, heads="negra")

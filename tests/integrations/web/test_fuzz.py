@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.fuzz, pytest.mark.filterwarnings("default")]
 EXPECTED = {200, 400, 413, 422}
 CALLS = ["/api/parse", "/api/draw", "/api/treebank", "/api/evaluate"]
 CALLS += ["/api/query", "/api/examples", "/api/search", "/api/search/counts"]
-MANY = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

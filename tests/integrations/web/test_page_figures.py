@@ -3,15 +3,18 @@
 Not part of the default run: ``pytest -m browser``. Set DISCOTREE_SCREENSHOTS=FOLDER to save screenshots there.
 """
 
-import shutil
 import struct
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from support.browsing import CHROMIUM, Page
+from support.browsing import CHROMIUM, Page, opened
+from support.renderers import hide_renderers, needs_renderer
+from support.servers import serving
 
 import discotree as dt
+from discotree.integrations.web import create_app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
@@ -105,11 +108,32 @@ def test_a_picture_is_downloaded_as_png(page: Page, tmp_path: Path) -> None:
     assert size == tuple(2 * side for side in drawn)
 
 
-@pytest.mark.skipif(shutil.which("rsvg-convert") is not None, reason="there is a renderer")
-def test_without_a_renderer_pdf_says_what_to_do(page: Page) -> None:
+@needs_renderer
+def test_a_picture_is_downloaded_as_pdf(page: Page, tmp_path: Path) -> None:
     parse(page, TEXT)
-    page.get_by_label("Download as PDF").first.click()
-    playwright.expect(page.locator(".downloads .problem").first).to_contain_text("PDF need rsvg-convert")
+    with page.expect_download() as download:
+        page.get_by_label("Download as PDF").first.click()
+    download.value.save_as(tmp_path / "tree.pdf")
+    assert (tmp_path / "tree.pdf").read_bytes().startswith(b"%PDF-")
+
+
+@needs_renderer
+def test_all_trees_are_downloaded_as_one_pdf(page: Page, tmp_path: Path) -> None:
+    parse(page, TEXT)
+    with page.expect_download() as download:
+        page.locator("#parse-tools").get_by_label("Download all trees as").select_option(label="PDF")
+    download.value.save_as(tmp_path / "trees.pdf")
+    assert (tmp_path / "trees.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_without_a_renderer_pdf_says_what_to_do(
+    browser: Any, parsers: dict[str, dt.Parser], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_renderers(tmp_path, monkeypatch)
+    with serving(create_app({"xx": parsers["xx"]})) as own, opened(browser, own, "no_renderer") as page:
+        parse(page, TEXT)
+        page.get_by_label("Download as PDF").first.click()
+        playwright.expect(page.locator(".downloads .problem").first).to_contain_text("PDF need rsvg-convert")
 
 
 @pytest.mark.parametrize("kind", ["JSON", "Export", "TigerXML", "Alpino", "Penn", "CoNLL-U", "LaTeX"])

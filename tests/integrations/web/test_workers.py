@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from support.helpers import right_branching
+from support.renderers import slow_renderer
 
 from discotree.integrations.web import Limits
+from discotree.integrations.web.conversion import convert_trees
 from discotree.integrations.web.limits import RequestRefused
 from discotree.integrations.web.parse_input import ModelTraits
 from discotree.integrations.web.tasks import Setup, draw, filter_treebank, read_parse_request
@@ -111,6 +113,50 @@ def test_a_job_that_nobody_waits_for_is_ended() -> None:
         assert pool.running.total() == 0
 
     with_pool(Limits(), use)
+
+
+def conversion(count: int) -> bytes:
+    return json_line({"trees": [right_branching(3).to_dict()] * count, "output": "pdf"}).encode()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_conversion_that_takes_too_long_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the program that it has started nor the files for it."""
+    pid = slow_renderer(tmp_path, monkeypatch)
+
+    async def use(pool: WorkerPool) -> None:
+        with pytest.raises(RequestRefused):
+            await pool.run("a", convert_trees, conversion(3))
+        assert Path(pool.folder).is_dir()
+        assert list(Path(pool.folder).iterdir()) == []
+        await until(lambda: not is_alive(int(pid.read_text())))
+
+    with_pool(Limits(timeout_seconds=2), use)
+
+
+def test_a_conversion_that_nobody_waits_for_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pid = slow_renderer(tmp_path, monkeypatch)
+    folders: list[Path] = []
+
+    async def use(pool: WorkerPool) -> None:
+        await pool.start()
+        job = asyncio.create_task(pool.run("a", convert_trees, conversion(3)))
+        await until(pid.exists)
+        assert len(list(Path(pool.folder).iterdir())) == 1
+        job.cancel()
+        await asyncio.wait({job})
+        assert list(Path(pool.folder).iterdir()) == []
+        await until(lambda: not is_alive(int(pid.read_text())))
+        folders.append(Path(pool.folder))
+
+    with_pool(Limits(), use)
+    assert not folders[0].exists()
 
 
 def test_clients_take_turns_and_small_jobs_pass_large_ones() -> None:

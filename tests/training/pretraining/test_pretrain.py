@@ -163,7 +163,7 @@ def test_an_interrupted_run_is_resumed_and_its_log_too(finished, text, tmp_path)
 @pytest.mark.slow
 def test_a_run_survives_kill_9_and_ends_with_the_same_weights(text, tmp_path):
     """Real processes; one is killed after a checkpoint, another before it, while text is read."""
-    settings = set_all([*TINY_SETTINGS, "training.steps=150", "training.checkpoint_steps=15"])
+    settings = set_all([*TINY_SETTINGS, "training.steps=75", "training.checkpoint_steps=15"])
     command = [sys.executable, "-m", "discotree", "pretrain", f"{text}/a.txt", f"{text}/b.txt*2", *settings, "--out"]
     subprocess.run([*command, "whole"], cwd=tmp_path, check=True, capture_output=True)
     for name, sign in (("late", "unfinished/checkpoint.safetensors"), ("early", "unfinished/text")):

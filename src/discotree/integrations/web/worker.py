@@ -65,6 +65,7 @@ def _run_child(setup: tasks.Setup, job: socket.socket) -> None:
     """Run one job and end the process, whatever happens."""
     code = 1
     try:
+        os.setpgid(0, 0)  # the server ends this group, and so the programs that a job starts
         # The signal of either timer ends the process. The server ends jobs that nobody waits for, if it lives itself.
         signal.setitimer(signal.ITIMER_PROF, setup.limits.worker_seconds)
         signal.setitimer(signal.ITIMER_REAL, setup.limits.timeout_seconds)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import pickle
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,8 +13,11 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
+from discotree.drawing.raster import page_folder
 from discotree.integrations.web.fair_queue import FairQueue
 from discotree.integrations.web.limits import MIB, RequestRefused
 from discotree.integrations.web.tasks import Setup
@@ -41,6 +45,7 @@ class WorkerPool:
         self.ended: Counter[str] = Counter()  # by outcome, for the metrics
         self.process: subprocess.Popen[bytes] | None = None
         self.control: socket.socket | None = None
+        self.folder = ""  # for temporary files of the jobs
         self.starting = asyncio.Lock()
 
     async def run(
@@ -114,12 +119,18 @@ class WorkerPool:
         finally:
             if not is_over:  # cancelled: nobody waits for the result
                 self.ended["cancelled"] += 1
-                if child:  # without its socket, one that has not begun ends by itself
-                    with suppress(ProcessLookupError):
-                        os.kill(child, signal.SIGKILL)
+            if child and (not is_over or kind == "killed"):  # without its socket, one that has not begun ends by itself
+                self._clear_up_after(child)
             writer.transport.abort()
         self.ended[kind] += 1
         return self._result(kind, outcome)
+
+    def _clear_up_after(self, child: int) -> None:
+        """End a job with the programs that it has started, and remove its files."""
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        for folder in Path(self.folder).glob(f"{page_folder(child)}*") if self.folder else ():
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _result(self, kind: str, outcome: Any) -> Any:
         if kind == "result":
@@ -143,8 +154,15 @@ class WorkerPool:
             self.close()
             self.control, theirs = socket.socketpair()
             command = [sys.executable, "-m", "discotree.integrations.web.worker", str(theirs.fileno())]
+            with suppress(OSError):  # only few jobs need one
+                self.folder = mkdtemp(prefix="discotree-")
             with theirs:
-                self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+                self.process = subprocess.Popen(
+                    command,
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    env={**os.environ, "TMPDIR": self.folder or os.environ.get("TMPDIR", "")},
+                )
             setup = pickle.dumps(self.setup)
             self.control.sendall(NUMBER.pack(len(setup)) + setup)
             loop = asyncio.get_running_loop()
@@ -162,3 +180,6 @@ class WorkerPool:
             self.process.kill()
             self.process.wait()
             self.process = None
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = ""
