@@ -20,11 +20,15 @@ CARD: dict[str, Any] = {
     "licence": "CC BY-NC 4.0",
     "commercial": False,
     "sentences": 1020,
-    "scores": {"dev": METRICS, "test": METRICS},
+    "scores": {"dev": METRICS, "test": METRICS, "together": dict.fromkeys(METRICS)},
     "commit": "0123abc",
     "weaknesses": "It has learned nothing.",
     "base": "",
     "speed": None,
+    "gpu_speed": None,
+    "texts": [],
+    "encoders": [],
+    "other_scores": {},
 }
 README = "# xx\n\nA model for *tests*.\n"
 
