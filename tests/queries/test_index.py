@@ -191,11 +191,12 @@ def test_damaged_records_and_lists_have_an_address(path, tmp_path):
             list(index.search('[cat="NP"]'))
 
 
-def test_damaged_gap_degrees_are_refused(path, tmp_path):
+@pytest.mark.parametrize("value", ["x", "9" * 5000])
+def test_damaged_gap_degrees_are_refused(value, path, tmp_path):
     damaged = tmp_path / "damaged.dtindex"
     damaged.write_bytes(path.read_bytes())
     database = sqlite3.connect(damaged)
-    database.execute("UPDATE lists SET value = 'x' WHERE feature = 'gap-degree' AND value = '1'")
+    database.execute("UPDATE lists SET value = ? WHERE feature = 'gap-degree' AND value = '1'", (value,))
     database.commit()
     database.close()
     with Index(damaged) as index, pytest.raises(TreebankError, match="the list of gap degrees is damaged"):

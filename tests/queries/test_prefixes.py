@@ -27,6 +27,7 @@ from discotree.queries.prefixes import after, literal_prefix, prefixes
         ("(?i)konung", ""),
         ("(?x)kon ung", ""),
         ("kon(?#[)|drottning", ""),
+        ("x(?x: a # (\n)|b", ""),
         ("^konung", ""),
         (".*ur", ""),
         ("", ""),

@@ -43,6 +43,7 @@ __all__ = ["FORMAT", "PART", "SUFFIX", "Index", "is_index", "search_index", "wri
 
 SUFFIX = ".dtindex"
 FETCHED = 100  # records in memory
+MAX_DIGITS = 10  # more are no gap degree
 
 Made = TypeVar("Made")
 
@@ -196,7 +197,7 @@ class Index:
     def _degrees(self, step: Step) -> list[str]:
         """Return the gap degrees that a step allows."""
         found = self.values(GAP_DEGREE_FEATURE)
-        if not all(map(str.isdecimal, found)):
+        if not all(value.isdecimal() and len(value) < MAX_DIGITS for value in found):
             raise TreebankError("the list of gap degrees is damaged", self.path)
         bounds = [(numbers[0], numbers[-1]) for numbers in step.gap_degrees]
         return [degree for degree in found if all(low <= int(degree) <= high for low, high in bounds)]

@@ -22,7 +22,7 @@ MAX_TREE_BYTES = 1 << 26
 # What a record that makes no sense may raise
 DAMAGE = (ValueError, TypeError, IndexError, OverflowError, RecursionError, zlib.error, DiscotreeError)
 
-_SEPARATOR = "\x7f"  # JSON has no code for it, and nobody writes it
+_SEPARATOR = "\x7f"  # one byte in JSON; a column that holds it is stored as a list
 
 
 class Columns(NamedTuple):

@@ -33,7 +33,8 @@ def _prefixes(test: Expression) -> list[str]:
 
 def literal_prefix(pattern: str) -> str:
     """Return how all strings begin that a regular expression matches as a whole; nothing if that is hard to tell."""
-    if re.compile(pattern).flags & (re.IGNORECASE | re.VERBOSE) or "(?#" in pattern or _has_alternatives(pattern):
+    has_comments = re.search(r"\(\?(?:#|[a-zA-Z]*x)", pattern)  # brackets in a comment are none
+    if re.compile(pattern).flags & (re.IGNORECASE | re.VERBOSE) or has_comments or _has_alternatives(pattern):
         return ""
     prefix = _plain(pattern)
     return prefix[:-1] if pattern[len(prefix) :].startswith(_QUANTIFIERS) else prefix
