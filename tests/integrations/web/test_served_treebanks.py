@@ -104,6 +104,16 @@ def test_an_index_that_a_server_uses_is_not_removed(corpus: Path, cache: Path) -
     assert sorted(cache.iterdir()) == sorted(Path(index) for index in second.indexes + third.indexes)
 
 
+@pytest.mark.parametrize("spelling", ["./cache", "cache/", "../{}/cache//"])
+def test_the_folder_of_indexes_may_be_spelt_in_any_way(
+    spelling: str, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (treebank,) = open_treebanks([str(corpus / "a.export")], spelling.format(tmp_path.name)).values()
+    assert len(treebank.in_use) == 1
+    assert Path(*treebank.indexes).parent == tmp_path / "cache"
+
+
 def test_an_index_that_another_server_has_just_made_is_not_replaced(corpus: Path, cache: Path) -> None:
     argument = [str(corpus / "a.export")]
     made: list[tuple[str, int]] = []

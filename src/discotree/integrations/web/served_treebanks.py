@@ -2,7 +2,7 @@
 
 An index that ``discotree index`` has made beside the treebank is used if it is not older. Otherwise one is made when
 the server starts, in a folder for such files, under a name that says which state of which files it holds: the next
-start finds it again, and a treebank that has changed gets a new one. The old one is removed when no server uses it.
+start finds it again, and a treebank that has changed gets a new one. The old one is removed then, if no server uses it.
 """
 
 import hashlib
@@ -33,6 +33,7 @@ from discotree.version import __version__
 NAMED = re.compile(r"(?P<name>[^=/\\:*?\[\]]+)=(?P<files>.+)")  # tiger=corpora/tiger.xml
 SAMPLES = {"Sample: German": "german.export", "Sample: Dutch": "dutch.discbracket"}
 MAX_NAME_CHARACTERS = 100
+LOCK_SECONDS = 5.0  # a server that looks whether an index is in use locks it for a moment
 LEFT_OVER_SECONDS = 86_400  # an unfinished index that is older was left by a process that was killed
 
 notices = logging.getLogger("discotree")
@@ -57,22 +58,25 @@ class IndexInUse:
             database.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # locked for reading from here on
         except sqlite3.Error as error:
             raise TreebankError(f"cannot be locked: {error}", path) from None
+        if not os.path.exists(path):
+            raise TreebankError("another server has removed it in this moment: start again", path)
 
 
-def _is_in_use(path: str) -> bool:
-    with closing(_connect(path, "rw")) as database:
+def _remove_unused(path: Path) -> None:
+    """Remove an index, unless a server uses it; none can begin to while it is locked here."""
+    with closing(_connect(str(path), "rw", 0)) as database:
         try:
             database.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError:  # it is locked
-            return True
+            return
         except sqlite3.DatabaseError:  # it is no index
-            return False
-        return False
+            pass
+        path.unlink()
 
 
-def _connect(path: str, mode: str) -> sqlite3.Connection:
+def _connect(path: str, mode: str, timeout_seconds: float = LOCK_SECONDS) -> sqlite3.Connection:
     address = f"{Path(path).resolve().as_uri()}?mode={mode}"
-    return sqlite3.connect(address, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(address, uri=True, timeout=timeout_seconds, isolation_level=None, check_same_thread=False)
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def open_treebanks(
             raise ConfigError(f"two treebanks are called {name!r}: choose a name, --treebank NAME={argument}")
         by_name[name] = paths
     found: dict[str, ServedTreebank] = {}
-    folder = folder or str(cache_folder())
+    folder = os.path.abspath(folder or cache_folder())
     for name, paths in by_name.items():
         indexes = tuple(_indexes(name, paths, folder, progress))
         trees = sum(map(_count_trees, indexes))
@@ -227,10 +231,9 @@ def _tidy(folder: Path, kind: str, path: str) -> None:
     for old in folder.glob(f"{kind}-*{SUFFIX}*"):
         with suppress(OSError, sqlite3.Error):
             if old.name.endswith(SUFFIX):
-                is_left = str(old) != path and not _is_in_use(str(old))
-            else:  # others may be making one right now
-                is_left = time.time() - old.stat().st_mtime > LEFT_OVER_SECONDS
-            if is_left:
+                if str(old) != path:
+                    _remove_unused(old)
+            elif time.time() - old.stat().st_mtime > LEFT_OVER_SECONDS:  # others may be making one right now
                 old.unlink()
 
 
