@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import sys
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,8 +32,10 @@ class LateConsole:
     @property
     def is_terminal(self) -> bool:
         """Whether Rich takes standard error for a terminal; variables make it do so with anything."""
-        may_be = {"FORCE_COLOR", "TTY_COMPATIBLE"} & os.environ.keys() or (sys.stderr and sys.stderr.isatty())
-        return bool(may_be) and self._console.is_terminal
+        has_variable = not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
+        with suppress(ValueError):  # it is closed
+            return (has_variable or (sys.stderr is not None and sys.stderr.isatty())) and self._console.is_terminal
+        return False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._console, name)

@@ -32,6 +32,14 @@ def test_every_output_of_one_tree(client: httpx.Client) -> None:
         assert post(client, "convert", trees=RECORDS[:1], output=output, heads="negra").status_code == 200, output
 
 
+def test_named_nodes_stand_out(client: httpx.Client) -> None:
+    for output in ("svg", "latex"):
+        plain = post(client, "convert", trees=RECORDS[:1], output=output).text
+        assert post(client, "convert", trees=RECORDS[:1], output=output, highlight={"#n": [0]}).text != plain
+        outside = post(client, "convert", trees=RECORDS[:1], output=output, highlight={"#n": [99]})
+        assert "words and constituents" in problem(outside)
+
+
 def test_what_is_refused(client: httpx.Client) -> None:
     assert "one tree, not 3" in problem(post(client, "convert", trees=RECORDS, output="svg"))
     assert "one tree, not 3" in problem(post(client, "convert", trees=RECORDS, output="png"))

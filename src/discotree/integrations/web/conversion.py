@@ -59,17 +59,18 @@ def convert_trees(setup: Setup, body: bytes) -> tuple[bytes, str]:
     trees = [tree_of(setup, record) for record in request.trees]
     if request.highlight is not None and len(trees) != 1:
         raise RequestRefused(422, f"highlight: the nodes of one tree can stand out, not those of {len(trees)}")
+    highlight = marked(trees[0], request.highlight)
     check_total_size(setup, trees)
     rules = rules_for(setup, request.model, request.heads)
     if request.output == "text":
         check_drawing(trees, False, setup.limits)
     if request.output not in RASTERS:
-        return checked(setup, render_trees(trees, request.output, rules)), request.output
+        return checked(setup, render_trees(trees, request.output, rules, highlight)), request.output
     is_arcs = request.picture == "arcs"
     svgs = [
         draw_arcs(tree.dependencies(rules), theme="light")
         if is_arcs
-        else draw_svg(tree, theme="light", highlight=marked(tree, request.highlight))
+        else draw_svg(tree, theme="light", highlight=highlight)
         for tree in trees
     ]
     try:

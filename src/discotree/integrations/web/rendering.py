@@ -28,14 +28,14 @@ def media_type(output: str) -> str:
     return MEDIA_TYPES.get(output, PLAIN_TEXT)
 
 
-def render_trees(trees: Sequence[Tree], output: str, rules: HeadRules) -> str:
-    """Return parsed trees in a treebank format, or as one picture or document."""
+def render_trees(trees: Sequence[Tree], output: str, rules: HeadRules, highlight: Highlight = True) -> str:
+    """Return parsed trees in a treebank format, or as one picture or document; ``highlight`` is for SVG and LaTeX."""
     if output in ("svg", "arcs"):
         if len(trees) != 1:
             raise RequestRefused(422, f"a picture shows one tree, not {len(trees)}: ask for json and draw each tree")
-        return draw_svg(trees[0]) if output == "svg" else draw_arcs(trees[0].dependencies(rules))
+        return draw_svg(trees[0], highlight=highlight) if output == "svg" else draw_arcs(trees[0].dependencies(rules))
     if output == "latex":
-        return latex_document(trees)
+        return latex_document(trees, highlight=highlight)
     if output == "text":
         return "".join([f"{tree.id}\n{draw_text(tree)}\n\n" for tree in trees])
     return "".join(TEXT_FORMATS[output].write(trees, WriterOptions(heads=rules)))

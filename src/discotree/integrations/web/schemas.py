@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from discotree.config import Method
 from discotree.encoding.head_rules import HeadRules
 from discotree.evaluation.params import Params
+from discotree.queries.query import MAX_NODES
 from discotree.treebanks import TEXT_FORMATS
 
 MAX_K = 10
@@ -193,7 +194,7 @@ class EvaluateResponse(BaseModel):
 MarkedNodes = Annotated[
     dict[Annotated[str, Field(max_length=100)], Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=1000)]],
     Field(
-        max_length=16,
+        max_length=MAX_NODES,
         description="Names, such as a query's variables, of words and constituents that stand out in a picture or in "
         "LaTeX: the position of a word, or the number of words + k for the k-th constituent, counted from 0.",
     ),

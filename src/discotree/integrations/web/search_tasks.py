@@ -154,7 +154,7 @@ class HitPage:
     def _hit(self, number: int, tree: int | None, match: Match) -> dict[str, Any]:
         left, pieces, right = match.context(self.request.width, self.request.focus)
         return {
-            "id": match.tree.id,
+            "id": match.view.id,
             "number": number,
             "tree": tree,
             "left": left,
@@ -179,7 +179,7 @@ class HitPage:
 
     def _lines(self) -> Iterator[str]:
         for _, match in self.matches():
-            yield f"{match.tree.id}\t{match.concordance(self.request.width, self.request.focus)}\n"
+            yield f"{match.view.id}\t{match.concordance(self.request.width, self.request.focus)}\n"
 
     def _trees(self) -> Iterator[Tree]:
         """Yield every tree once."""

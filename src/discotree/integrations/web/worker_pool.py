@@ -127,7 +127,7 @@ class WorkerPool:
 
     def _clear_up_after(self, child: int) -> None:
         """End a job with the programs that it has started, and remove its files."""
-        with suppress(ProcessLookupError):
+        with suppress(OSError):
             os.killpg(child, signal.SIGKILL)
         for folder in Path(self.folder).glob(f"{page_folder(child)}*") if self.folder else ():
             shutil.rmtree(folder, ignore_errors=True)

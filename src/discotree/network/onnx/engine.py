@@ -97,7 +97,7 @@ class OnnxEngine:
                 self._graphs[name] = GRAPHS[name](self.network)
             if (name, threads) not in self._sessions:
                 if threads == 1:
-                    self._sessions.pop((name, self.threads), None)  # each has a copy of the weights
+                    self._sessions.pop((name, self.threads), None)  # each may have a copy of the weights
                 self._sessions[name, threads] = Session(self._graphs[name], threads)
             return self._sessions[name, threads]
 

@@ -8,6 +8,8 @@ import { makeZoom } from "./tree_zoom.js";
 
 const edited = new WeakMap(); // corrected trees, by the records that they were made from
 
+const histories = new WeakMap(); // of the editors that made these trees: steps can be undone after Done, too
+
 const unsaved = new Set(); // records whose correction has not been downloaded yet
 window.addEventListener("beforeunload", (event) => unsaved.size && event.preventDefault());
 
@@ -61,7 +63,6 @@ function differenceList(record, base, found, name, whose) {
 function makeEditButton(picture, original, options, redraw) {
   let editor = null;
   let holder = null;
-  let history = null; // of the last editor: steps can be undone after Done, too
   async function open() {
     const { openEditor } = await import("./editor.js");
     if (options.details) hideDetails(options.details);
@@ -75,7 +76,7 @@ function makeEditButton(picture, original, options, redraw) {
       inventory: options.inventory,
       loadAlternatives: options.loadAlternatives,
       origin: options.origin,
-      history,
+      history: histories.get(corrected(original)),
       onChange: ({ gaps, hits, ...record }) => { // what a filter found was in the old tree
         edited.set(original, record);
         unsaved.add(original);
@@ -85,7 +86,7 @@ function makeEditButton(picture, original, options, redraw) {
     holder.addEventListener("keydown", ({ key }) => key === "Escape" && toggle());
   }
   function close() {
-    history = editor.history;
+    if (corrected(original) !== original) histories.set(corrected(original), editor.history);
     editor.destroy();
     holder.remove();
     editor = null;

@@ -2,6 +2,7 @@
 
 import { make } from "./common.js";
 
+const MAX_NAME = 100; // characters of a name in a drawing
 const COLORS = 6; // more variables share them in turn
 
 export const colorOf = (variables, name) => `variable${variables.indexOf(name) % COLORS}`;
@@ -43,7 +44,7 @@ export function markTree(figure, bindings, variables) {
 /** Return the bound nodes as api/draw wants them: a word by its position, a constituent by its number after all words. */
 export function highlighted(record, bindings, variables) {
   return Object.fromEntries(boundNodes(bindings, variables).map(([name, { node, positions }]) =>
-    [shownName(name), [node === null ? positions[0] : record.tokens.length + node]]));
+    [shownName(name).slice(0, MAX_NAME), [node === null ? positions[0] : record.tokens.length + node]]));
 }
 
 /** Make a drawing large enough for names at its lower and right edges; labels have been measured by now. */
