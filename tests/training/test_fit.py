@@ -1,6 +1,7 @@
 """The training loop: schedules, averages, the best weights, seeds, and resuming after an interruption."""
 
 import dataclasses
+import itertools
 import math
 from functools import cache
 
@@ -10,11 +11,11 @@ import torch
 from support.networks import CALM, HEADS, TINY, TREES, corpus_for, parser_of, tensors
 
 from discotree.config import Training
-from discotree.errors import ModelError
+from discotree.errors import ConfigError, ModelError
 from discotree.network.batch import by_length
 from discotree.training.checkpoint import FILE
 from discotree.training.distributed import World
-from discotree.training.fit import Run, cosine, fit, is_over, seed_epoch
+from discotree.training.fit import Run, by_clock, cosine, fit, is_over, seed_epoch
 from discotree.training.run import network_in
 from discotree.training.trainer import Trainer, TrainingState
 
@@ -204,6 +205,31 @@ def test_the_cosine_is_followed_step_by_step():
     expected = [cosine(run.settings, every * epoch - 1, steps) for epoch in (1, 2, 3, 4)]
     assert run.learning_rates == pytest.approx(expected)
     assert (run.state.decays, run.state.epoch) == (0, 4)  # it knows no plateau
+
+
+def test_by_the_clock_the_learning_rate_is_zero_when_the_time_is_over():
+    settings = Training(schedule="clock", max_seconds=100, learning_rate=2.0, warmup=4)
+    rates = [by_clock(settings, step, share) for step, share in ((0, 0.0), (1, 0.0), (9, 0.0), (9, 0.5), (9, 1.0))]
+    assert rates == pytest.approx([0.5, 1.0, 2.0, 1.0, 0.0])
+    assert by_clock(settings, 9, 1.5) == 0.0
+    assert by_clock(Training(schedule="clock", max_seconds=1, learning_rate=2.0, warmup=0), 0, 0.0) == 2.0
+
+
+def test_a_run_by_the_clock_stops_within_an_epoch(monkeypatch: pytest.MonkeyPatch):
+    ticks = itertools.count()
+    monkeypatch.setattr("discotree.training.fit.time.perf_counter", lambda: float(next(ticks)))
+    whole = Rehearsal(epochs=1).go()
+    ticks = itertools.count()
+    run = Rehearsal(epochs=50, schedule="clock", max_seconds=4, warmup=0, learning_rate=0.02).go()
+    assert 0 < len(run.steps) < len(whole.steps)
+    assert run.state.epoch == 1
+    assert 0 < run.learning_rates[-1] < 0.01
+    assert math.isfinite(run.state.history[0]["loss"])
+
+
+def test_a_run_by_the_clock_needs_a_limit():
+    with pytest.raises(ConfigError, match=r"'clock' needs a limit of time, training\.max_seconds"):
+        Run(Training(schedule="clock"))
 
 
 def test_the_time_limit_stops_after_an_epoch():

@@ -195,13 +195,15 @@ class Training:
     epsilon: float = setting(1e-8, "Adam's term against division by zero.", 0)
     weight_decay: float = setting(0.0, "Decoupled weight decay (AdamW).", 0)
     clip: float = setting(5.0, "Clip the gradient to this norm.", 0)
-    schedule: Literal["plateau", "cosine"] = setting(
-        "plateau", "Lower the learning rate when dev stops improving, or along a cosine after a warm-up."
+    schedule: Literal["plateau", "cosine", "clock"] = setting(
+        "plateau",
+        "Lower the learning rate when dev stops improving, or along a cosine after a warm-up: over all epochs, or by the "
+        "clock over `max_seconds`.",
     )
     decay: float = setting(0.75, "Plateau: factor of the learning rate at each decay.", 0)
     patience: int = setting(5, "Plateau: epochs without a better dev score before a decay.", 0)
     max_decays: int = setting(9, "Plateau: stop when more decays than these are due.", 0)
-    warmup: int = setting(100, "Cosine: steps until the full learning rate.", 0)
+    warmup: int = setting(100, "Cosine, clock: steps until the full learning rate.", 0)
     average: float = setting(0.0, "Decay of the moving average of the weights. 0: no average.", 0, 1)
     start: str = setting(
         "", "Model to fine-tune: a name, a folder or `hub:ORG/NAME`, as `--from` gives it. Empty: fresh weights."
@@ -209,7 +211,7 @@ class Training:
     pull: float = setting(
         0.0, "Fine-tuning: pull of the weights back to where they started, a decoupled decay (L2-SP). 0: none.", 0
     )
-    max_seconds: float = setting(0.0, "Stop after the first epoch that ends later than this. 0: no limit.", 0)
+    max_seconds: float = setting(0.0, "Stop after the first epoch that ends later than this; on the schedule `clock` at once. 0: no limit.", 0)
     checkpoint_epochs: int = setting(1, "Epochs between two checkpoints. 0: no checkpoints.", 0)
     fit_dev: bool = setting(
         True, "After training, fit the prices of gaps and the confidences on dev, as `discotree calibrate` does."

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from discotree.config import Training
-from discotree.errors import ModelError
+from discotree.errors import ConfigError, ModelError
 from discotree.network.batch import Corpus, by_length
 from discotree.training.checkpoint import FILE, load_checkpoint, save_checkpoint
 from discotree.training.distributed import World
@@ -40,6 +40,10 @@ class Run:
     identity: str = ""  # only a checkpoint with the same identity is resumed
     report: Report = silent
     dev_decides: bool = True  # on the best epoch; otherwise the last one is kept
+
+    def __post_init__(self) -> None:
+        if self.settings.schedule == "clock" and not self.settings.max_seconds:
+            raise ConfigError("training.schedule: 'clock' needs a limit of time, training.max_seconds")
 
     @property
     def checkpoint(self) -> Path | None:
@@ -102,15 +106,22 @@ def train_epoch(trainer: Trainer, corpus: Corpus, run: Run) -> dict[str, float]:
     order = np.random.default_rng([settings.seed, state.epoch])
     steps = sum(1 for _ in by_length(corpus.lengths, settings.batch_words))
     losses: list[dict[str, Tensor]] = []
+    words = 0
     trainer.network.train()
+    clock = Clock(settings, state, run.world)
     before = steps * (state.epoch - 1)  # epochs may differ in their steps: each is the same share of the cosine
     for done, sentences in enumerate(by_length(corpus.lengths, settings.batch_words, order), 1):
         if settings.schedule == "cosine":
             trainer.set_learning_rate(cosine(settings, before + done - 1, steps * settings.epochs))
+        elif settings.schedule == "clock":
+            share = clock.share()
+            if share >= 1 and losses:
+                break
+            trainer.set_learning_rate(by_clock(settings, state.step, share))
         losses.append(trainer.step(corpus, sentences))
+        words += int(corpus.lengths[sentences].sum())
         state.step += 1
         run.report("step", {"step": state.step, "epoch": state.epoch, "steps": steps, "done": done})
-    words = int(corpus.lengths.sum())
     mean = {name: float(sum(batch[name] for batch in losses)) / words for name in losses[0]}
     if not math.isfinite(sum(mean.values())):
         raise ModelError(
@@ -151,8 +162,7 @@ def save(trainer: Trainer, run: Run) -> None:
 
 def is_over(state: TrainingState, settings: Training) -> bool:
     """Tell whether a run has reached its limit of time, epochs or decays."""
-    spent = sum(epoch["seconds"] + epoch["validation_seconds"] for epoch in state.history)
-    too_late = settings.max_seconds and spent > settings.max_seconds
+    too_late = settings.max_seconds and spent(state) > settings.max_seconds
     return bool(too_late) or state.epoch >= settings.epochs or state.decays > settings.max_decays
 
 
@@ -166,5 +176,32 @@ def cosine(settings: Training, step: int, steps: int) -> float:
     """Return the learning rate of a step: a linear warm-up, then half a cosine down to 0."""
     if step < settings.warmup:
         return settings.learning_rate * (step + 1) / settings.warmup
-    done = (step - settings.warmup) / max(1, steps - settings.warmup)
-    return settings.learning_rate * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+    return settings.learning_rate * falling((step - settings.warmup) / max(1, steps - settings.warmup))
+
+
+def by_clock(settings: Training, step: int, share: float) -> float:
+    """Return the learning rate of a step when a share of the time is over; the warm-up still counts steps."""
+    return settings.learning_rate * min((step + 1) / max(1, settings.warmup), 1.0) * falling(share)
+
+
+def falling(share: float) -> float:
+    """Return half a cosine, from 1 down to 0."""
+    return 0.5 * (1 + math.cos(math.pi * min(1.0, share)))
+
+
+def spent(state: TrainingState) -> float:
+    """Return the seconds of all complete epochs."""
+    return sum(epoch["seconds"] + epoch["validation_seconds"] for epoch in state.history)
+
+
+class Clock:
+    """How much of a run's time is over; all processes go by that of the first."""
+
+    def __init__(self, settings: Training, state: TrainingState, world: World) -> None:
+        self.world, self.limit, self.before = world, settings.max_seconds, spent(state)
+        self.began = time.perf_counter()
+
+    def share(self) -> float:
+        """Return the share of the time that is over: 1 or more when the run has to end."""
+        seconds = self.before + time.perf_counter() - self.began
+        return self.world.mean({"seconds": seconds})["seconds"] / self.limit
