@@ -34,7 +34,7 @@ from discotree.network.shapes import shapes
 from discotree.network.weights import rounded
 from discotree.parsing.engines import new_engine
 from discotree.parsing.parser import Parser
-from discotree.training.calibrate import finished
+from discotree.training.calibrate import calibrated, finished
 from discotree.training.data import Split, corpus_of, load_splits, resolve
 from discotree.training.results import SOURCES, score_split
 from discotree.training.run import MODEL
@@ -122,6 +122,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=MODELS, help="where to put the package")
     parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py, a file)")
     parser.add_argument("--gpu-speed", type=float, help="the same on one NVIDIA H200")
+    parser.add_argument(
+        "--no-prices", action="store_true", help="fit none for gaps: dev is unlike the text that the model is for"
+    )
     parser.add_argument("--data", default="", help="the folder of the treebanks, if not where the run found them")
     parser.add_argument(
         "--also-score", nargs="*", default=[], metavar="NAME=RECIPE", help="score the dev and test of these, too"
@@ -143,7 +146,8 @@ def main() -> None:
     sizes = {config.HALF, arguments.bits, *arguments.also} if own_bits == config.HALF else {own_bits}
     shipped = with_bits(trained, min(sizes, key=lambda bits: abs(bits - arguments.bits)))
     bits = shipped.config.training.weight_bits
-    shipped = finished(Parser(shipped, new_engine(shipped, arguments.engine)), splits["dev"])
+    fit = calibrated if arguments.no_prices else finished
+    shipped = fit(Parser(shipped, new_engine(shipped, arguments.engine)), splits["dev"])
     fitted = dataclasses.replace(trained, config=shipped.config, calibration=shipped.calibration)
     copies = {size: with_bits(fitted, size) for size in sizes}
     scores, others = {}, {}
@@ -169,6 +173,7 @@ def main() -> None:
         gpu_speed=arguments.gpu_speed,
         texts=about.texts,
         encoders=about.encoders,
+        teachers=about.teachers,
         other_scores=others,
     )
     rows = {
@@ -176,7 +181,8 @@ def main() -> None:
         for size in sorted(scores, reverse=True)
         for split, found in table_rows(scores[size]).items()
     }
-    made = f"`discotree train {trained.config.name}` and `tools/make_model.py`"
+    command = "distill --recipe" if about.teachers else "train"
+    made = f"`discotree {command} {trained.config.name}` and `tools/make_model.py`"
     texts = {CARD: card.to_json(), README: page(card, arguments.name, rows, made)}
     folder = model_folder(arguments.name, arguments.out)
     write_model(dataclasses.replace(shipped, config=public(shipped.config)), folder, texts)

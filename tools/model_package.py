@@ -47,7 +47,7 @@ classifiers = [
     "Programming Language :: Python :: 3",
     "Topic :: Text Processing :: Linguistic",
 ]
-dependencies = ["discotree>={needs}"]
+dependencies = ["discotree{extra}>={needs}"]
 
 [project.entry-points."{group}"]
 {name} = "{package}"
@@ -75,7 +75,7 @@ def version_of(name: str, models: Path = MODELS) -> str:
     return found[1] if found else ""
 
 
-def project(card: Card, version: str) -> str:
+def project(card: Card, about: About, version: str) -> str:
     """Return the project file of a model's package."""
     return PROJECT.format(
         name=card.name,
@@ -86,6 +86,7 @@ def project(card: Card, version: str) -> str:
         model=MODEL,
         licence=card.licence,
         code=card.code,
+        extra=about.extra and f"[{about.extra}]",
         needs=NEEDS,
         group=GROUP,
     )
@@ -111,7 +112,7 @@ def write_package(card: Card, about: About, version: str, models: Path = MODELS)
     package.mkdir(parents=True, exist_ok=True)
     licence = LICENCE_TEXTS[card.licence].read_text("utf-8")
     texts = {
-        folder / "pyproject.toml": project(card, version),
+        folder / "pyproject.toml": project(card, about, version),
         folder / "LICENSE": licence,
         folder / "NOTICE": notice(card, about),
         package / "__init__.py": INIT.format(name=card.name, model=MODEL),

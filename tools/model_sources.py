@@ -90,6 +90,8 @@ class About:
     changes: str = ""  # what was done to the trees, as a clause
     texts: tuple[RawText, ...] = ()  # what its encoder has read
     encoders: tuple[BaseEncoder, ...] = ()
+    teachers: tuple[str, ...] = ()
+    extra: str = ""  # the extra of discotree that it needs
 
     @property
     def sources(self) -> tuple[Treebank | RawText | BaseEncoder, ...]:
@@ -97,6 +99,7 @@ class About:
         return (*self.treebanks, *self.texts, *self.encoders)
 
 
+TRANSFORMER = "hf"
 TRACES = "whose trees were changed: empty elements were removed and their fillers moved"
 ONE_SCHEME = "whose trees were changed to one annotation scheme"
 DUTCH = (
@@ -122,14 +125,15 @@ ABOUT = {
         "person are strange to it.",
         TRACES,
     ),
-    "is": About((ICEPAHC,), f"{ICELANDIC} The sub-word vectors know no Icelandic.", TRACES),
-    "nl-large": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS),
+    "is": About((ICEPAHC,), f"{ICELANDIC} The sub-word vectors know no Icelandic.", TRACES, teachers=("is-large",)),
+    "nl-large": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, extra=TRANSFORMER),
     "de-large": About(
         (PCC, SQUOIA),
         "It has seen trees of newspaper commentaries and business reports, and few of them. "
         "Train on TIGER if you have it.",
         ONE_SCHEME,
         GERMAN_TEXTS,
+        extra=TRANSFORMER,
     ),
     "de-free-large": About(
         (SQUOIA,),
@@ -137,6 +141,7 @@ ABOUT = {
         "phrases that are not continuous.",
         "whose trees were changed to the scheme of TIGER",
         GERMAN_TEXTS,
+        extra=TRANSFORMER,
     ),
     "en-large": About(
         (CRAFT, GENIA, MASC),
@@ -145,6 +150,7 @@ ABOUT = {
         TRACES,
         ENGLISH_TEXTS,
         (MINILM,),
+        extra=TRANSFORMER,
     ),
-    "is-large": About((ICEPAHC,), ICELANDIC, TRACES),
+    "is-large": About((ICEPAHC,), ICELANDIC, TRACES, extra=TRANSFORMER),
 }

@@ -28,6 +28,7 @@ CARD: dict[str, Any] = {
     "gpu_speed": None,
     "texts": [],
     "encoders": [],
+    "teachers": [],
     "other_scores": {},
 }
 README = "# xx\n\nA model for *tests*.\n"

@@ -82,6 +82,7 @@ class Card:
     gpu_speed: float | None = None  # the same with one NVIDIA H200
     texts: tuple[RawText, ...] = ()
     encoders: tuple[BaseEncoder, ...] = ()
+    teachers: tuple[str, ...] = ()  # the models that it was distilled from
     other_scores: dict[str, SplitMetrics] = field(default_factory=dict)  # by the name of a treebank
 
     @classmethod

@@ -150,6 +150,7 @@ def _notes(card: Card, made: str) -> str:
     return "\n".join(
         [
             *([f"- Fine-tuned from {card.base}."] if card.base else []),
+            *([f"- Distilled: it also learned from what {_teachers(card)} of text."] if card.teachers else []),
             f"- Data: {banks}{f'; {card.sentences:,} sentences of training' if card.sentences else ''}.",
             *([f"- Encoder: {_encoder(card)}."] if card.texts or card.encoders else []),
             f"- Licence: {card.licence or 'unknown: ask its authors'}{both}.{warning}",
@@ -158,6 +159,10 @@ def _notes(card: Card, made: str) -> str:
             *([f"- Not good at: {card.weaknesses}"] if card.weaknesses else []),
         ]
     )
+
+
+def _teachers(card: Card) -> str:
+    return f"{' and '.join(card.teachers)} {'make' if len(card.teachers) > 1 else 'makes'}"
 
 
 def _encoder(card: Card) -> str:
