@@ -197,8 +197,8 @@ class Training:
     clip: float = setting(5.0, "Clip the gradient to this norm.", 0)
     schedule: Literal["plateau", "cosine", "clock"] = setting(
         "plateau",
-        "Lower the learning rate when dev stops improving, or along a cosine after a warm-up: over all epochs, or by the "
-        "clock over `max_seconds`.",
+        "Lower the learning rate when dev stops improving, or along a cosine after a warm-up: over all epochs, or by "
+        "the clock over `max_seconds`.",
     )
     decay: float = setting(0.75, "Plateau: factor of the learning rate at each decay.", 0)
     patience: int = setting(5, "Plateau: epochs without a better dev score before a decay.", 0)
@@ -211,7 +211,9 @@ class Training:
     pull: float = setting(
         0.0, "Fine-tuning: pull of the weights back to where they started, a decoupled decay (L2-SP). 0: none.", 0
     )
-    max_seconds: float = setting(0.0, "Stop after the first epoch that ends later than this; on the schedule `clock` at once. 0: no limit.", 0)
+    max_seconds: float = setting(
+        0.0, "Stop after the first epoch that ends later than this; on the schedule `clock` at once. 0: no limit.", 0
+    )
     checkpoint_epochs: int = setting(1, "Epochs between two checkpoints. 0: no checkpoints.", 0)
     fit_dev: bool = setting(
         True, "After training, fit the prices of gaps and the confidences on dev, as `discotree calibrate` does."
