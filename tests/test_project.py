@@ -71,9 +71,11 @@ def test_scores_and_licences_of_the_models_are_those_of_their_cards(page: str) -
 def test_the_page_of_a_model_has_the_scores_of_its_card(name: str) -> None:
     shipped = {row[""].partition(",")[0]: row for row in tables(PAGES[name]) if "as shipped" in row[""]}
     names = {"disc. F1": "discontinuous F1"}
-    for split, scores in CARDS[name]["scores"].items():
+    scored = CARDS[name]["scores"].items()
+    for split, scores in [(split, scores) for split, scores in scored if scores["f1"] is not None]:
+        row = "dev and test together" if split == "together" else split
         for column, key in COLUMNS.items():
-            assert shipped[split][names.get(column, column)] == rounded(scores[key], 2), (name, split, column)
+            assert shipped[row][names.get(column, column)] == rounded(scores[key], 2), (name, split, column)
 
 
 def scores_of(run: str) -> dict[str, float]:
