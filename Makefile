@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 LIGHT := $(VENV)/.light
 READY := $(VENV)/.ready
 MODELS := $(patsubst %/pyproject.toml,%,$(wildcard models/*/pyproject.toml))
-EDITABLE_MODELS := $(addprefix --editable ./,$(MODELS))
+SMALL_MODELS := $(addprefix --editable ./,$(filter-out %-large,$(MODELS)))
+LARGE_MODELS := $(addprefix --editable ./,$(filter %-large,$(MODELS)))
 EXTRAS := train,web,hub,hf,draw,spacy,nltk,transformers,tables,ray
 
 .PHONY: demo test tests test-lowest fuzz soak crash coverage check docs clean
@@ -32,7 +33,7 @@ test-lowest:
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip tomli
 	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/lowest.txt
-	PIP_CONSTRAINT=$(LOWEST)/lowest.txt $(LOWEST)/bin/python -m pip install --quiet $(EDITABLE_MODELS) --editable ".[$(EXTRAS)]" --group dev
+	PIP_CONSTRAINT=$(LOWEST)/lowest.txt $(LOWEST)/bin/python -m pip install --quiet $(SMALL_MODELS) $(LARGE_MODELS) --editable ".[$(EXTRAS)]" --group dev
 	$(LOWEST)/bin/pytest --numprocesses auto --override-ini filterwarnings=default --deselect tests/test_docs.py
 
 # Damaged inputs for everything that reads what strangers send: make fuzz SECONDS=3600 WORKERS=16 SEED=7
@@ -66,15 +67,16 @@ docs: $(READY)
 	$(BIN)/python tools/make_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# What parsing needs, and no more. The models stay where they are: a line of a .pth file leads to each.
+# What parsing with small models needs, and no more. They stay where they are: a line of a .pth file leads to each.
 $(LIGHT): pyproject.toml constraints.txt $(MODELS:=/pyproject.toml)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip editables hatchling
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --no-build-isolation --editable . $(EDITABLE_MODELS)
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --no-build-isolation --editable . $(SMALL_MODELS)
 	touch $@
 
 $(READY): $(LIGHT)
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]" --group dev
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --no-build-isolation $(LARGE_MODELS)
 	touch $@
 
 clean:

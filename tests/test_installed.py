@@ -229,7 +229,7 @@ def test_without_a_model_it_is_said_what_to_install(bare: Installed) -> None:
     assert (listed.returncode, listed.stderr) == (0, b"")
     assert listed.stdout.decode().startswith("no model is installed\n")
     assert "pip install discotree-nl" in listed.stdout.decode()
-    assert "large" not in listed.stdout.decode()  # none is released yet
+    assert "pip install discotree-nl-large" in listed.stdout.decode()
 
 
 def test_a_folder_is_parsed_with_where_no_model_is_installed(bare: Installed) -> None:

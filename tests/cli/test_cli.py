@@ -246,7 +246,7 @@ def test_shells_complete_commands_formats_and_models(run: Run) -> None:
 
     assert complete("discotree parse --to dis") == ["discbracket"]
     assert complete("discotree parse --from li") == ["lines"]
-    assert complete("discotree parse --model n") == ["nl"]
+    assert complete("discotree parse --model n") == ["nl", "nl-large"]
     assert complete("discotree con") == ["convert"]
 
 

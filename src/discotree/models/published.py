@@ -54,7 +54,8 @@ def install_hint(code: str = "") -> str:
     if not names:
         return ""
     if not code:
-        return f"{install_command('NAME')} ({', '.join(names)})"
+        small = [name for name in names if tier(name) == "small"]
+        return f"{install_command('NAME')} ({', '.join(small)})"
     first = published()[names[0]]
     terms = "" if first.commercial else f" ({first.licence}: non-commercial use only)"
     return f"{install_command(names[0])}{terms}"

@@ -16,7 +16,8 @@ import torch
 from spacy.lang.de import German
 from spacy.language import Language
 from spacy.tokens import Doc
-from support.models import saved_model, with_card
+from support.models import CARD, saved_model, with_card
+from support.packages import model_package, use_models_of
 from support.spacy_docs import brackets_of, pipeline
 
 import discotree
@@ -46,6 +47,16 @@ def test_without_a_name_the_model_is_that_of_the_language(dutch: Language) -> No
     assert dutch.get_pipe("discotree").settings.model == "nl"
     with pytest.raises(ModelError, match="there is no model 'xx'"):
         spacy.blank("xx").add_pipe("discotree")
+    assert spacy.blank("de").add_pipe("discotree").settings.model == "de-free-large"
+
+
+def test_a_model_that_is_not_for_commercial_use_has_to_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = model_package(tmp_path, "de")
+    alone.mkdir()
+    with_card(alone, CARD | {"name": "de"})
+    use_models_of(tmp_path, monkeypatch)
     with pytest.raises(ConfigError, match=r'non-commercial use only .*: name it to use it: \{"model": "de"\}'):
         spacy.blank("de").add_pipe("discotree")
 
