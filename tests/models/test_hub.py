@@ -156,9 +156,8 @@ def test_licences_have_the_names_of_the_hub(licence: str, name: str, own: str | 
 
 def test_the_page_names_the_teachers_of_a_small_model() -> None:
     assert "Distilled" not in page(FULL, "x")
-    said = "- Distilled: it also learned from what one, two makes of text."
-    assert said.replace("one, two makes", "one and two make") in page(replace(FULL, teachers=("one", "two")), "x")
-    assert said.replace("one, two", "one") in page(replace(FULL, teachers=("one",)), "x")
+    assert "- Distilled: it also learned from what one makes of text." in page(replace(FULL, teachers=("one",)), "x")
+    assert " learned from what one and two make of text." in page(replace(FULL, teachers=("one", "two")), "x")
 
 
 def test_what_nobody_knows_is_not_made_up() -> None:
@@ -186,9 +185,7 @@ def test_installed_models_have_the_same_card(name: str) -> None:
     card = Card.read(folder / "card.json")
     text = (folder / "README.md").read_text("utf-8")
     assert text.startswith(metadata(card))
-    apart = card.other_scores.get(
-        card.treebanks[0].name, card.scores
-    )  # a model of several treebanks has each by itself
+    apart = card.other_scores.get(card.treebanks[0].name, card.scores)  # of several treebanks each has its own
     assert {row.metric_value for row in ModelCard(text).data.eval_results} > {apart.test.f1, apart.dev.f1}
     assert card.treebanks
     assert card.licence

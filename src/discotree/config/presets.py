@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from discotree.config.schema import LSTM, Config, Data, Decoding, NetworkSettings, Training
+from discotree.config.distillation import Distillation
+from discotree.config.schema import LSTM, MAX_BITS, Config, Data, Decoding, NetworkSettings, Training
 
 # The paper's network, its hyper-parameters and its search
 PAPER = Config(
@@ -43,6 +44,31 @@ BERT = Config(
     decoding=DEFAULT.decoding,
 )
 
+# A fast network for `discotree distill`; what large models make of text is plenty to learn from, so little is dropped
+SMALL = Config(
+    network=replace(
+        DEFAULT.network,
+        char_size=50,
+        lstm_size=256,
+        lstm_layers=2,
+        decoder_size=256,
+        arc_size=256,
+        label_size=64,
+        embedding_dropout=0.1,
+        lstm_dropout=0.15,
+        recurrent_dropout=0.15,
+        mlp_dropout=0.15,
+        subword_dropout=0.1,
+        spine_weight=0.0,
+        agreement_weight=0.0,
+    ),
+    training=replace(
+        DEFAULT.training, batch_words=5120, epochs=40, learning_rate=0.004, warmup=200, weight_bits=MAX_BITS
+    ),
+    decoding=DEFAULT.decoding,
+    distillation=Distillation(sentences=240_000, epoch_sentences=30_000),
+)
+
 # For a model that has learned already: gentle steps, and few of them
 FINE_TUNING = Training(
     schedule="cosine",
@@ -55,7 +81,7 @@ FINE_TUNING = Training(
     warmup=20,
 )
 
-PRESETS = {"paper": PAPER, "default": DEFAULT, "bert": BERT}
+PRESETS = {"paper": PAPER, "default": DEFAULT, "bert": BERT, "small": SMALL}
 
 # The rows of the paper's table of results: what the network gets as input beside the words
 SCENARIOS: dict[str, dict[str, dict[str, object]]] = {

@@ -195,7 +195,7 @@ def spent(state: TrainingState) -> float:
 
 
 class Clock:
-    """How much of a run's time is over; all processes go by that of the first."""
+    """How much of a run's time is over; all processes go by the mean of their clocks."""
 
     def __init__(self, settings: Training, state: TrainingState, world: World) -> None:
         self.world, self.limit, self.before = world, settings.max_seconds, spent(state)
