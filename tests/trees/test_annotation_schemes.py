@@ -1,7 +1,7 @@
 """Schemes: SQUOIA's deep trees in the flat scheme of TIGER."""
 
 import discotree as dt
-from discotree.trees.annotation_schemes import SCHEMES, squoia_to_tiger
+from discotree.trees.annotation_schemes import SCHEMES, lower_what_belongs_to_verbs, squoia_to_tiger
 from discotree.trees.tree import Node, Token, Tree
 
 
@@ -74,3 +74,50 @@ def test_every_scheme_keeps_the_words(data):
     for scheme in SCHEMES.values():
         for tree in dt.read(data / "figure1.export"):
             assert scheme(tree).words == tree.words
+
+
+# What belongs to verbs
+
+
+def clause(verb_phrase, *more):
+    """Return *In Rom hat es sich damals nicht bewegen lassen .*: a clause, its verb phrase and what else it has."""
+    words = tokens(
+        ("In", "APPR", "AC"),
+        ("Rom", "NE", "NK"),
+        ("hat", "VAFIN", "HD"),
+        ("es", "PPER", "SB"),
+        ("sich", "PRF", "OA"),
+        ("damals", "ADV", "MO"),
+        ("nicht", "PTKNEG", "NG"),
+        ("bewegen", "VVINF", "HD"),
+        ("lassen", "VVINF", "HD"),
+    )
+    return Tree(words, Node("ROOT", [Node("S", [*more, verb_phrase], "--")]), "1")
+
+
+PLACE = Node("PP", [0, 1], "MO")
+
+
+def test_modifying_phrases_join_the_highest_verb_phrase_and_objects_the_lowest():
+    inner = Node("VP", [7], "OC")
+    given = clause(Node("VP", [inner, 8], "OC"), PLACE, 2, 3, 4, 5, 6)
+    low = clause(Node("VP", [PLACE, Node("VP", [4, 7], "OC"), 8], "OC"), 2, 3, 5, 6)
+    assert lower_what_belongs_to_verbs(given) == low
+    assert lower_what_belongs_to_verbs(low) == low
+    assert [any(node.is_discontinuous for node in tree.nodes()) for tree in (given, low)] == [False, True]
+
+
+def test_nothing_is_lowered_where_the_verb_phrase_is_not_certain():
+    two = clause(Node("VP", [7], "OC"), PLACE, 2, 3, 4, 5, 6, Node("VP", [8], "OC"))
+    assert lower_what_belongs_to_verbs(two) == two
+    subject = clause(Node("VP", [7, 8], "SB"), PLACE, 2, 3, 4, 5, 6)
+    assert lower_what_belongs_to_verbs(subject) == subject
+    words = tokens(("Ja", "ITJ", "MO"))
+    assert lower_what_belongs_to_verbs(Tree(words, Node("ROOT", [0]))) == Tree(words, Node("ROOT", [0]))
+
+
+def test_squoia_low_is_flat_and_low():
+    assert SCHEMES["squoia-low"](DEEP) == FLAT  # there is no verb phrase
+    high = clause(Node("VP", [7, 8], "OC"), Node("PP", [0, Node("NP", [1], "NK")], "MO"), 2, 3, 4, 5, 6)
+    low = clause(Node("VP", [PLACE, 4, 7, 8], "OC"), 2, 3, 5, 6)
+    assert SCHEMES["squoia-low"](high) == low

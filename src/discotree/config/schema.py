@@ -49,10 +49,11 @@ class DataSource:
         'Use the sentences with these numbers: `"1-18602"`, `"5,7,10-"`. Counted from 1, broken trees included.',
     )
     splits: str = setting("", "A table of splits for this source alone, in place of `data.splits`.")
-    scheme: Literal["", "squoia", "genia", "masc"] = setting(
+    scheme: Literal["", "squoia", "squoia-low", "genia", "masc"] = setting(
         "",
-        "Convert the trees from this annotation scheme: SQUOIA's to TIGER's, GENIA's and MASC's to CRAFT's. Convert "
-        "training trees only: scores on converted trees cannot be compared with those of others.",
+        "Convert the trees from this annotation scheme: SQUOIA's to TIGER's (`squoia-low` also puts what belongs to a "
+        "verb into its phrase), GENIA's and MASC's to CRAFT's. Convert training trees only: scores on converted trees "
+        "cannot be compared with those of others.",
     )
     drop_tags: tuple[str, ...] = setting((), "Leave out words with these tags: mark-up that is not part of the text.")
     ignore: tuple[Literal["tag", "morph", "function", "unary", "spine"], ...] = setting(

@@ -3,6 +3,9 @@
 ``squoia``: SQUOIA deepens the trees of TIGER: a phrase over every single noun, adjective and adverb, a noun phrase
 inside every prepositional phrase, heads marked everywhere. ``squoia_to_tiger`` undoes that.
 
+``squoia-low``: the same, and what belongs to a verb joins its phrase. Beside a VP, SQUOIA leaves modifiers in front of
+the finite verb to the clause where TIGER has them in the VP, which has a gap then: *Im selben Jahr wurde … gestellt*.
+
 ``genia``, ``masc``: see english_schemes.py.
 """
 
@@ -16,6 +19,9 @@ UNARY_PHRASES = ("NP", "AP", "AVP")  # phrases that SQUOIA puts over single word
 NAMES = ("PN", "CNP", "CH")  # phrases that need no noun phrase over them
 ADPOSITIONS = ("APPR", "APPRART", "APPO", "APZR")
 FLAT = ("NP", "PP")  # phrases in which TIGER marks no head
+CLAUSE, VERB_PHRASE, VERBAL = "S", "VP", "OC"  # VERBAL is the function of a verb phrase below a finite verb
+OBJECTS = ("OA", "OA2", "DA", "OG", "OP", "CVC")
+MODIFIER, MODIFIERS = "MO", ("PP", "AP", "AVP", "NP")  # single adverbs are often those of the whole clause
 
 
 def squoia_to_tiger(tree: Tree) -> Tree:
@@ -68,6 +74,37 @@ def squoia_to_tiger(tree: Tree) -> Tree:
     )
 
 
+def lower_what_belongs_to_verbs(tree: Tree) -> Tree:
+    """Return a tree in which objects and modifying phrases of a clause with one verb phrase are in that phrase.
+
+    Objects join the lowest verb phrase, modifiers the highest.
+    """
+    token_parents, nodes = tree.parents()
+    parents = [parent for _, _, parent in nodes]
+    verbal: dict[int, list[int]] = {}  # the verb phrases below each node
+    for node, (label, function, parent) in enumerate(nodes):
+        if (label, function) == (VERB_PHRASE, VERBAL):
+            verbal.setdefault(parent, []).append(node)
+
+    def lowered(label: str, function: str, parent: int) -> int:
+        if parent < 0 or nodes[parent][0] != CLAUSE or len(verbal.get(parent, ())) != 1:
+            return parent
+        if function == MODIFIER and label in MODIFIERS:
+            return verbal[parent][0]
+        while function in OBJECTS and len(verbal.get(parent, ())) == 1:
+            (parent,) = verbal[parent]
+        return parent
+
+    return Tree.from_parents(
+        tree.tokens,
+        [lowered("", token.function, parent) for token, parent in zip(tree.tokens, token_parents, strict=True)],
+        [(label, function, lowered(label, function, parents[node])) for node, (label, function, _) in enumerate(nodes)],
+        root=(tree.root.label, tree.root.function),
+        id=tree.id,
+        comment=tree.comment,
+    )
+
+
 def _children(parents: list[int], token_parents: list[int]) -> list[tuple[list[int], list[int]]]:
     """Return the words and the phrases that are children of every node."""
     children: list[tuple[list[int], list[int]]] = [([], []) for _ in parents]
@@ -89,6 +126,7 @@ def _kept(node: int, parents: list[int], removed: set[int]) -> int:
 
 SCHEMES: dict[str, Callable[[Tree], Tree]] = {
     "squoia": squoia_to_tiger,
+    "squoia-low": lambda tree: lower_what_belongs_to_verbs(squoia_to_tiger(tree)),
     "genia": genia_to_craft,
     "masc": masc_to_craft,
 }
