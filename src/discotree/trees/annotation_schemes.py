@@ -80,7 +80,6 @@ def lower_what_belongs_to_verbs(tree: Tree) -> Tree:
     Objects join the lowest verb phrase, modifiers the highest.
     """
     token_parents, nodes = tree.parents()
-    parents = [parent for _, _, parent in nodes]
     verbal: dict[int, list[int]] = {}  # the verb phrases below each node
     for node, (label, function, parent) in enumerate(nodes):
         if (label, function) == (VERB_PHRASE, VERBAL):
@@ -98,7 +97,7 @@ def lower_what_belongs_to_verbs(tree: Tree) -> Tree:
     return Tree.from_parents(
         tree.tokens,
         [lowered("", token.function, parent) for token, parent in zip(tree.tokens, token_parents, strict=True)],
-        [(label, function, lowered(label, function, parents[node])) for node, (label, function, _) in enumerate(nodes)],
+        [(label, function, lowered(label, function, parent)) for label, function, parent in nodes],
         root=(tree.root.label, tree.root.function),
         id=tree.id,
         comment=tree.comment,
