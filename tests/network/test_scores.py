@@ -5,7 +5,7 @@ import pytest
 from support.scores import random_scores
 
 from discotree.network import scores as module
-from discotree.network.scores import bilinear_labeler, log_softmax
+from discotree.network.scores import bilinear_labeler, grouped_labeler, log_softmax
 
 LENGTHS = [4, 1, 6]
 BILINEAR = np.random.default_rng(3).normal(size=(5, 3, 3)).astype(np.float32)
@@ -47,6 +47,24 @@ def test_a_labeler_knows_the_labels_of_any_arcs(count, chunk, monkeypatch):
     assert found.shape == (count, 5)
     assert found.dtype == np.float32
     assert np.allclose(found, by_definition(BILINEAR, dependents, heads), atol=1e-5)
+
+
+def test_what_all_heads_have_in_common_may_be_added_apart():
+    rng = np.random.default_rng(1)
+    dependents, heads = rng.normal(size=(2, 40, 3)).astype(np.float32) * 5
+    heads = heads[np.sort(rng.integers(0, 40, 40) // 3)]
+    heads[:, -1] = 1
+    asked = []
+
+    def project(some):
+        asked.append(some[:, :-1])
+        return np.einsum("lij,hj->hil", BILINEAR[:, :, :-1], some[:, :-1]).reshape(len(some), -1)
+
+    label = grouped_labeler(project, 5, lambda some: some @ BILINEAR[:, :, -1].T)
+    assert np.allclose(label(dependents, heads), by_definition(BILINEAR, dependents, heads), rtol=1e-3, atol=1e-3)
+    assert np.abs(np.concatenate(asked)).max() == 1
+    assert label(dependents[:0], heads[:0]).shape == (0, 5)
+    assert np.isfinite(label(np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32))).all()
 
 
 def test_features_may_be_anything():

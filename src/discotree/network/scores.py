@@ -21,6 +21,7 @@ Labeler = Callable[[Floats32, Floats32], Floats32]
 Arcs with the same head come one after the other, so what depends on the head alone can be computed once.
 """
 
+TINY = np.float32(1e-30)  # the least that features are divided by
 CHUNK = 1 << 23  # most numbers in an intermediate result
 PROJECTED = 1 << 21  # numbers of an intermediate result that is read again at once: they should stay in the cache
 
@@ -117,10 +118,15 @@ def bilinear_labeler(bilinear: Floats32) -> Labeler:
     return grouped_labeler(lambda heads: heads @ matrix, len(bilinear))
 
 
-def grouped_labeler(project: Callable[[Floats32], Floats32], labels: int) -> Labeler:
+def grouped_labeler(
+    project: Callable[[Floats32], Floats32], labels: int, always: Callable[[Floats32], Floats32] | None = None
+) -> Labeler:
     """Return a labeler that computes W · h only once for every head.
 
     ``project`` takes the features of heads (H, K) to the weights that labels give a dependent's features (H, K · L).
+    ``always`` takes features of dependents (M, K) to the part of their scores (M, L) that is the same for all heads;
+    ``project`` then leaves this part out, and gets features between -1 and 1: there are far more weights than scores
+    to be multiplied and added to.
     """
 
     def label(dependents: Floats32, heads: Floats32) -> Floats32:
@@ -131,15 +137,22 @@ def grouped_labeler(project: Callable[[Floats32], Floats32], labels: int) -> Lab
         arcs = np.diff(starts, append=len(heads))  # (H,) how many arcs it has
         order = np.argsort(arcs, kind="stable")  # heads with as many arcs are multiplied at once
         size = dependents.shape[1]
+        features, own = dependents, heads[starts]
+        if always is not None:
+            largest = np.maximum(np.abs(own[:, :-1]).max(1), TINY)  # (H,); the last feature is 1
+            own = own / largest[:, None]
+            features = dependents * np.repeat(largest, arcs)[:, None]
         step = max(1, PROJECTED // max(1, labels * size))
         for begin in range(0, len(order), step):
             part = order[begin : begin + step]
-            weights = project(heads[starts[part]]).reshape(len(part), size, labels)
+            weights = project(own[part]).reshape(len(part), size, labels)
             count = arcs[part]
             edges = [*np.flatnonzero(np.diff(count, prepend=0)).tolist(), len(part)]
             for first, end in pairwise(edges):
                 chosen = starts[part[first:end], None] + np.arange(count[first])  # (heads, arcs of each)
-                scores[chosen] = dependents[chosen] @ weights[first:end]
+                scores[chosen] = features[chosen] @ weights[first:end]
+        if always is not None:
+            scores += always(dependents)
         return log_softmax(scores)
 
     def quiet(dependents: Floats32, heads: Floats32) -> Floats32:

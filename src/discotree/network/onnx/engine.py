@@ -32,6 +32,7 @@ GRAPHS = {
     "transformer": graphs.transformer,
     "network": graphs.network,
     "labeler": graphs.labeler,
+    "label_constants": graphs.label_constants,
 }
 
 
@@ -111,12 +112,17 @@ class OnnxEngine:
     @property
     def labels(self) -> Labeler:
         """Scores labels. An engine that kept this would refer to itself, and its memory wait for the collector."""
-        return grouped_labeler(self._projected, self.label_count)
+        return grouped_labeler(self._projected, self.label_count, self._constants if self.network.int8 else None)
 
     def _projected(self, heads: Floats32) -> Floats32:
         """Return the weights (H, K · L) that labels give the features of a dependent, for heads (H, K)."""
         weights: Floats32 = self._session("labeler", 1).run({"heads": heads})["weights"]
         return weights
+
+    def _constants(self, dependents: Floats32) -> Floats32:
+        """Return the scores (M, L) of labels for dependents (M, K) whatever their heads, without numpy's threads."""
+        scores: Floats32 = self._session("label_constants", 1).run({"dependents": dependents})["scores"]
+        return scores
 
     def _scores(self, batch: Batch, threads: int) -> Scores:
         try:

@@ -55,9 +55,22 @@ def outputs(graph: Graph, network: Network, scores: dict[str, str]) -> None:
 
 
 def labeler(network: Network) -> Graph:
-    """Label features of heads → the weights that labels give the features of a dependent."""
+    """Label features of heads → the weights that labels give the features of a dependent.
+
+    In int8 the features are between -1 and 1, and ``label_constants`` has what is the same for all heads.
+    """
     graph = Graph("labeler")
     count, size = network.weights["label_bilinear"].shape[:2]
     heads = graph.input("heads", np.float32, ("heads", size))
-    graph.output("weights", network.label_weights(graph, heads), np.float32, ("heads", count * size))
+    weights = network.label_products(graph, heads) if network.int8 else network.label_weights(graph, heads)
+    graph.output("weights", weights, np.float32, ("heads", count * size))
+    return graph
+
+
+def label_constants(network: Network) -> Graph:
+    """Label features of dependents → the part of their scores that is the same for all heads."""
+    graph = Graph("label_constants")
+    count, size = network.weights["label_bilinear"].shape[:2]
+    dependents = graph.input("dependents", np.float32, ("arcs", size))
+    graph.output("scores", network.label_constants(graph, dependents), np.float32, ("arcs", count))
     return graph

@@ -103,6 +103,23 @@ class Network:
 
     def label_weights(self, graph: Graph, heads: str) -> str:
         """Label features of heads (G, K) → the weights that labels give the features of a dependent (G, K · L)."""
+        weight, bias = self._label_parts()
+        own = graph.slice(heads, 0, weight.shape[1], 1)
+        return linear(graph, "label_bilinear", weight, bias, own, self.int8)
+
+    def label_products(self, graph: Graph, heads: str) -> str:
+        """Return the same in int8 for features between -1 and 1, without what is the same for all heads."""
+        weight, _ = self._label_parts()
+        own = graph.slice(heads, 0, weight.shape[1], 1)
+        return linear(graph, "label_bilinear", weight, None, own, self.int8, bounded=True)
+
+    def label_constants(self, graph: Graph, dependents: str) -> str:
+        """Label features of dependents (M, K) → the part of their scores (M, L) that is the same for all heads."""
+        weights = self._label_parts()[1].reshape(-1, self.weights["label_bilinear"].shape[0])
+        return graph.add("MatMul", dependents, graph.array("label_constants", weights.astype(np.float32)))
+
+    def _label_parts(self) -> tuple[Weight, Floats]:
+        """Return the label weights (K · L, K - 1) of the features of heads, and those (K · L,) of their constant 1."""
         bilinear = self.weights["label_bilinear"]  # (L, K, K): label, dependent, head
         size = bilinear.shape[1]
         flat: Weight
@@ -110,9 +127,7 @@ class Network:
             flat = Rows(bilinear.numbers.swapaxes(0, 1).reshape(-1, size), np.tile(bilinear.step, size))
         else:
             flat = dense(bilinear).swapaxes(0, 1).reshape(-1, size)  # (K · L, K)
-        bias = dense(part(flat, (ALL, slice(-1, None))))[:, 0]  # meets the constant 1 of heads
-        own = graph.slice(heads, 0, size - 1, 1)
-        return linear(graph, "label_bilinear", part(flat, (ALL, slice(-1))), bias, own, self.int8)
+        return part(flat, (ALL, slice(-1))), dense(part(flat, (ALL, slice(-1, None))))[:, 0]
 
     def _vector(self, name: str) -> Floats:
         return dense(self.weights[name])
