@@ -5,16 +5,18 @@
 
 The run may also be the folder around the model of an existing package, models/nl/src/discotree_nl: its weights stay.
 
-Leaves out the auxiliary head that only helps training, rounds the weights to a few bits, scores the result on dev and
-test beside the trained model in half precision, fits prices of gaps and confidences on dev, and writes models/NAME: the
-model with its card, and the package around it. Treebanks that have a name in the recipe are scored apart, those of
---also-score besides. A new model needs an entry in model_sources.py and one in src/discotree/models/published.toml.
+Leaves out the auxiliary head that only helps training and, with --least, labels that hardly occur. Rounds weights to a
+few bits, scores the result on dev and test beside the trained model in half precision, fits prices of gaps and
+confidences on dev, and writes models/NAME: the model with its card, and the package around it. Treebanks that have a
+name in the recipe are scored apart, those of --also-score besides. A new model needs an entry in model_sources.py and
+one in src/discotree/models/published.toml.
 """
 
 import argparse
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from model_package import FIRST_VERSION, MODELS, model_folder, version_of, write
 from model_sources import ABOUT
 
 from discotree import config
+from discotree.encoding.dependencies import Dependencies
 from discotree.models.card import CARD, README, UNMEASURED, Card, SplitMetrics
 from discotree.models.card_page import page, table_rows
 from discotree.models.description import metrics_of
@@ -31,7 +34,8 @@ from discotree.models.private_paths import public
 from discotree.models.published import published
 from discotree.network.engine import ENGINES
 from discotree.network.shapes import shapes
-from discotree.network.weights import rounded
+from discotree.network.vocab import Alphabet
+from discotree.network.weights import Rows, rounded
 from discotree.parsing.engines import new_engine
 from discotree.parsing.parser import Parser
 from discotree.training.calibrate import calibrated, finished
@@ -41,6 +45,7 @@ from discotree.training.run import MODEL
 
 BITS = 6
 TRAINING_ONLY = "spine"  # the auxiliary head whose predictions are not used
+LABELS = "label_bilinear"  # the weights that belong to the labels of arcs
 SMALL = 1000  # sentences of dev and test below which a card also has their scores together
 
 
@@ -58,6 +63,19 @@ def stripped(model: Model) -> Model:
         folder=None,
         calibration=None,
     )
+
+
+def with_frequent_labels(model: Model, trees: Iterable[Dependencies], least: int) -> Model:
+    """Return a copy of the model with only those arc labels that this many words of the trees have.
+
+    Scoring labels takes as long as there are labels, and nearly half of them stand for a handful of words.
+    """
+    counts = Counter(label for tree in trees for label in tree.labels)
+    kept = [number for number, label in enumerate(model.vocab.labels.symbols) if counts[label] >= least]
+    vocab = dataclasses.replace(model.vocab, labels=Alphabet([model.vocab.labels.symbols[number] for number in kept]))
+    weight = model.weights[LABELS]
+    fewer = Rows(weight.numbers[kept], weight.step[kept]) if isinstance(weight, Rows) else weight[kept]
+    return dataclasses.replace(model, vocab=vocab, weights={**model.weights, LABELS: fewer})
 
 
 def with_bits(model: Model, bits: int) -> Model:
@@ -119,8 +137,9 @@ def main() -> None:
     parser.add_argument("--version", default="", help=f"the version of the package; {FIRST_VERSION} for a new one")
     parser.add_argument("--bits", type=int, default=BITS)
     parser.add_argument("--also", type=int, nargs="*", default=[8], help="further sizes to score")
+    parser.add_argument("--least", type=int, default=0, help="leave out arc labels that fewer words of the trees have")
     parser.add_argument("--out", type=Path, default=MODELS, help="where to put the package")
-    parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py, a file)")
+    parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py, together)")
     parser.add_argument("--gpu-speed", type=float, help="the same on one NVIDIA H200")
     parser.add_argument(
         "--no-prices", action="store_true", help="fit none for gaps: dev is unlike the text that the model is for"
@@ -142,6 +161,7 @@ def main() -> None:
         data = dataclasses.replace(trained.config.data, folder=arguments.data)
         trained = dataclasses.replace(trained, config=dataclasses.replace(trained.config, data=data))
     splits = load_splits(resolve(trained.config.data))
+    trained = with_frequent_labels(trained, splits["train"].encoded, arguments.least)
     own_bits = trained.config.training.weight_bits
     sizes = {config.HALF, arguments.bits, *arguments.also} if own_bits == config.HALF else {own_bits}
     shipped = with_bits(trained, min(sizes, key=lambda bits: abs(bits - arguments.bits)))

@@ -73,6 +73,16 @@ def test_a_run_becomes_a_package_that_pip_builds(
     assert not (folder / "calibration.json").exists()  # it was that of the older model
 
 
+def test_labels_that_hardly_occur_are_left_out(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = dt.load(run / "model", "cpu").model.vocab.labels.symbols
+    make(run, tmp_path, monkeypatch, "--bits", "8", "--also", "--least", "3")
+    parser = dt.load(model_folder("nl-large", tmp_path), "cpu")
+    kept = parser.model.vocab.labels.symbols
+    assert 0 < len(kept) < len(trained)
+    assert kept == [label for label in trained if label in kept]
+    assert len(parser("Wij lopen.").words) == 3
+
+
 def test_the_card_has_every_treebank_apart_small_ones_together_and_what_the_encoder_has_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
