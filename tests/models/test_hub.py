@@ -27,7 +27,7 @@ from discotree.cli import app
 from discotree.config import Config, Data, DataSource, NetworkSettings, load_recipe
 from discotree.errors import MissingExtraError, ModelError
 from discotree.models import CONFIG, VOCAB, WEIGHTS, finding
-from discotree.models.card import UNMEASURED, Card, Metrics, SplitMetrics, Treebank
+from discotree.models.card import UNMEASURED, Card, Metrics, RawText, SplitMetrics, Treebank
 from discotree.models.card_page import metadata, page, without_metadata
 from discotree.models.description import describe, metrics_of
 from discotree.models.folder import read_model
@@ -158,6 +158,10 @@ def test_the_page_names_the_teachers_of_a_small_model() -> None:
     assert "Distilled" not in page(FULL, "x")
     assert "- Distilled: it also learned from what one makes of text." in page(replace(FULL, teachers=("one",)), "x")
     assert " learned from what one and two make of text." in page(replace(FULL, teachers=("one", "two")), "x")
+    text = RawText("News", "", "CC0-1.0", 1_500_000)
+    shown = page(replace(FULL, teachers=("one",), texts=(text,)), "x")
+    assert "what one makes of sentences of News (CC0-1.0), 1.5 million words." in shown
+    assert "Encoder" not in shown
 
 
 def test_what_nobody_knows_is_not_made_up() -> None:

@@ -23,7 +23,7 @@ class Treebank:
 
 @dataclass(frozen=True, slots=True)
 class RawText:
-    """Text without trees that the encoder of a model learned from."""
+    """Text without trees that a model learned from: its encoder, or with its teachers' trees."""
 
     name: str
     url: str

@@ -150,9 +150,13 @@ def _notes(card: Card, made: str) -> str:
     return "\n".join(
         [
             *([f"- Fine-tuned from {card.base}."] if card.base else []),
-            *([f"- Distilled: it also learned from what {_teachers(card)} of text."] if card.teachers else []),
+            *(
+                [f"- Distilled: it also learned from what {_teachers(card)} of {_taught(card)}."]
+                if card.teachers
+                else []
+            ),
             f"- Data: {banks}{f'; {card.sentences:,} sentences of training' if card.sentences else ''}.",
-            *([f"- Encoder: {_encoder(card)}."] if card.texts or card.encoders else []),
+            *([f"- Encoder: {_encoder(card)}."] if card.encoders or (card.texts and not card.teachers) else []),
             f"- Licence: {card.licence or 'unknown: ask its authors'}{both}.{warning}",
             f"- Made by {made}{f' at commit {card.commit}' if card.commit else ''}; settings: config.json.",
             *([f"- Speed: about {_speeds(card)}."] if card.speed or card.gpu_speed else []),
@@ -168,10 +172,18 @@ def _teachers(card: Card) -> str:
 def _encoder(card: Card) -> str:
     """Return what the encoder is and what it has read, as a clause."""
     bases = ", ".join(map(_link, card.encoders))
-    texts = ", ".join(f"{_link(text)}, {text.words / 1e6:.1f} million words" for text in card.texts)
-    if not texts:
+    if not card.texts:
         return bases
-    return f"{bases}, pretrained further on {texts}" if bases else f"pretrained on {texts}"
+    return f"{bases}, pretrained further on {_texts(card)}" if bases else f"pretrained on {_texts(card)}"
+
+
+def _texts(card: Card) -> str:
+    return ", ".join(f"{_link(text)}, {text.words / 1e6:.1f} million words" for text in card.texts)
+
+
+def _taught(card: Card) -> str:
+    """Return what its teachers parsed for a distilled model."""
+    return f"sentences of {_texts(card)}" if card.texts else "text"
 
 
 def _speeds(card: Card) -> str:
