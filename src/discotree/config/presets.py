@@ -66,7 +66,7 @@ SMALL = Config(
         DEFAULT.training, batch_words=5120, epochs=40, learning_rate=0.004, warmup=200, weight_bits=MAX_BITS
     ),
     decoding=DEFAULT.decoding,
-    distillation=Distillation(sentences=240_000, epoch_sentences=30_000),
+    distillation=Distillation(sentences=400_000, epoch_sentences=60_000),
 )
 
 # For a model that has learned already: gentle steps, and few of them
