@@ -103,7 +103,7 @@ def whole(network: Network) -> Graph:
     wide = graph.add("Expand", graph.unsqueeze(chosen, -1), graph.constant([1, 1, size]))
     heads = graph.reshape(graph.add("GatherElements", scores["heads"], wide, axis=1), -1, size)  # (B · N, K)
     dependents = graph.reshape(scores["dependents"], -1, 1, size)
-    labels = network.labels(graph, dependents, heads)  # (B · N, 1, L)
+    labels = network.labels.scores(graph, dependents, heads)  # (B · N, 1, L)
     count = network.weights["label_bilinear"].shape[0]
     shape = (graph.shape(chosen, 0), graph.shape(chosen, 1), count)
     graph.output("labels", graph.reshape(labels, *shape), np.float32, (*WORDS, count))

@@ -59,18 +59,16 @@ def labeler(network: Network) -> Graph:
 
     In int8 the features are between -1 and 1, and ``label_constants`` has what is the same for all heads.
     """
-    graph = Graph("labeler")
-    count, size = network.weights["label_bilinear"].shape[:2]
-    heads = graph.input("heads", np.float32, ("heads", size))
-    weights = network.label_products(graph, heads) if network.int8 else network.label_weights(graph, heads)
-    graph.output("weights", weights, np.float32, ("heads", count * size))
+    graph, labels = Graph("labeler"), network.labels
+    heads = graph.input("heads", np.float32, ("heads", labels.size))
+    weights = labels.products(graph, heads) if labels.int8 else labels.weights(graph, heads)
+    graph.output("weights", weights, np.float32, ("heads", labels.count * labels.size))
     return graph
 
 
 def label_constants(network: Network) -> Graph:
     """Label features of dependents → the part of their scores that is the same for all heads."""
-    graph = Graph("label_constants")
-    count, size = network.weights["label_bilinear"].shape[:2]
-    dependents = graph.input("dependents", np.float32, ("arcs", size))
-    graph.output("scores", network.label_constants(graph, dependents), np.float32, ("arcs", count))
+    graph, labels = Graph("label_constants"), network.labels
+    dependents = graph.input("dependents", np.float32, ("arcs", labels.size))
+    graph.output("scores", labels.constants(graph, dependents), np.float32, ("arcs", labels.count))
     return graph

@@ -12,6 +12,7 @@ import numpy as np
 
 from discotree.config import NetworkSettings
 from discotree.network.onnx.graph import END, Graph
+from discotree.network.onnx.labels import LabelGraph
 from discotree.network.onnx.layers import (
     ANCHORS,
     Direction,
@@ -30,7 +31,7 @@ from discotree.network.shapes import outputs
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import PADDING, Vocab
-from discotree.network.weights import Floats, Rows, Weight, Weights, dense
+from discotree.network.weights import Floats, Weight, Weights, dense
 
 ALL = slice(None)
 LENGTHS = "lengths"
@@ -95,39 +96,10 @@ class Network:
         states = self._decoder(graph, x, summary, lengths)
         return self._outputs(graph, x, states, lengths)
 
-    def labels(self, graph: Graph, dependents: str, heads: str) -> str:
-        """Label features of G heads (G, K) and of D dependents of each (G, D, K) → log-probabilities (G, D, L)."""
-        count, size = self.weights["label_bilinear"].shape[:2]
-        weights = graph.reshape(self.label_weights(graph, heads), -1, size, count)
-        return graph.add("LogSoftmax", graph.add("MatMul", dependents, weights), axis=-1)
-
-    def label_weights(self, graph: Graph, heads: str) -> str:
-        """Label features of heads (G, K) → the weights that labels give the features of a dependent (G, K · L)."""
-        weight, bias = self._label_parts()
-        own = graph.slice(heads, 0, weight.shape[1], 1)
-        return linear(graph, "label_bilinear", weight, bias, own, self.int8)
-
-    def label_products(self, graph: Graph, heads: str) -> str:
-        """Return the same in int8 for features between -1 and 1, without what is the same for all heads."""
-        weight, _ = self._label_parts()
-        own = graph.slice(heads, 0, weight.shape[1], 1)
-        return linear(graph, "label_bilinear", weight, None, own, self.int8, bounded=True)
-
-    def label_constants(self, graph: Graph, dependents: str) -> str:
-        """Label features of dependents (M, K) → the part of their scores (M, L) that is the same for all heads."""
-        weights = self._label_parts()[1].reshape(-1, self.weights["label_bilinear"].shape[0])
-        return graph.add("MatMul", dependents, graph.array("label_constants", weights.astype(np.float32)))
-
-    def _label_parts(self) -> tuple[Weight, Floats]:
-        """Return the label weights (K · L, K - 1) of the features of heads, and those (K · L,) of their constant 1."""
-        bilinear = self.weights["label_bilinear"]  # (L, K, K): label, dependent, head
-        size = bilinear.shape[1]
-        flat: Weight
-        if isinstance(bilinear, Rows):
-            flat = Rows(bilinear.numbers.swapaxes(0, 1).reshape(-1, size), np.tile(bilinear.step, size))
-        else:
-            flat = dense(bilinear).swapaxes(0, 1).reshape(-1, size)  # (K · L, K)
-        return part(flat, (ALL, slice(-1))), dense(part(flat, (ALL, slice(-1, None))))[:, 0]
+    @property
+    def labels(self) -> LabelGraph:
+        """What scores the labels of arcs."""
+        return LabelGraph(self.weights["label_bilinear"], self.int8)
 
     def _vector(self, name: str) -> Floats:
         return dense(self.weights[name])
