@@ -19,6 +19,7 @@ HERE = Path(__file__).parent.parent / "src"
 SENTENCES = {
     "nl": "Ik heb het hem niet kunnen zeggen.",
     "de": "Das habe ich ihm nicht sagen können.",
+    "de-nc": "Das habe ich ihm nicht sagen können.",
     "en": "That is something which I could not tell him about.",
     "is": "Ég hef ekki getað sagt honum það.",
 }

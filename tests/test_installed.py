@@ -243,7 +243,7 @@ def test_with_one_model_the_others_are_asked_for(dutch: Installed) -> None:
     assert (done.returncode, done.stderr, done.stdout.count(b"zeggen")) == (0, b"", 1)
     done = dutch("discotree", "parse", "Darüber hat er nie ein Wort verloren.")
     assert (done.returncode, done.stdout) == (1, b"")
-    assert "looks like German, which no installed model is for: pip install discotree-de " in done.stderr.decode()
+    assert "looks like German, which no installed model is for: pip install discotree-de, or" in done.stderr.decode()
     done = dutch("discotree", "parse", "Darüber hat er nie ein Wort verloren.", "--model", "nl")
     assert done.returncode == 0
     assert "Alpino Treebank" in dutch("discotree", "models", "nl").stdout.decode()

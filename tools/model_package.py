@@ -24,7 +24,7 @@ LICENCE_TEXTS = {
     "Apache-2.0": ROOT / "src" / "discotree" / "network" / "pieces" / "LICENSE",
     "CC-BY-3.0": MODELS / "en" / "LICENSE",
     "CC-BY-4.0": MODELS / "is" / "LICENSE",
-    "CC-BY-NC-SA-4.0": MODELS / "de" / "LICENSE",
+    "CC-BY-NC-SA-4.0": MODELS / "de-nc" / "LICENSE",
     "LGPL-2.1-or-later": MODELS / "nl" / "LICENSE",
 }
 

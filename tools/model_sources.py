@@ -88,7 +88,7 @@ class About:
     treebanks: tuple[Treebank, ...]  # the first is the one that it is scored on
     weaknesses: str
     changes: str = ""  # what was done to the trees, as a clause
-    texts: tuple[RawText, ...] = ()  # what its encoder has read
+    texts: tuple[RawText, ...] = ()  # what it has read without trees
     encoders: tuple[BaseEncoder, ...] = ()
     teachers: tuple[str, ...] = ()
     extra: str = ""  # the extra of discotree that it needs
@@ -102,9 +102,21 @@ class About:
 TRANSFORMER = "hf"
 TRACES = "whose trees were changed: empty elements were removed and their fillers moved"
 ONE_SCHEME = "whose trees were changed to one annotation scheme"
+TO_TIGER = "whose trees were changed to the scheme of TIGER"
 DUTCH = (
     "It has read newspapers, questions and grammar examples: expect less of speech, chat and law. "
     "Long coordinations and what hangs on a noun or on a verb are where it errs most."
+)
+COMMENTARIES = (
+    "It has seen trees of newspaper commentaries and business reports, and few of them. Train on TIGER if you have it."
+)
+REPORTS = (
+    "It has seen trees of business reports only, and few of them: expect less of questions and dialogue, and of "
+    "phrases that are not continuous."
+)
+BIOLOGY = (
+    "Most of its trees are those of articles on biology; of letters, news, court, interviews and fiction it has seen "
+    "few."
 )
 ICELANDIC = (
     "It has read nine centuries of prose, sermons and law in modern spelling, and little of today. "
@@ -112,45 +124,16 @@ ICELANDIC = (
 )
 
 ABOUT = {
-    "nl": About((ALPINO,), DUTCH),
+    "nl": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, teachers=("nl-large",)),
     "de": About(
-        (PCC, SQUOIA),
-        "It has read newspaper commentaries and business reports, and few of them: it is the weakest of "
-        "the four on phrases that are not continuous. Train on TIGER if you have it.",
-        ONE_SCHEME,
+        (SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, teachers=("de-free-large", "three fine-tuned copies of it")
     ),
-    "en": About(
-        (CRAFT,),
-        "It has read articles on molecular biology and nothing else: questions, dialogue and the second "
-        "person are strange to it.",
-        TRACES,
-    ),
+    "de-nc": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, teachers=("de-large",)),
+    "en": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, teachers=("en-large",)),
     "is": About((ICEPAHC,), f"{ICELANDIC} The sub-word vectors know no Icelandic.", TRACES, teachers=("is-large",)),
     "nl-large": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, extra=TRANSFORMER),
-    "de-large": About(
-        (PCC, SQUOIA),
-        "It has seen trees of newspaper commentaries and business reports, and few of them. "
-        "Train on TIGER if you have it.",
-        ONE_SCHEME,
-        GERMAN_TEXTS,
-        extra=TRANSFORMER,
-    ),
-    "de-free-large": About(
-        (SQUOIA,),
-        "It has seen trees of business reports only, and few of them: expect less of questions and dialogue, and of "
-        "phrases that are not continuous.",
-        "whose trees were changed to the scheme of TIGER",
-        GERMAN_TEXTS,
-        extra=TRANSFORMER,
-    ),
-    "en-large": About(
-        (CRAFT, GENIA, MASC),
-        "Most of its trees are those of articles on biology; of letters, news, court, interviews and fiction it has "
-        "seen few.",
-        TRACES,
-        ENGLISH_TEXTS,
-        (MINILM,),
-        extra=TRANSFORMER,
-    ),
+    "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
+    "de-free-large": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, extra=TRANSFORMER),
+    "en-large": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, (MINILM,), extra=TRANSFORMER),
     "is-large": About((ICEPAHC,), ICELANDIC, TRACES, extra=TRANSFORMER),
 }

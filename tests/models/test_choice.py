@@ -176,8 +176,7 @@ def test_the_only_installed_model_is_not_for_every_language(tmp_path: Path, monk
     with pytest.raises(InputError) as caught:
         alone.choose(GERMAN)
     assert str(caught.value) == (
-        "this text looks like German, which no installed model is for: pip install discotree-de "
-        "(CC-BY-NC-SA-4.0: non-commercial use only), or name a model (nl)"
+        "this text looks like German, which no installed model is for: pip install discotree-de, or name a model (nl)"
     )
     with pytest.raises(InputError, match=r"French, which no installed model is for: name a model \(nl\)"):
         alone.choose(FRENCH)
@@ -187,8 +186,8 @@ def test_the_only_installed_model_is_not_for_every_language(tmp_path: Path, monk
     ("text", "hint"),
     [
         (DUTCH, "pip install discotree-nl, or"),
-        (FRENCH, "pip install discotree-NAME (nl, de, en, is)"),
-        ("Ja.", "pip install discotree-NAME (nl, de, en, is)"),
+        (FRENCH, "pip install discotree-NAME (nl, de, de-nc, en, is)"),
+        ("Ja.", "pip install discotree-NAME (nl, de, de-nc, en, is)"),
     ],
 )
 def test_without_a_model_it_is_said_what_to_install(

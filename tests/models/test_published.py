@@ -65,7 +65,7 @@ def parser(request):
 def test_all_models_are_there_with_their_cards():
     cards = installed()
     assert sorted(cards) == NAMES == sorted(name for name, model in published().items() if model.released)
-    assert sorted(name for name, card in cards.items() if not card.commercial) == ["de", "de-large"]
+    assert sorted(name for name, card in cards.items() if not card.commercial) == ["de-large", "de-nc"]
     for name, card in cards.items():
         page = (find(name) / "README.md").read_text("utf-8")
         assert card.licence in page
@@ -122,7 +122,7 @@ def test_the_settings_of_published_results_can_be_used(path):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["nl", "de"])
+@pytest.mark.parametrize("name", ["nl", "de", "de-nc"])
 def test_scores_are_those_of_the_card(name):
     if not os.environ.get("DISCOTREE_DATA"):
         pytest.skip("DISCOTREE_DATA does not say where the treebanks are")

@@ -47,7 +47,7 @@ def test_without_a_name_the_model_is_that_of_the_language(dutch: Language) -> No
     assert dutch.get_pipe("discotree").settings.model == "nl"
     with pytest.raises(ModelError, match="there is no model 'xx'"):
         spacy.blank("xx").add_pipe("discotree")
-    assert spacy.blank("de").add_pipe("discotree").settings.model == "de-free-large"
+    assert spacy.blank("de").add_pipe("discotree").settings.model == "de"
 
 
 def test_a_model_that_is_not_for_commercial_use_has_to_be_named(
