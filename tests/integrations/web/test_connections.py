@@ -134,6 +134,7 @@ def test_many_idle_connections_lock_nobody_out(impatient: httpx.Client) -> None:
         assert read_all(idle[0]) == b""
 
 
+@pytest.mark.slow
 def test_large_bodies_share_a_budget_and_small_ones_need_none(parsers: dict[str, dt.Parser]) -> None:
     limits = Limits(small_body_bytes=1000, bodies_bytes=10_000, client_bodies_bytes=6000, client_responses_bytes=15_000)
     with serving(create_app({"xx": parsers["xx"]}, limits=limits)) as client, connect(client) as holding:
@@ -158,6 +159,7 @@ def test_large_bodies_share_a_budget_and_small_ones_need_none(parsers: dict[str,
             assert response.status_code == 200
 
 
+@pytest.mark.slow
 def test_eight_large_uploads_at_once_are_answered_or_told_when_to_try_again(parsers: dict[str, dt.Parser]) -> None:
     file = upload(TREES, "discbracket")
     size = len(json.dumps(file))

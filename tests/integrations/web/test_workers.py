@@ -126,6 +126,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_conversion_that_takes_too_long_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the program that it has started nor the files for it."""
     pid = slow_renderer(tmp_path, monkeypatch)

@@ -244,6 +244,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_one_others():
 # Twenty sentences by heart
 
 
+@pytest.mark.slow
 def test_twenty_sentences_are_learned_by_heart():
     folder, results = overfitted()
     scores = results["scores"]["dev"]
