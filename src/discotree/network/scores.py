@@ -21,7 +21,7 @@ Labeler = Callable[[Floats32, Floats32], Floats32]
 Arcs with the same head come one after the other, so what depends on the head alone can be computed once.
 """
 
-TINY = np.float32(1e-30)  # the least that features are divided by
+TINY = np.float32(1e-30)  # the least that features are divided by: all of them may be 0
 CHUNK = 1 << 23  # most numbers in an intermediate result
 PROJECTED = 1 << 21  # numbers of an intermediate result that is read again at once: they should stay in the cache
 

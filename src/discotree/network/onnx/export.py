@@ -99,12 +99,11 @@ def whole(network: Network) -> Graph:
     chosen = graph.input("chosen", np.int64, WORDS)
     best = graph.add("ArgMax", scores["arcs"], axis=2, keepdims=0)
     chosen = graph.add("Where", graph.add("Less", chosen, graph.constant(0)), best, chosen)
-    size = network.settings.label_size + 1
+    size, count = network.labels.size, network.labels.count
     wide = graph.add("Expand", graph.unsqueeze(chosen, -1), graph.constant([1, 1, size]))
     heads = graph.reshape(graph.add("GatherElements", scores["heads"], wide, axis=1), -1, size)  # (B · N, K)
     dependents = graph.reshape(scores["dependents"], -1, 1, size)
     labels = network.labels.scores(graph, dependents, heads)  # (B · N, 1, L)
-    count = network.weights["label_bilinear"].shape[0]
     shape = (graph.shape(chosen, 0), graph.shape(chosen, 1), count)
     graph.output("labels", graph.reshape(labels, *shape), np.float32, (*WORDS, count))
     return graph

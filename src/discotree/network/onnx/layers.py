@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discotree.network.onnx.graph import MICROSOFT, Graph
+from discotree.network.scores import TINY
 from discotree.network.weights import SAFE, Array, Floats, Rows, Weight, dense
 
 LARGEST = SAFE  # a weight
 ZERO = 128  # the number that stands for an input of 0
-TINY = 1e-30
 ANCHORS = 2  # constant features 1 and -1
 SATURATED = 40.0  # tanh and sigmoid of it are exactly 1
 # Biases of the input, forget, cell and output gate of a cell that keeps its content for ever, and shows all of it.

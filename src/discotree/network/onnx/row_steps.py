@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discotree.network.onnx.graph import MICROSOFT, Graph
-from discotree.network.onnx.layers import TINY, ZERO, rows, transposed
+from discotree.network.onnx.layers import ZERO, rows, transposed
+from discotree.network.scores import TINY
 from discotree.network.weights import Weight
 
 LARGEST = 255  # an input
