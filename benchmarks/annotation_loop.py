@@ -6,8 +6,8 @@
 The treebank must be one that the model has not learned from. Half of its sentences, drawn at random, are held out; the
 annotator gets some of the others: random ones, or the ones that the model is least certain of. The latter come from
 `discotree annotate`, a real server that hands out one sentence after the other: where its tree is not the gold tree,
-that is what the annotator saves. `discotree train --from MODEL` learns from the trees. Before and after, the model
-parses the held-out half, and the test split of its own recipe to see what it forgets. With --from-nothing and the
+that is what the annotator saves. `discotree train --base MODEL` learns from the trees. Before and after, the model
+parses the held-out half, and the test split of its own recipe to measure forgetting. With --from-nothing and the
 settings of a network, the random sentences also train a fresh one.
 
 Finished trainings in RUNS are not repeated.
@@ -90,7 +90,7 @@ def ask(address: str, **body: Any) -> Any:
 def train(folder: Path, *arguments: str) -> str:
     """Run `discotree train` unless it has been run, and return the folder of its model."""
     if not (folder / "results.json").exists():
-        command = [sys.executable, "-m", "discotree", "train", *arguments, "-o", str(folder), "--no-tensorboard"]
+        command = [sys.executable, "-m", "discotree", "train", *arguments, "-o", str(folder)]
         subprocess.run(command, check=True)
     return str(folder / "model")
 

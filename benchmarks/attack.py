@@ -1,4 +1,4 @@
-"""Attack a web server: what its memory grows to, and how long /health takes meanwhile.
+"""Attack a web server, and measure its memory and the response time of /health meanwhile.
 
     python benchmarks/attack.py MODEL [--only NAME,NAME] [--scale 1]
 
@@ -108,10 +108,10 @@ def unknown_fields(target: Target) -> object:
 
 def nesting(target: Target) -> object:
     """Deep nesting, in JSON and in a tree."""
-    found = target.together(4, lambda: target.post("/api/parse", b'{"text":' + b"[" * target.size(8_000_000)))
+    statuses = target.together(4, lambda: target.post("/api/parse", b'{"text":' + b"[" * target.size(8_000_000)))
     deep = "(A " * target.size(100_000) + "0=a" + ")" * target.size(100_000)
     body = to_body({"content": deep, "format": "discbracket"})
-    return found + target.together(2, lambda: target.post("/api/treebank", body))
+    return statuses + target.together(2, lambda: target.post("/api/treebank", body))
 
 
 def huge_numbers(target: Target) -> object:
@@ -125,7 +125,7 @@ def huge_numbers(target: Target) -> object:
 
 def secondary_edges(target: Target) -> object:
     """14,000 secondary edges, and as many as are allowed, in every output."""
-    found: Counter[int] = Counter()
+    statuses: Counter[int] = Counter()
     words = 200
     for count in (target.size(14_000), target.size(1000)):
         tree = {
@@ -135,21 +135,21 @@ def secondary_edges(target: Target) -> object:
         }
         for output in ("svg", "latex", "export", "text"):
             body = to_body({"tree": tree, "output": output})
-            found += target.together(2, lambda body=body: target.post("/api/draw", body))  # type: ignore[misc]
-    return found
+            statuses += target.together(2, lambda body=body: target.post("/api/draw", body))  # type: ignore[misc]
+    return statuses
 
 
 def long_words(target: Target) -> object:
     """One long word in a deep tree, and many words of the longest length allowed, drawn as text."""
-    found: Counter[int] = Counter()
+    statuses: Counter[int] = Counter()
     depth = 1000
     for words in (["w" * target.size(200_000)], ["w" * 1000] * target.size(500)):
         chain = [{"label": "A", "positions": list(range(len(words)))}] * (depth // len(words) + 1)
         tree = {"tokens": [{"form": word} for word in words], "constituents": chain}
         for output in ("text", "svg"):
             body = to_body({"tree": tree, "output": output})
-            found += target.together(2, lambda body=body: target.post("/api/draw", body))  # type: ignore[misc]
-    return found
+            statuses += target.together(2, lambda body=body: target.post("/api/draw", body))  # type: ignore[misc]
+    return statuses
 
 
 def large_drawings(target: Target) -> object:
@@ -175,10 +175,10 @@ def large_texts(target: Target) -> object:
     text = to_body({"tokens": [SENTENCE] * target.size(1000)})
     long = to_body({"tokens": (SENTENCE * 200)[: target.size(1000)]})
     best = to_body({"tokens": (SENTENCE * 20)[: target.size(100)], "k": 10})
-    found: Counter[int] = Counter()
+    statuses: Counter[int] = Counter()
     for body in (text, long, best):
-        found += target.together(8, lambda body=body: target.post("/api/parse", body, 90))  # type: ignore[misc]
-    return found
+        statuses += target.together(8, lambda body=body: target.post("/api/parse", body, 90))  # type: ignore[misc]
+    return statuses
 
 
 def abandoned(target: Target) -> object:

@@ -1,32 +1,26 @@
 """How good the confidences of a model are, constituent by constituent and tree by tree.
 
-    python benchmarks/confidence.py MODEL TREEBANK... [--compare]
-    DISCOTREE_DATA=FOLDER python benchmarks/confidence.py MODEL [--split dev] [--compare]
+    python benchmarks/confidence.py MODEL TREEBANK...
+    DISCOTREE_DATA=FOLDER python benchmarks/confidence.py MODEL [--split dev]
 
 Without treebanks the trees are a split of the model's own recipe, by default test. They must be none that the model was
 trained or calibrated on. A constituent is correct as `discotree evaluate` has
-it: label and words, punctuation and the root left out. ECE has ten bins of equal width. --compare fits calibrations on
-the same trees, scored by cross-validation: from the probabilities that the network gives each word by itself, and from
-exact marginals over trees.
+it: label and words, punctuation and the root left out. ECE has ten bins of equal width.
 """
 
 import argparse
-import time
 from itertools import chain
 
 import discotree as dt
-from discotree.network.arborescence import Floats
-from discotree.network.marginals import marginals
-from discotree.network.scores import Scores
-from discotree.training.calibrate import Outcomes, cross_validated, observe
+from discotree.network.arrays import F64
+from discotree.training.calibrate import Outcomes, correlation, deciles, observe, reliability
 from discotree.training.data import Split, load_held_out, resolve, treebank_split
-from discotree.training.reliability import Reliability, correlation, deciles
 
 
-def row(name: str, confidence: Floats, outcomes: Outcomes) -> None:
+def row(name: str, confidence: F64, outcomes: Outcomes) -> None:
     counted = outcomes.counted
-    found = Reliability.of(confidence[counted], outcomes.correct[counted])
-    print(f"{name:34}{found.auc:8.3f}{found.ece:8.3f}{found.brier:8.3f}{found.constant:10.3f}", flush=True)
+    found = reliability(confidence[counted], outcomes.correct[counted])
+    print(f"{name:34}{found['auc']:8.3f}{found['ece']:8.3f}{found['brier']:8.3f}{found['constant']:10.3f}", flush=True)
 
 
 def report(parser: dt.Parser, split: Split) -> None:
@@ -48,37 +42,12 @@ def report(parser: dt.Parser, split: Split) -> None:
     print("tenths, expected F1 / F1: " + "  ".join(f"{a:.2f}/{b:.2f}" for a, b in deciles(expected, outcomes.f1)))
 
 
-def compare(parser: dt.Parser, split: Split) -> None:
-    print("\ncross-validated on these trees")
-    for name, probabilities in (("each word by itself", None), ("exact marginals", marginals)):
-        outcomes = observe(parser, split, *([probabilities] if probabilities else []))
-        row(name, cross_validated(outcomes)[0], outcomes)
-    timed = TimedMarginals()
-    began = time.perf_counter()
-    observe(parser, split, timed)
-    print(f"marginals take {timed.seconds:.2f} s of {time.perf_counter() - began:.2f} s")
-
-
-class TimedMarginals:
-    """Marginals, and the time that they take."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self, scores: Scores) -> Floats:
-        began = time.perf_counter()
-        found = marginals(scores)
-        self.seconds += time.perf_counter() - began
-        return found
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("model")
     options.add_argument("treebank", nargs="*")
     options.add_argument("--split", choices=("dev", "test"), default="test")
-    options.add_argument("--compare", action="store_true")
-    options.add_argument("--engine", default="")
+    options.add_argument("--engine")
     given = options.parse_args()
     parser = dt.load(given.model, engine=given.engine)
     data = parser.config.data
@@ -87,8 +56,6 @@ def main() -> None:
     else:
         split = load_held_out(resolve(data), given.split)
     report(parser, split)
-    if given.compare:
-        compare(parser, split)
 
 
 if __name__ == "__main__":

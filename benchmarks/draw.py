@@ -15,7 +15,7 @@ from pathlib import Path
 
 import discotree as dt
 from discotree import drawing as draw
-from discotree.drawing.page import PageItem
+from discotree.drawing.svg import PageItem
 
 TREEBANKS = {
     "alpino": ("alpino/cdb.xml", "alpino"),

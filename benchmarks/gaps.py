@@ -1,17 +1,16 @@
-"""What to do about gaps that should not be there: candidates compared on held-out trees.
+"""Compare ways to avoid spurious gaps on held-out trees.
 
-    DISCOTREE_DATA=FOLDER python benchmarks/gaps.py MODEL [TREEBANK …] [--split dev] [--every 1] [--prices FILE.json]
+    DISCOTREE_DATA=FOLDER python benchmarks/gaps.py MODEL [TREEBANK …] [--split dev] [--every 1] [--penalties FILE.json]
 
-Without TREEBANK, the trees are the model's own dev set, or --split test. Prices are fitted to them unless --prices
-names a file with some. --every 5 takes every fifth sentence only. Seconds are those of decoding, without the network.
+Without TREEBANK, the trees are the model's own dev set, or --split test. Penalties are fitted to them, or read from the
+file of --penalties. --every 5 uses every fifth sentence only. Seconds are those of decoding, without the network.
 
 baseline      the most probable tree
-lone words    a word that is the whole gap of a phrase joins that phrase, whatever the scores say
-minimum risk  the tree with the most words on the right head that is to be expected, from exact marginals of arcs
-one price     a second look, with the same price for the gaps of all phrases
-by label      a second look, with a price for each phrase label
-chosen        a second look, with the prices that cross-validation chose: what the model would get
-k best        the 20 most probable trees, ranked with those prices
+lone words    a word that is the whole gap of a phrase joins that phrase, regardless of scores
+uniform       one gap penalty for all labels
+by label      a gap penalty for each phrase label
+chosen        the penalties that cross-validation chooses, as calibration does
+k best        the 20 most probable trees, ranked with the chosen penalties
 """
 
 import argparse
@@ -21,24 +20,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 
-import numpy as np
-
 import discotree as dt
+from discotree.decoding.decode import Decoded, decode
+from discotree.decoding.gap_penalty import GapPenalties, has_gap
+from discotree.decoding.k_best import k_best, rank_with_penalties
+from discotree.decoding.trees import Prediction
 from discotree.evaluation.parseval import evaluate
-from discotree.network.assemble import Decisions, decoded_candidates, ranked
-from discotree.network.decode import Decoded, decode
-from discotree.network.gap_prices import GapPrices, discontinuous, has_gap
-from discotree.network.k_best import k_best
-from discotree.network.marginals import marginals
 from discotree.network.scores import Scores
 from discotree.parsing.parser import Parser
 from discotree.training.data import Split, load_held_out, resolve, treebank_split
-from discotree.training.gap_prices import Prices, Trials, candidates
+from discotree.training.fit_gap_penalty import GapPenaltyFit, Penalties
 from discotree.trees.tree import Tree
 
 K = 20
 PER_WORD = ("heads", "labels", "arc_probability", "label_probability")  # fields of Decoded
-SCALE = 1000.0  # marginals outweigh labels, which only break ties
 Decide = Callable[[Scores], Iterator[Decoded]]  # one for each sentence
 
 
@@ -50,11 +45,6 @@ def held_out(parser: Parser, treebanks: list[str], name: str, every: int) -> Spl
     else:
         split = load_held_out(resolve(data), name)
     return Split(split.trees[::every], inputs=split.inputs[::every])
-
-
-def with_marginals(scores: Scores) -> Scores:
-    """Replace the scores of arcs by their marginals."""
-    return replace(scores, arcs=(SCALE * (marginals(scores) - 1)).astype(np.float32))
 
 
 def without_lone_gaps(tree: Tree) -> Tree:
@@ -72,40 +62,36 @@ def without_lone_gaps(tree: Tree) -> Tree:
     return Tree.from_parents(tree.tokens, token_parents, nodes, root=root, id=tree.id)
 
 
-def deciders(parser: Parser, prices: dict[str, Prices]) -> dict[str, tuple[Decide, Callable[[Tree], Tree]]]:
-    """Return the candidates: from scores to decisions, and from trees to trees."""
+def deciders(parser: Parser, penalties: dict[str, Penalties]) -> dict[str, tuple[Decide, Callable[[Tree], Tree]]]:
+    """Return the candidates: from scores to prediction, and from trees to trees."""
     levels = parser.levels if parser.config.decoding.consistent else None
 
     def same(tree: Tree) -> Tree:
         return tree
 
-    def priced(prices: GapPrices | None) -> Decide:
-        return lambda scores: rows(decode(scores, levels=levels, prices=prices))
+    def penalised(penalties: GapPenalties | None) -> Decide:
+        return lambda scores: rows(decode(scores, levels=levels, penalties=penalties))
 
-    def least_risk(scores: Scores) -> Iterator[Decoded]:
-        return rows(decode(with_marginals(scores), levels=levels))
-
-    def of_k(prices: GapPrices) -> Decide:
+    def of_k(penalties: GapPenalties) -> Decide:
         def decide(scores: Scores) -> Iterator[Decoded]:
             first = decode(scores, levels=levels)
-            gaps = discontinuous(first.heads, parser.levels[first.labels], scores.mask)
             for b, best in enumerate(rows(first)):
                 alone = sentence_of(scores, b)
-                more = decoded_candidates(k_best(alone, K)[0], alone) if gaps[b] else ()
-                n = int(scores.lengths[b])
-                yield ranked([cut(best, n), *more], prices)[0]
+                best = cut(best, int(scores.lengths[b]))
+                has_gaps = penalties.has_gaps(best.heads[0].tolist(), best.labels[0].tolist())
+                others = k_best(alone, K) if has_gaps else ()
+                yield rank_with_penalties([best, *others], penalties)[0]
 
         return decide
 
-    found: dict[str, tuple[Decide, Callable[[Tree], Tree]]] = {
-        "baseline": (priced(None), same),
-        "lone words": (priced(None), without_lone_gaps),
-        "minimum risk": (least_risk, same),
+    ways: dict[str, tuple[Decide, Callable[[Tree], Tree]]] = {
+        "baseline": (penalised(None), same),
+        "lone words": (penalised(None), without_lone_gaps),
     }
-    for name, chosen in prices.items():
-        found[name] = (priced(parser.phrases.priced(chosen)), same)
-    found["k best"] = (of_k(parser.phrases.priced(list(prices.values())[-1])), same)
-    return found
+    for name, chosen in penalties.items():
+        ways[name] = (penalised(parser.phrases.with_penalties(chosen)), same)
+    ways["k best"] = (of_k(parser.phrases.with_penalties(list(penalties.values())[-1])), same)
+    return ways
 
 
 def rows(decoded: Decoded) -> Iterator[Decoded]:
@@ -130,26 +116,31 @@ def sentence_of(scores: Scores, b: int) -> Scores:
     return Scores(scores.lengths[part], arcs, dependents, scores.heads[part, : n + 1], scores.labeler, auxiliary)
 
 
-def compare(parser: Parser, split: Split, given: Prices | None) -> None:
+def candidates(fit: GapPenaltyFit) -> dict[str, Penalties]:
+    """Return the penalties of all candidates, by name, and the chosen ones."""
+    return {"uniform": fit.uniform(fit.all), "by label": fit.by_label(fit.all), "chosen": fit.best()}
+
+
+def compare(parser: Parser, split: Split, fixed: Penalties | None) -> None:
     batches = list(parser.scores(parser.corpus(split.inputs)))
-    prices = {"prices": given} if given is not None else candidates(Trials.of(parser, split))
+    penalties = {"penalties": fixed} if fixed is not None else candidates(GapPenaltyFit(parser, split))
     print(f"  {'':14}{'F1':>7}{'disc. P':>9}{'disc. R':>9}{'disc. F1':>10}{'seconds':>9}")
-    for name, (decide, mend) in deciders(parser, prices).items():
+    for name, (decide, mend) in deciders(parser, penalties).items():
         start = time.process_time()
         trees: dict[int, Tree] = {}
         for numbers, scores in batches:
             for b, (number, decoded) in enumerate(zip(numbers.tolist(), decide(scores), strict=True)):
                 alone, n = sentence_of(scores, b), int(scores.lengths[b])
-                (decisions,) = Decisions.of(cut(decoded, n), alone)
-                trees[number] = mend(parser.assembler.tree(split.inputs[number], decisions, split.trees[number].id))
+                (prediction,) = Prediction.for_batch(cut(decoded, n), alone)
+                trees[number] = mend(parser.tree_builder.tree(split.inputs[number], prediction, split.trees[number].id))
         took = time.process_time() - start
         score = evaluate(split.trees, [trees[number] for number in range(len(split))])
         gaps = score.discontinuous
         print(
             f"  {name:14}{score.f1:7.2f}{gaps.precision:9.1f}{gaps.recall:9.1f}{gaps.f1:10.2f}{took:9.1f}", flush=True
         )
-    for name, found in prices.items():
-        print(f"  {name}: {json.dumps(found)}")
+    for name, by_label in penalties.items():
+        print(f"  {name}: {json.dumps(by_label)}")
 
 
 def main() -> None:
@@ -158,13 +149,13 @@ def main() -> None:
     parser.add_argument("treebank", nargs="*")
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
     parser.add_argument("--every", type=int, default=1, metavar="N")
-    parser.add_argument("--prices", type=Path, metavar="FILE")
+    parser.add_argument("--penalties", type=Path, metavar="FILE")
     options = parser.parse_args()
     model = dt.load(options.model, "cpu")
     split = held_out(model, options.treebank, options.split, options.every)
     with_gaps = sum(any(has_gap(node.mask) for node in tree.nodes()) for tree in split.trees)
     print(f"{options.model}: {len(split):,} sentences, {with_gaps:,} with a gap")
-    compare(model, split, json.loads(options.prices.read_text("utf-8")) if options.prices else None)
+    compare(model, split, json.loads(options.penalties.read_text("utf-8")) if options.penalties else None)
 
 
 if __name__ == "__main__":

@@ -19,17 +19,16 @@ import torch
 
 import discotree as dt
 from discotree import config
+from discotree.decoding.decode import decode
 from discotree.encoding.dependencies import Dependencies
-from discotree.models.model import Model
+from discotree.models.folder import Model
 from discotree.network.batch import Corpus, by_length
-from discotree.network.decode import decode
 from discotree.network.pytorch.tensors import TensorBatch
 from discotree.network.vocab import Vocab
-from discotree.parsing.engines import new_engine
-from discotree.parsing.parser import Parser
-from discotree.training.distributed import World
+from discotree.parsing.parser import Parser, new_engine
+from discotree.training.distributed import ProcessGroup
+from discotree.training.fit import Trainer
 from discotree.training.run import network_in
-from discotree.training.trainer import Trainer
 
 LABELS = [f"{label}#{level}" for label in ("S", "NP", "VP", "PP", "AP", "CNP", "CS") for level in range(1, 11)]
 
@@ -79,7 +78,7 @@ def flops_per_word(parser: Parser, n: int, labels: bool = True) -> float:
 
 
 def fresh(preset: str, device: torch.device, trees: Sequence[Dependencies]) -> Parser:
-    settings = config.PRESETS[preset]
+    settings = config.recipes.PRESETS[preset]
     vocab = Vocab.build(trees, list(settings.network.auxiliary_heads))
     torch.manual_seed(1)
     model = Model.new(settings, vocab)
@@ -106,7 +105,7 @@ def python_share(run: Callable[[], object], device: torch.device) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--preset", default="paper", choices=list(config.PRESETS))
+    parser.add_argument("--preset", default="paper", choices=list(config.recipes.PRESETS))
     parser.add_argument("--model")
     parser.add_argument("--treebank")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller batches")
@@ -182,7 +181,7 @@ def training(model: Parser, trees: Sequence[Dependencies], words: int, rate: flo
     batches = list(by_length(corpus.lengths, words))
     middle = batches[len(batches) // 2 : len(batches) // 2 + (2 if device.type == "cpu" else 20)]
     network = network_in(model)
-    trainer = Trainer(network, model.config.training, World(device=device))
+    trainer = Trainer(network, model.config.training, ProcessGroup(device=device))
     network.train()
     took = seconds(lambda: [trainer.step(corpus, batch) for batch in middle], device)
     count, length = sum(map(len, middle)), int(corpus.lengths[np.concatenate(middle)].sum())

@@ -7,7 +7,7 @@ Three ways of parsing the same sentences of a treebank:
     one by one   parser(tokens) for one sentence after the other, in one process
     together     parser.parse(sentences), in one process
     a file       `discotree parse`, tokens in, trees out; two runs, one of all sentences and one of a quarter of them:
-                 the difference leaves out what it takes to start
+                 the difference leaves out the time to start
 
 The first two are repeated --rounds times, all engines in each round, and the best round of each counts. Then, from real
 runs of the command: seconds until the first tree is there, and the peak memory of the process.

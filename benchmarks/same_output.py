@@ -71,6 +71,9 @@ FORMATS = ["export", "export3", "tigerxml", "alpino", "discbracket", "psd", "pen
 def run(source: Path, task: dict[str, object], folder: Path) -> tuple[dict[str, str], dict[str, float]]:
     """Run one task with one version; return digests of its outputs and seconds, by name."""
     environment = os.environ | {"PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
+    model = source.parent / str(task.get("model", ""))
+    if "model" in task and model.is_dir():  # each version may have its own folder format
+        task = task | {"model": str(model)}
     command = [sys.executable, "-c", TASK, json.dumps(task)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -108,7 +111,7 @@ def main() -> None:
         nargs="*",
         default=[],
         metavar="NAME=FILE",
-        help="a model, and sentences for it: tokens, one sentence per line",
+        help="a model (or its folder below both versions), and sentences for it: tokens, one sentence per line",
     )
     parser.add_argument("--trees", type=int, default=1000, help="trees of each treebank")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the fastest counts")

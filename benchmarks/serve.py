@@ -2,9 +2,9 @@
 
     python benchmarks/serve.py MODEL [--seconds 10] [--requests 10000] [--clients 1,16,128] [--device cpu]
 
-Starts `discotree serve` on loopback in a process of its own, first without and then with batching. Each client is a
-connection that sends one sentence, waits for its tree as JSON, and sends the next. The sentences below have 4 to 22
-words. Memory is the resident memory of the server process, before and after --requests further requests.
+Starts `discotree serve` on loopback in a process of its own. Each client is a connection that sends one sentence, waits
+for its tree as JSON, and sends the next. The sentences below have 4 to 22 words. Memory is the resident memory of the
+server process, before and after --requests further requests.
 """
 
 import argparse
@@ -44,10 +44,9 @@ class LoadResult(NamedTuple):
 
 
 @contextmanager
-def server(model: str, device: str, batching: bool) -> Iterator[tuple[str, int]]:
+def server(model: str, device: str) -> Iterator[tuple[str, int]]:
     """Run a server; yield its address and process id."""
-    flag = "--batching" if batching else "--no-batching"
-    command = [sys.executable, "-m", "discotree", "serve", "--model", model, "--port", "0", flag]
+    command = [sys.executable, "-m", "discotree", "serve", "--model", model, "--port", "0"]
     process = subprocess.Popen(
         [*command, "--device", device], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -109,25 +108,21 @@ def main() -> None:
     parser.add_argument("--clients", default="1,16,128")
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
-    unbatched: dict[int, LoadResult] = {}
-    print(f"{'':12}{'clients':>8}{'requests/s':>12}{'median ms':>11}{'99 % ms':>10}{'refused':>9}{'speed-up':>10}")
-    for batching in (False, True):
-        with server(options.model, options.device, batching) as (address, process):
-            load(address, 4, requests=WARM_UP_REQUESTS)
-            for clients in map(int, options.clients.split(",")):
-                found = load(address, clients, options.seconds)
-                baseline = unbatched.setdefault(clients, found)
-                print(
-                    f"{'batched' if batching else 'one by one':12}{clients:8}{found.requests_per_second:12.1f}"
-                    f"{found.median_ms:11.0f}{found.percentile_99_ms:10.0f}{found.refused:9}"
-                    f"{found.requests_per_second / baseline.requests_per_second:10.2f}",
-                    flush=True,
-                )
-            if batching and options.requests:
-                before = resident_mib(process)
-                found = load(address, MEMORY_CLIENTS, requests=options.requests)
-                after = resident_mib(process)
-                print(f"memory: {before:.0f} MiB, after {options.requests:,} more requests {after:.0f} MiB")
+    print(f"{'clients':>8}{'requests/s':>12}{'median ms':>11}{'99 % ms':>10}{'refused':>9}")
+    with server(options.model, options.device) as (address, process):
+        load(address, 4, requests=WARM_UP_REQUESTS)
+        for clients in map(int, options.clients.split(",")):
+            result = load(address, clients, options.seconds)
+            print(
+                f"{clients:8}{result.requests_per_second:12.1f}{result.median_ms:11.0f}"
+                f"{result.percentile_99_ms:10.0f}{result.refused:9}",
+                flush=True,
+            )
+        if options.requests:
+            before = resident_mib(process)
+            load(address, MEMORY_CLIENTS, requests=options.requests)
+            after = resident_mib(process)
+            print(f"memory: {before:.0f} MiB, after {options.requests:,} more requests {after:.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ class Soak:
             attack = rng.choice(ATTACKS)
             try:
                 status = attack(self, number, rng)
-            except BROKEN as error:  # cut off, as it deserves
+            except BROKEN as error:  # the server closed the connection, as intended
                 status = type(error).__name__
             self.hostile[status] += 1
             time.sleep(0.05)
@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=128)
     parser.add_argument("--device", default="cpu")
     options = parser.parse_args()
-    with server(options.model, options.device, batching=True) as (address, process):
+    with server(options.model, options.device) as (address, process):
         soak = Soak(address, options.seconds)
         hostile = options.clients // HOSTILE_ONE_IN
         jobs = [(soak.be_hostile if k < hostile else soak.be_ordinary, (k + 1,)) for k in range(options.clients)]

@@ -4,7 +4,7 @@
 
 Prints the fastest of --rounds, after one that is not counted: wall time, processor time (user and system) and the
 largest memory. Other versions, named by their src folders, alternate with this one, so that all meet the same load;
-what they print has to be the same. ``--cores`` limits the processes, as ``taskset`` does.
+their output has to be the same. ``--cores`` limits the processes, as ``taskset`` does.
 """
 
 import argparse
@@ -34,7 +34,7 @@ class Cost(NamedTuple):
 
 
 def run(source: Path, arguments: list[str]) -> tuple[bytes, Cost]:
-    """Run a command of one version; return what it prints and what it costs."""
+    """Run a command of one version; return its output and its cost."""
     environment = os.environ | {"PYTHONPATH": str(source)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
     command = [sys.executable, "-m", "discotree", *arguments]

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from discotree.config import load_recipe
+from discotree.config.recipes import load_recipe
 from discotree.text import paragraphs, sentences
 from discotree.training.data import load_held_out, resolve
 

@@ -2,8 +2,8 @@
 
     python benchmarks/tradeoff.py -o plot.svg --point nl runs/small/results.json 412
 
-A point is a name, the results.json of a run (docs/results has some) and the sentences per second that
-benchmarks/parse.py found on two cores. The peers are those of docs/results.md, with the speed that was measured on the
+A point is a name, the results.json of a run (docs/lab/results has some) and the sentences per second that
+benchmarks/parse.py found on two cores. The peers are those of docs/lab/results.md, with the speed measured on the
 same data: filled marks on a CPU, hollow ones on a GPU.
 """
 
@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from discotree.files.writing import writable
-from discotree.files.xml_text import escape
+from discotree.files.writing import escape, writable
 
 WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 56, 24, 48, 48
@@ -39,7 +38,7 @@ class Point:
     gpu: bool = False
 
 
-# Alpino cdb, trained on its train alone: docs/results.md. Speeds on one CPU core, or on an H200.
+# Alpino cdb, trained on its train alone: docs/lab/results.md. Speeds on one CPU core, or on an H200.
 PEERS = (
     Point("Coavoux & Cohen 2019, one core", 74.5, 17),
     Point("Corro 2020, H200", 77.0, 461, gpu=True),

@@ -21,11 +21,11 @@ from support.servers import serving
 import discotree.drawing
 import discotree.text
 from discotree import read, write
-from discotree.config import load_recipe
-from discotree.integrations.web.limits import Limits
-from discotree.integrations.web.security import Access
-from discotree.integrations.web.server import load_app
+from discotree.config.recipes import load_recipe
 from discotree.parsing.parser import Parser
+from discotree.web.limits import Limits
+from discotree.web.security import Access
+from discotree.web.server import load_app
 
 DOCS = ROOT / "docs"
 LANGUAGES = {"python", "console", "sh", "toml", "text"}
@@ -65,7 +65,7 @@ def folder(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with an untrained model."""
     model = saved_model(tmp_path_factory.mktemp("models") / "nl", language="nl")
-    with serving(load_app([str(model)], "cpu", "", Access(), True, Limits())) as client:
+    with serving(load_app([str(model)], "cpu", "", Access(), Limits())) as client:
         yield f"{client.base_url.host}:{client.base_url.port}"
 
 

@@ -12,13 +12,14 @@ from support.treebanks import folder
 
 import discotree as dt
 from discotree import Tree
-from discotree.config import load_recipe
+from discotree.config.recipes import load_recipe
+from discotree.encoding.dependencies import split_chain, split_level
 from discotree.network.vocab import Vocab
 from discotree.text import sentences
 from discotree.training.data import matching, resolve
-from discotree.training.pretraining.held_out import squeezed
-from discotree.treebanks.pieces import FilePiece, read_pieces
-from discotree.trees.labels import split_chain, split_level
+from discotree.training.held_out import squeeze
+from discotree.treebanks.chunks import read_chunks
+from discotree.treebanks.reading import FileChunk
 from discotree.trees.punctuation import move_punctuation
 
 ROOT = Path(__file__).parent.parent
@@ -99,14 +100,14 @@ def test_no_sentence_is_in_a_treebank(language: str) -> None:
     anchors = [max(re.findall(r"[^\W_]+", " ".join(tree.words)), key=len)[1:].encode() for tree in everyday(language)]
     seen = 0
     for file in dict.fromkeys(source.file for source in (*data.train, *data.dev, *data.test)):
-        for piece in chain.from_iterable(map(read_pieces, matching(file))):
+        for chunk in chain.from_iterable(map(read_chunks, matching(file))):
             # A sentence without the longest word of any of ours need not be read.
-            if isinstance(piece, FilePiece) or any(anchor in piece.sentence.data for anchor in anchors):
-                for tree in piece.trees(on_error=[].append):
+            if isinstance(chunk, FileChunk) or any(anchor in chunk.data for anchor in anchors):
+                for tree in chunk.trees(on_error=[].append):
                     seen += 1
                     assert _plain(tree) not in new, tree.id
     assert seen > 1000
 
 
 def _plain(tree: Tree) -> str:
-    return squeezed("".join(tree.words))
+    return squeeze("".join(tree.words))

@@ -12,35 +12,33 @@ import discotree
 
 PACKAGE = Path(discotree.__file__).parent
 FLOORS = [
-    *("version", "errors", "validation", "files", "processes"),
+    *("version", "errors", "log", "validation", "files", "processes"),
     *("trees", "encoding"),
     *("treebanks", "evaluation", "drawing", "text", "queries"),
-    *("config", "network"),
+    *("config", "network", "decoding"),
     *("models", "parsing", "training"),
-    *("integrations", "cli", "__main__"),
+    *("web", "integrations", "cli", "__main__"),
 ]
 LIGHT = FLOORS[: FLOORS.index("config")]  # these do without arrays, so they start at once
-RIM = FLOORS[FLOORS.index("integrations") :]  # these may use the public names of the package
+RIM = FLOORS[FLOORS.index("web") :]  # these may use the public names of the package
 HEAVY = ("numpy", "onnxruntime", "torch")
 
 # Parsing does without torch, and without what imports it. Where it is there, these use it, inside a function.
 WITH_TORCH = ("network/pytorch/", "training/")
 REACHING_FOR_TORCH = {
     "cli/calibrate.py",
-    "cli/distillation.py",
-    "cli/pretraining.py",
-    "cli/training.py",
-    "cli/vectors.py",
-    "models/model.py",
-    "network/shapes.py",
-    "parsing/engines.py",
+    "cli/distill.py",
+    "cli/pretrain.py",
+    "cli/train.py",
+    "models/folder.py",
+    "parsing/parser.py",
 }
 
 # A tree draws and encodes itself: it imports these when it is asked to, and never before.
 CONVENIENCES = {
-    "discotree.drawing.highlights.Highlight",
-    "discotree.drawing.look.Look",
-    "discotree.drawing.look.WHOLE",
+    "discotree.drawing.options.Highlight",
+    "discotree.drawing.options.DrawingOptions",
+    "discotree.drawing.options.DEFAULT",
     "discotree.drawing.svg.draw_svg",
     "discotree.drawing.text.draw_text",
     "discotree.encoding.dependencies.Dependencies",
@@ -289,7 +287,7 @@ print(parser.engine.name)
 
 
 def test_parsing_works_without_torch(tmp_path):
-    floors = [*LIGHT, "config", "network", "models", "parsing", "cli"]
+    floors = [*LIGHT, "config", "network", "decoding", "models", "parsing", "cli"]
     places = {module_name(path): path.relative_to(PACKAGE).as_posix() for path in SOURCES if floor_of(path) in floors}
     modules = sorted(module for module, place in places.items() if not place.startswith(WITH_TORCH))
     assert "discotree.network.onnx.engine" in modules

@@ -9,7 +9,7 @@ from test_project import load
 
 def test_a_faster_parser_is_further_right_and_a_better_one_higher(tmp_path):
     script = load(ROOT / "benchmarks" / "tradeoff.py")
-    results = str(ROOT / "docs" / "results" / "alpino-default-1.json")
+    results = str(ROOT / "docs" / "lab" / "results" / "alpino-default-1.json")
     points = [["--point", name, results, speed] for name, speed in (("slow <one>", "80"), ("fast", "400"))]
     script.main(["-o", str(tmp_path / "plot.svg"), *points[0], *points[1]])
     drawn = ElementTree.parse(tmp_path / "plot.svg").getroot()

@@ -11,8 +11,8 @@ from support.networks import TREES
 from train_large import Step, chosen, parsed, startable
 
 from discotree import write
-from discotree.config import load_recipe, recipe_names
 from discotree.config.pretraining import load_pretraining
+from discotree.config.recipes import load_recipe, recipe_names
 
 TINY_ENCODER = [
     "network.layers=1",

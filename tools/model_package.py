@@ -13,7 +13,7 @@ from pathlib import Path
 from model_sources import ATTRIBUTIONS, About
 
 from discotree.models.card import Card
-from discotree.models.packages import GROUP, MODEL
+from discotree.models.finding import GROUP, MODEL
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models"

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from discotree.models.card import BaseEncoder, RawText, Treebank
+from discotree.models.card import RawText, Source
 
-ALPINO = Treebank("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL-2.1-or-later")
-PCC = Treebank("Potsdam Commentary Corpus", "http://angcl.ling.uni-potsdam.de/resources/pcc.html", "CC-BY-NC-SA-4.0")
-SQUOIA = Treebank("SQUOIA", "https://github.com/a-rios/squoia", "Apache-2.0")
-CRAFT = Treebank("CRAFT", "https://github.com/UCDenver-ccp/CRAFT", "CC-BY-3.0")
-GENIA = Treebank("GENIA", "http://www.geniaproject.org", "CC-BY-3.0")
-MASC = Treebank("MASC", "https://anc.org/data/masc/", "LicenseRef-ANC-unrestricted")
-ICEPAHC = Treebank("IcePaHC", "https://github.com/antonkarl/icecorpus", "CC-BY-4.0")
+ALPINO = Source("Alpino Treebank", "https://github.com/rug-compling/Alpino", "LGPL-2.1-or-later")
+PCC = Source("Potsdam Commentary Corpus", "http://angcl.ling.uni-potsdam.de/resources/pcc.html", "CC-BY-NC-SA-4.0")
+SQUOIA = Source("SQUOIA", "https://github.com/a-rios/squoia", "Apache-2.0")
+CRAFT = Source("CRAFT", "https://github.com/UCDenver-ccp/CRAFT", "CC-BY-3.0")
+GENIA = Source("GENIA", "http://www.geniaproject.org", "CC-BY-3.0")
+MASC = Source("MASC", "https://anc.org/data/masc/", "LicenseRef-ANC-unrestricted")
+ICEPAHC = Source("IcePaHC", "https://github.com/antonkarl/icecorpus", "CC-BY-4.0")
 
 _PARLIAMENT = "https://github.com/UDS-SFB-B6-Datasets/Multilingual-Parallel-Direct-Europarl"
 _REUSE = "LicenseRef-European-Parliament-reuse"
@@ -26,15 +26,17 @@ GERMAN_TEXTS = (
     RawText("ELTeC-deu", "https://github.com/COST-ELTeC/ELTeC-deu", _PUBLIC_DOMAIN, 9_300_000),
     RawText("GerDraCor", "https://github.com/dracor-org/gerdracor", "CC0-1.0", 3_300_000),
 )
+COMMON_VOICE_GERMAN = RawText("Common Voice", "https://github.com/common-voice/common-voice", "CC0-1.0", 740_000)
+GERMAN_ENCODER_TEXTS = (*GERMAN_TEXTS, COMMON_VOICE_GERMAN)
 ENGLISH_TEXTS = (
     RawText("eLife", "https://github.com/elifesciences/elife-article-xml", "CC-BY-4.0", 17_400_000),
     RawText("ELTeC-eng", "https://github.com/COST-ELTeC/ELTeC-eng", _PUBLIC_DOMAIN, 2_600_000),
     RawText("Europarl", _PARLIAMENT, _REUSE, 1_800_000),
 )
-MINILM = BaseEncoder("MiniLM", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2", "Apache-2.0")
+MINILM = Source("MiniLM", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2", "Apache-2.0")
 
 # By treebank, text or encoder: its name and version in a notice, and the lines that its licence asks for.
-ATTRIBUTIONS: dict[Treebank | RawText | BaseEncoder, tuple[str, str]] = {
+ATTRIBUTIONS: dict[Source, tuple[str, str]] = {
     ALPINO: (
         "Alpino Treebank",
         "Copyright (C) 1999-2025 Gertjan van Noord, Gosse Bouma, Rob Malouf, Robbert Prins, Begona Villada, "
@@ -75,6 +77,10 @@ ATTRIBUTIONS: dict[Treebank | RawText | BaseEncoder, tuple[str, str]] = {
     GERMAN_TEXTS[1]: ("ParlaMint-AT", "Austrian Parliament; ACDH-CH, Austrian Academy of Sciences"),
     GERMAN_TEXTS[2]: ("ELTeC-deu: European Literary Text Collection", "COST Action 16204, Distant Reading"),
     GERMAN_TEXTS[3]: ("German Drama Corpus", "Frank Fischer and Peer Trilcke (ed.), DraCor"),
+    COMMON_VOICE_GERMAN: (
+        "Common Voice: German sentences to be read aloud, half of them from Wikipedia",
+        "Common Voice contributors, Mozilla Foundation",
+    ),
     ENGLISH_TEXTS[0]: ("eLife", "Articles of eLife Sciences Publications, by their authors"),
     ENGLISH_TEXTS[1]: ("ELTeC-eng: European Literary Text Collection", "COST Action 16204, Distant Reading"),
     MINILM: ("all-MiniLM-L6-v2, whose weights were changed by further training", "sentence-transformers"),
@@ -85,16 +91,16 @@ ATTRIBUTIONS: dict[Treebank | RawText | BaseEncoder, tuple[str, str]] = {
 class About:
     """What training cannot know of a model. Its language and licence stand in published.toml."""
 
-    treebanks: tuple[Treebank, ...]  # the first is the one that it is scored on
+    treebanks: tuple[Source, ...]  # the first is the one that it is scored on
     weaknesses: str
     changes: str = ""  # what was done to the trees, as a clause
     texts: tuple[RawText, ...] = ()  # what it has read without trees
-    encoders: tuple[BaseEncoder, ...] = ()
+    encoders: tuple[Source, ...] = ()
     teachers: tuple[str, ...] = ()
     extra: str = ""  # the extra of discotree that it needs
 
     @property
-    def sources(self) -> tuple[Treebank | RawText | BaseEncoder, ...]:
+    def sources(self) -> tuple[Source, ...]:
         """All that a notice has to name."""
         return (*self.treebanks, *self.texts, *self.encoders)
 
@@ -104,23 +110,21 @@ TRACES = "whose trees were changed: empty elements were removed and their filler
 ONE_SCHEME = "whose trees were changed to one annotation scheme"
 TO_TIGER = "whose trees were changed to the scheme of TIGER"
 DUTCH = (
-    "It has read newspapers, questions and grammar examples: expect less of speech, chat and law. "
-    "Long coordinations and what hangs on a noun or on a verb are where it errs most."
+    "Trained on newspapers, questions and grammar examples, so less reliable on speech, chat and legal text. "
+    "Most errors are in long coordinations and PP attachment."
 )
-COMMENTARIES = (
-    "It has seen trees of newspaper commentaries and business reports, and few of them. Train on TIGER if you have it."
-)
+COMMENTARIES = "Trained on few trees, from newspaper commentaries and business reports. If you have TIGER, train on it."
 REPORTS = (
-    "It has seen trees of business reports only, and few of them: expect less of questions and dialogue, and of "
-    "phrases that are not continuous."
+    "Trained on few trees, all of them from business reports. "
+    "Less reliable on questions, dialogue and discontinuous phrases."
 )
 BIOLOGY = (
-    "Most of its trees are those of articles on biology; of letters, news, court, interviews and fiction it has seen "
-    "few."
+    "Most training trees come from articles on biology, and few from letters, news, court transcripts, interviews "
+    "and fiction."
 )
 ICELANDIC = (
-    "It has read nine centuries of prose, sermons and law in modern spelling, and little of today. "
-    "Its words are IcePaHC's: a clitic article is a word of its own."
+    "Trained on nine centuries of prose, sermons and law in modern spelling, with little text of today. "
+    "Words follow IcePaHC: a clitic article is a separate word."
 )
 
 ABOUT = {
@@ -130,10 +134,12 @@ ABOUT = {
     ),
     "de-nc": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, teachers=("de-large",)),
     "en": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, teachers=("en-large",)),
-    "is": About((ICEPAHC,), f"{ICELANDIC} The sub-word vectors know no Icelandic.", TRACES, teachers=("is-large",)),
+    "is": About(
+        (ICEPAHC,), f"{ICELANDIC} The sub-word vectors do not cover Icelandic.", TRACES, teachers=("is-large",)
+    ),
     "nl-large": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, extra=TRANSFORMER),
-    "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
-    "de-free-large": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, extra=TRANSFORMER),
+    "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_ENCODER_TEXTS, extra=TRANSFORMER),
+    "de-free-large": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_ENCODER_TEXTS, extra=TRANSFORMER),
     "en-large": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, (MINILM,), extra=TRANSFORMER),
     "is-large": About((ICEPAHC,), ICELANDIC, TRACES, extra=TRANSFORMER),
 }

@@ -1,6 +1,6 @@
 """Train the large models: encoders on raw text, then the parsers on top of them, side by side on one GPU.
 
-    discotree pretrain TEXT… -o prepared/nl --prepare --hold-out alpino    (docs/results.md has one line per language)
+    discotree pretrain TEXT… -o prepared/nl --prepare --hold-out alpino   (one line per language: docs/lab/results.md)
     python tools/train_large.py prepared -o large --minilm minilm
 
 Every step is a discotree command in a process of its own, with a log beside its folder. A step starts when the encoder
@@ -104,7 +104,11 @@ def steps(options: argparse.Namespace) -> Iterator[Step]:
         encoder_folder = out / "encoders" / parser.encoder
         for seed in range(1, parser.seeds + 1):
             folder = out / "runs" / f"{parser.recipe}-{seed}"
-            settings = [f"network.encoder=hf:{encoder_folder}", f"training.seed={seed}", "training.fit_dev=false"]
+            settings = [
+                f"network.encoder=hf:{encoder_folder}",
+                f"training.seed={seed}",
+                "training.calibrate_on_dev=false",
+            ]
             yield Step(
                 folder.name,
                 (*discotree, "train", parser.recipe, "-o", str(folder), *_set([*settings, *options.set])),

@@ -6,88 +6,56 @@ Importing the package imports nothing else: every name, and every subpackage, is
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from discotree.version import __version__
+from discotree.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from discotree.encoding.dependencies import Dependencies, to_dependencies, to_tree
-    from discotree.encoding.head_rules import HeadRules
-    from discotree.errors import (
-        ConfigError,
-        DiscotreeError,
-        EncodingError,
-        EvaluationError,
-        HeadRuleError,
-        InputError,
-        MissingExtraError,
-        ModelError,
-        QueryError,
-        TreebankError,
-        TreeError,
-    )
-    from discotree.evaluation.parseval import evaluate
-    from discotree.evaluation.score import Score
-    from discotree.parsing.load import load
+    from discotree.encoding.dependencies import Dependencies as Dependencies
+    from discotree.encoding.dependencies import to_dependencies as to_dependencies
+    from discotree.encoding.dependencies import to_tree as to_tree
+    from discotree.encoding.head_rules import HeadRules as HeadRules
+    from discotree.errors import ConfigError as ConfigError
+    from discotree.errors import DiscotreeError as DiscotreeError
+    from discotree.errors import EncodingError as EncodingError
+    from discotree.errors import EvaluationError as EvaluationError
+    from discotree.errors import HeadRuleError as HeadRuleError
+    from discotree.errors import InputError as InputError
+    from discotree.errors import MissingExtraError as MissingExtraError
+    from discotree.errors import ModelError as ModelError
+    from discotree.errors import QueryError as QueryError
+    from discotree.errors import TreebankError as TreebankError
+    from discotree.errors import TreeError as TreeError
+    from discotree.evaluation.parseval import Score as Score
+    from discotree.evaluation.parseval import evaluate as evaluate
     from discotree.parsing.parser import Parser as Parser
-    from discotree.queries.search import search
-    from discotree.treebanks import FORMATS, read, write
-    from discotree.treebanks import dataframes as tables
-    from discotree.trees.tree import Node, SecondaryEdge, Token, Tree
-
-__all__ = [
-    "FORMATS",
-    "ConfigError",
-    "Dependencies",
-    "DiscotreeError",
-    "EncodingError",
-    "EvaluationError",
-    "HeadRuleError",
-    "HeadRules",
-    "InputError",
-    "MissingExtraError",
-    "ModelError",
-    "Node",
-    "QueryError",
-    "Score",
-    "SecondaryEdge",
-    "Token",
-    "Tree",
-    "TreeError",
-    "TreebankError",
-    "__version__",
-    "evaluate",
-    "load",
-    "read",
-    "search",
-    "tables",
-    "to_dependencies",
-    "to_tree",
-    "write",
-]
+    from discotree.parsing.parser import load as load
+    from discotree.queries.search import search as search
+    from discotree.treebanks import FORMATS as FORMATS
+    from discotree.treebanks import read as read
+    from discotree.treebanks import tables as tables
+    from discotree.treebanks import write as write
+    from discotree.trees.tree import Node as Node
+    from discotree.trees.tree import SecondaryEdge as SecondaryEdge
+    from discotree.trees.tree import Token as Token
+    from discotree.trees.tree import Tree as Tree
 
 # The names that each module provides, as above; a test compares the two.
 _PUBLIC = {
-    "encoding.dependencies": ("Dependencies", "to_dependencies", "to_tree"),
-    "encoding.head_rules": ("HeadRules",),
-    "errors": (
-        *("ConfigError", "DiscotreeError", "EncodingError", "EvaluationError", "HeadRuleError"),
-        *("InputError", "MissingExtraError", "ModelError", "QueryError", "TreeError", "TreebankError"),
-    ),
-    "evaluation.parseval": ("evaluate",),
-    "evaluation.score": ("Score",),
-    "parsing.load": ("load",),
-    "parsing.parser": ("Parser",),
-    "queries.search": ("search",),
-    "treebanks": ("FORMATS", "read", "write"),
-    "trees.tree": ("Node", "SecondaryEdge", "Token", "Tree"),
+    "encoding.dependencies": "Dependencies to_dependencies to_tree",
+    "encoding.head_rules": "HeadRules",
+    "errors": "ConfigError DiscotreeError EncodingError EvaluationError HeadRuleError InputError MissingExtraError "
+    "ModelError QueryError TreeError TreebankError",
+    "evaluation.parseval": "Score evaluate",
+    "parsing.parser": "Parser load",
+    "queries.search": "search",
+    "treebanks": "FORMATS read write",
+    "trees.tree": "Node SecondaryEdge Token Tree",
 }
-_MODULES = {"tables": "treebanks.dataframes"} | {
-    name: name
-    for name in (
-        *("config", "drawing", "encoding", "errors", "evaluation", "files"),
-        *("models", "parsing", "queries", "text", "treebanks", "trees", "validation"),
-    )
-}
-_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+_SUBPACKAGES = "config drawing encoding errors evaluation files models parsing queries text treebanks trees validation"
+_MODULES = {"tables": "treebanks.tables"} | {name: name for name in _SUBPACKAGES.split()}
+
+# For "from discotree import *", which does not import numpy: the parser needs it.
+__all__ = sorted({*_HOMES, "tables", "__version__"} - {"Parser", "load"})
 
 if not TYPE_CHECKING:
 

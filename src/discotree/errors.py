@@ -1,17 +1,4 @@
-"""The errors that discotree raises on purpose.
-
-DiscotreeError
-├── TreeError          a Token, Node or Tree that may not exist (a ValueError too)
-├── TreebankError      a file that cannot be read or written; knows its path and line
-├── HeadRuleError      a head rule file that makes no sense
-├── EncodingError      dependencies that do not form a tree (a ValueError too)
-├── EvaluationError    trees that cannot be compared
-├── ConfigError        a setting, preset or recipe that makes no sense (a ValueError too)
-├── InputError         a sentence or a text that cannot be parsed as it is (a ValueError too)
-├── QueryError         a query that makes no sense; points at the character (a ValueError too)
-├── ModelError         a model that cannot be found, loaded, saved or shared
-└── MissingExtraError  a package that is not installed, and the extra that installs it (an ImportError too)
-"""
+"""The errors that discotree raises on purpose; most are also a ValueError or an ImportError."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,10 +9,7 @@ class DiscotreeError(Exception):
 
 
 class TreeError(DiscotreeError, ValueError):
-    """A tree that may not exist.
-
-    ``node`` is the index of the offending node where a builder knows it.
-    """
+    """An invalid Token, Node or Tree; ``node`` is the index of the offending node if it is known."""
 
     def __init__(self, message: str, node: int | None = None) -> None:
         super().__init__(message)
@@ -33,7 +17,7 @@ class TreeError(DiscotreeError, ValueError):
 
 
 class TreebankError(DiscotreeError):
-    """A treebank that cannot be read or written, with its address."""
+    """A treebank that cannot be read or written, with its path and line."""
 
     def __init__(self, message: str, path: str = "", line: int = 0) -> None:
         address = f"{path}:{line}: " if line else f"{path}: " if path else ""
@@ -44,7 +28,7 @@ class TreebankError(DiscotreeError):
 
 
 class HeadRuleError(DiscotreeError):
-    """A head rule file that makes no sense."""
+    """An invalid file of head rules."""
 
 
 class EncodingError(DiscotreeError, ValueError):
@@ -52,19 +36,19 @@ class EncodingError(DiscotreeError, ValueError):
 
 
 class EvaluationError(DiscotreeError):
-    """Trees that cannot be compared, or parameters that make no sense."""
+    """Trees that cannot be compared, or invalid parameters."""
 
 
 class ConfigError(DiscotreeError, ValueError):
-    """A setting, preset or recipe that makes no sense."""
+    """An invalid setting, preset or recipe."""
 
 
 class InputError(DiscotreeError, ValueError):
-    """A sentence or a text that cannot be parsed as it is."""
+    """A sentence or a text that cannot be parsed."""
 
 
 class QueryError(DiscotreeError, ValueError):
-    """A query that makes no sense; knows where, and its message points there."""
+    """An invalid query; records the offset, and the message points at it."""
 
     def __init__(self, message: str, query: str, offset: int) -> None:
         start = query.rfind("\n", 0, offset) + 1
@@ -84,21 +68,26 @@ class MissingExtraError(DiscotreeError, ImportError):
     """A package that is not installed, and the extra that installs it."""
 
 
-# What parsing one sentence may raise; the other sentences can still be parsed.
+# The errors that parsing one sentence may raise; the other sentences can still be parsed.
 SENTENCE_ERRORS = (DiscotreeError, RuntimeError, ValueError, MemoryError)
 
 
 def first_line(error: BaseException) -> str:
     """Return an error's message up to its first line end, or the name of its class where it has none."""
     lines = (line.strip() for line in str(error).splitlines())
-    found = next(filter(None, lines), type(error).__name__)
-    return "".join(letter for letter in found if letter.isprintable())
+    message = next(filter(None, lines), type(error).__name__)
+    return "".join(letter for letter in message if letter.isprintable())
+
+
+def shorten(text: str, maximum: int, mark: str = " … ") -> str:
+    """Return a text without its middle if it is long: long texts often differ at their ends."""
+    return text if len(text) <= maximum else f"{text[: maximum // 2]}{mark}{text[-(maximum // 2) :]}"
 
 
 _UNPRINTABLE = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},  # shown as ␛ and the like
     0x7F: 0x2421,
-    # 8-bit controls, marks that reorder or break the line, and what is no character at all
+    # 8-bit controls, and marks that reorder or break the line; below, lone surrogates
     **dict.fromkeys(
         [*range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)], 0xFFFD
     ),
@@ -121,6 +110,6 @@ def requires_extra(extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "discotree":
-            raise  # a mistake of ours
+            raise  # a bug in discotree, not a missing package
         message = f"{error.name} is missing: pip install 'discotree[{extra}]'"
         raise MissingExtraError(message, name=error.name) from None

@@ -1,4 +1,4 @@
-"""Tables, as TOML and JSON have them, → dataclasses: every value is checked, every mistake has its address.
+"""Convert tables from TOML and JSON to dataclasses; every value is checked, and errors name the table and the key.
 
 Settings, the cards of models and the state of a checkpoint all come from here. Each caller names the class of its
 errors.
@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 from discotree.errors import ConfigError, DiscotreeError
 
 T = TypeVar("T")
-MAX_NUMBER = 1 << 40  # a bound for whole numbers that need one but have none of their own
+MAX_NUMBER = 1 << 40  # upper bound for whole numbers without another one
 SHORTHAND = "SHORTHAND"  # class variable: the field that a bare string stands for
 DESCRIPTION, BOUNDS = "description", "bounds"  # metadata of a field
 
@@ -62,7 +62,7 @@ def updated(instance: T, table: object, where: str, error: type[DiscotreeError] 
 
 
 def _built(build: Callable[[], T], where: str, error: type[DiscotreeError]) -> T:
-    """Build the dataclass; what its own checks refuse gets the table's address."""
+    """Build the dataclass; add the table's address to the errors of its own checks."""
     try:
         return build()
     except ConfigError as complaint:
@@ -88,7 +88,7 @@ def _values(
 
 
 def _checked(value: Any, kind: Any, where: str, error: type[DiscotreeError]) -> Any:
-    """Return the value as the given type has it: a whole number may stand for a float, a list for a tuple.
+    """Return the value as this type: a whole number may stand for a float, a list for a tuple.
 
     A type with a class method ``of`` makes and checks its own values.
     """

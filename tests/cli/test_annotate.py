@@ -32,19 +32,19 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     ("arguments", "code", "message"),
     [
         ("missing.txt", 1, "missing.txt: no such file"),
-        ("in.txt other.txt", 2, "where shall the steps be kept? --journal FILE"),
-        ("-", 2, "where shall the steps be kept? --journal FILE"),
-        ("in.txt -o trees.what", 2, "-o trees.what: in what format? --to FORMAT"),
+        ("in.txt other.txt", 2, "pass --journal FILE to choose where to save"),
+        ("-", 2, "pass --journal FILE to choose where to save"),
+        ("in.txt -o trees.what", 2, "cannot tell the format of trees.what from its name"),
         ("in.txt -o trees.zip", 1, "archives can be read but not written"),
-        ("in.txt -o in.txt --to export", 1, "in.txt: is also the input"),
-        ("in.txt --journal in.txt", 1, "in.txt: is also the input"),
-        ("in.txt --export", 2, "--export needs a file: -o FILE"),
+        ("in.txt -o in.txt --to export", 1, "in.txt is also an input"),
+        ("in.txt --journal in.txt", 1, "in.txt is also an input"),
+        ("in.txt --export", 2, "--export needs an output file"),
         ("in.txt --export -o trees.export", 1, "in.txt.annotation.jsonl: no such file"),
         ("in.txt --order random", 2, "random"),
         ("in.txt --model nowhere --port 0", 1, "there is no model 'nowhere'"),
         ("in.txt --held-out gold.export --port 0", 1, "gold.export: cannot be read"),
         ("in.txt --host 256.0.0.1 --port 0", 1, "cannot listen on 256.0.0.1"),
-        ("in.txt --api-key short --port 0", 1, "a key needs at least"),
+        ("in.txt --api-key short --port 0", 1, "an API key must have at least"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run: Run, arguments: str, code: int, message: str) -> None:
@@ -59,7 +59,7 @@ def test_finished_trees_are_exported_while_somebody_annotates(run: Run) -> None:
     project = project_at(Path("in.txt.annotation.jsonl"))
     accept(project, 1)
     correct(project, 2)
-    assert run("in.txt", "--export", "-o", "a.export") == (0, "2 finished trees written to a.export")
+    assert run("in.txt", "--export", "-o", "a.export") == (0, "2 accepted trees written to a.export")
     assert run("in.txt.annotation.jsonl", "--export", "-o", "b.xml", "--to", "tigerxml")[0] == 0
     first, second = dt.read("a.export")
     assert second == dt.Tree.from_dict(flat(2))

@@ -18,8 +18,8 @@ from support.renderers import hide_renderers, needs_renderer
 from support.svgs import groups, parsed
 
 import discotree as dt
-from discotree.cli.pictures import _file_name
-from discotree.drawing import Look, draw_comparison_text, draw_forest, draw_latex, draw_svg, draw_text
+from discotree.cli.draw import _file_name
+from discotree.drawing import DrawingOptions, draw_comparison_text, draw_latex, draw_svg, draw_text
 
 pytestmark = pytest.mark.slow  # a process for each; tests/drawing tests the drawings
 
@@ -82,7 +82,7 @@ def test_text_is_the_default_and_plain_in_a_pipe(run: Run) -> None:
 
 
 def test_text_options(run: Run) -> None:
-    assert run(FIGURE1, "--functions", "--ascii").stdout == f"1\n{draw_text(TREE, functions=True, ascii=True)}\n\n"
+    assert run(FIGURE1, "--functions").stdout == f"1\n{draw_text(TREE, functions=True)}\n\n"
 
 
 def test_several_treebanks_and_standard_input(run: Run) -> None:
@@ -139,7 +139,7 @@ def test_nothing_is_read_after_the_last_tree_asked_for(run: Run, tmp_path: Path)
 def test_a_tree_that_is_not_there_is_named(run: Run) -> None:
     done = run(MANY, "--id", "gap1", "--id", "gap9", "--number", "99")
     assert done.returncode == 1
-    assert "there is no tree 99, gap9" in done.stderr
+    assert "no tree with the id or number 99, gap9" in done.stderr
 
 
 # --- pictures
@@ -147,7 +147,7 @@ def test_a_tree_that_is_not_there_is_named(run: Run) -> None:
 
 def test_one_tree_goes_to_standard_output_or_into_a_file(run: Run, tmp_path: Path) -> None:
     assert run(FIGURE1, "--to", "svg").stdout == draw_svg(TREE)
-    assert run(FIGURE1, "-o", "tree.svg", "--theme", "dark", "--no-functions").returncode == 0
+    assert run(FIGURE1, "-o", "tree.svg", "--theme", "dark", "--hide", "functions").returncode == 0
     assert (tmp_path / "tree.svg").read_text("utf-8") == draw_svg(TREE, theme="dark", functions=False)
 
 
@@ -198,7 +198,7 @@ def test_a_png_that_would_take_gigabytes_is_refused(run: Run, tmp_path: Path) ->
     dt.write([right_branching(300)], tmp_path / "deep.export")
     done = run("deep.export", "-o", "deep.png")
     assert done.returncode == 1
-    assert "would take too much memory: choose SVG or PDF" in done.stderr
+    assert "would take too much memory; use SVG or PDF" in done.stderr
     assert not (tmp_path / "deep.png").exists()
 
 
@@ -209,7 +209,7 @@ def test_png_without_a_renderer_names_what_to_install(
     done = run(FIGURE1, "-o", "tree.png")
     assert done.returncode == 1
     assert "rsvg-convert" in done.stderr
-    assert "pip install discotree[draw]" in done.stderr
+    assert "pip install 'discotree[draw]'" in done.stderr
     assert not (tmp_path / "tree.png").exists()
 
 
@@ -224,7 +224,7 @@ def test_latex_and_html(run: Run, tmp_path: Path) -> None:
 
 @needs_renderer
 def test_several_trees_make_one_pdf(run: Run, tmp_path: Path) -> None:
-    done = run(SMALL, "-o", "all.pdf", "--no-root")
+    done = run(SMALL, "-o", "all.pdf", "--hide", "root")
     assert done.returncode == 0, done.stderr
     pdf = (tmp_path / "all.pdf").read_bytes()
     assert pdf.startswith(SIGNATURES["pdf"])
@@ -237,24 +237,34 @@ def test_several_trees_make_one_pdf(run: Run, tmp_path: Path) -> None:
 
 def test_a_look_in_every_format(run: Run, tmp_path: Path) -> None:
     (tmp_path / "glosses.txt").write_text("# 1\nIt came nothing interesting\nNothing came.\n", "utf-8")
-    options = ("--no-punctuation", "--no-root", "--no-tags", "--gloss", "glosses.txt", "--highlight", QUERY)
-    look = Look(
+    options = (
+        "--hide",
+        "punctuation",
+        "--hide",
+        "root",
+        "--hide",
+        "tags",
+        "--gloss",
+        "glosses.txt",
+        "--highlight",
+        QUERY,
+    )
+    drawing = DrawingOptions(
         punctuation=False, root=False, tags=False, glosses=["It", "came", "nothing", "interesting", ""],
         translation="Nothing came.",
     )  # fmt: skip
     highlight = {"#np": (7,), "#v": (1,)}
-    assert run(FIGURE1, *options).stdout == f"1\n{draw_text(TREE, look=look, highlight=highlight)}\n\n"
-    assert run(FIGURE1, *options, "--to", "svg").stdout == draw_svg(TREE, look=look, highlight=highlight)
-    assert run(FIGURE1, *options, "--to", "latex").stdout == draw_latex(TREE, look=look, highlight=highlight)
-    assert run(FIGURE1, *options, "--to", "forest").stdout == draw_forest(TREE, look=look, highlight=highlight)
+    assert run(FIGURE1, *options).stdout == f"1\n{draw_text(TREE, options=drawing, highlight=highlight)}\n\n"
+    assert run(FIGURE1, *options, "--to", "svg").stdout == draw_svg(TREE, options=drawing, highlight=highlight)
+    assert run(FIGURE1, *options, "--to", "latex").stdout == draw_latex(TREE, options=drawing, highlight=highlight)
     assert "Nothing came." in run(FIGURE1, *options, "--to", "html").stdout
 
 
 def test_triangles_by_query_by_label_and_by_depth(run: Run) -> None:
-    expected = f"1\n{draw_text(TREE, look=Look(triangles=[8]))}\n\n"
+    expected = f"1\n{draw_text(TREE, options=DrawingOptions(triangles=[8]))}\n\n"
     assert run(FIGURE1, "--triangle", '#n:[cat="NP"] & [cat="NP"] > #n').stdout == expected
     assert run(FIGURE1, "--depth", "3").stdout == expected
-    assert run(FIGURE1, "--triangle", "NP").stdout == f"1\n{draw_text(TREE, look=Look(triangles=[7]))}\n\n"
+    assert run(FIGURE1, "--triangle", "NP").stdout == f"1\n{draw_text(TREE, options=DrawingOptions(triangles=[7]))}\n\n"
 
 
 def test_a_query_that_finds_nothing_is_told(run: Run) -> None:
@@ -265,7 +275,7 @@ def test_a_query_that_finds_nothing_is_told(run: Run) -> None:
 
 def test_the_glosses_are_not_written_over(run: Run, tmp_path: Path) -> None:
     (tmp_path / "glosses.txt").write_text("# 1\n", "utf-8")
-    assert "is also the input" in run(FIGURE1, "--gloss", "glosses.txt", "-o", "glosses.txt").stderr
+    assert "is also an input" in run(FIGURE1, "--gloss", "glosses.txt", "-o", "glosses.txt").stderr
 
 
 # --- arcs and comparisons
@@ -280,12 +290,12 @@ def test_arcs(run: Run) -> None:
 def test_gold_against_predicted(run: Run, tmp_path: Path) -> None:
     (tmp_path / "wrong.dbr").write_text(WRONG, "utf-8")
     (wrong,) = dt.read(tmp_path / "wrong.dbr")
-    assert run(FIGURE1, "--against", "wrong.dbr").stdout == f"1\n{draw_comparison_text(TREE, wrong)}\n\n"
-    picture = parsed(run(FIGURE1, "--against", "wrong.dbr", "--to", "svg").stdout)
+    assert run(FIGURE1, "--predicted", "wrong.dbr").stdout == f"1\n{draw_comparison_text(TREE, wrong)}\n\n"
+    picture = parsed(run(FIGURE1, "--predicted", "wrong.dbr", "--to", "svg").stdout)
     assert len(groups(picture, "missing")) == 1
     assert len(groups(picture, "changed")) == 2
-    assert "− missing" in run(FIGURE1, "--against", "wrong.dbr", "--to", "html").stdout
-    done = run(MANY, "--against", "wrong.dbr")
+    assert "− missing" in run(FIGURE1, "--predicted", "wrong.dbr", "--to", "html").stdout
+    done = run(MANY, "--predicted", "wrong.dbr")
     assert done.returncode == 1
 
 
@@ -293,17 +303,15 @@ def test_gold_against_predicted(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--arcs",), "arcs cannot be drawn as text"),
-        (("--arcs", "--to", "latex"), "arcs cannot be drawn as latex"),
-        (("--arcs", "--against", "x", "--to", "svg"), "do not go together"),
-        (("--heads", "negra"), "--heads is for --arcs"),
-        (("--against", "x", "--to", "latex"), "comparisons cannot be drawn as latex"),
-        (("--ascii", "--to", "svg"), "--ascii is for text"),
-        (("--lines", "slanted"), "slanted lines cannot be drawn as text"),
-        (("--arcs", "--no-root", "--to", "svg"), "is not for --arcs"),
-        (("--against", "x", "--triangle", "NP"), "is not for --against"),
-        (("--plain", "--highlight", "NP"), "do not go together"),
-        (("--gloss", "nothing"), "neither lemma nor morph nor a file"),
+        (("--arcs",), "--arcs cannot be drawn as text"),
+        (("--arcs", "--to", "latex"), "--arcs cannot be drawn as latex"),
+        (("--arcs", "--predicted", "x", "--to", "svg"), "cannot be combined"),
+        (("--heads", "negra"), "--heads needs --arcs"),
+        (("--predicted", "x", "--to", "latex"), "--predicted cannot be drawn as latex"),
+        (("--lines", "slanted"), "text cannot show slanted lines"),
+        (("--arcs", "--hide", "root", "--to", "svg"), "cannot be combined with --arcs"),
+        (("--predicted", "x", "--triangle", "NP"), "cannot be combined with --predicted"),
+        (("--gloss", "nothing"), "expected lemma, morph or a file"),
         (("--highlight", "#n:["), "--highlight: query, character 5"),
         (("--to", "gif"), "'gif'"),
     ],

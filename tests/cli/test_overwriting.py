@@ -17,7 +17,7 @@ TREE = "(ROOT (S (NP (NN 0=a) (NN 2=b)) (VV 1=c)))\n"
 HERE = Path("in.dbr")
 
 
-def refused(*arguments: str, match: str = "is also the input") -> None:
+def refused(*arguments: str, match: str = "is also an input") -> None:
     with pytest.raises(DiscotreeError, match=match):
         app([*arguments], standalone_mode=False)
 
@@ -52,9 +52,9 @@ NAMES: list[Callable[[Path], str]] = [str, lambda path: str(path.absolute()), la
         ("stats", "in.dbr", "--to", "json"),
         ("evaluate", "in.dbr", "other.dbr", "--to", "json"),
         ("evaluate", "other.dbr", "in.dbr", "--to", "html"),
-        ("evaluate", "other.dbr", "other.dbr", "--against", "in.dbr", "--to", "table"),
+        ("evaluate", "other.dbr", "other.dbr", "--compare-with", "in.dbr", "--to", "table"),
         ("draw", "in.dbr", "--to", "html"),
-        ("draw", "other.dbr", "--to", "svg", "--against", "in.dbr"),
+        ("draw", "other.dbr", "--to", "svg", "--predicted", "in.dbr"),
         ("parse", "in.dbr", "--to", "export"),
         ("parse", "in.dbr", "--to", "html"),
         ("parse", "other.dbr", "in.dbr", "--from", "tokens", "--to", "export"),
@@ -79,9 +79,17 @@ def test_an_output_in_a_folder_that_is_read_is_refused(
     to = {"convert": "export", "stats": "json", "draw": "html", "parse": "export"}[command]
     HERE.rename(inputs / "in.dbr")
     for output in (inputs / "in.dbr", inputs / "new.export"):
-        refused(command, "treebank", "--to", to, "-o", str(output), match=r"lies in the input treebank: choose another")
+        refused(
+            command,
+            "treebank",
+            "--to",
+            to,
+            "-o",
+            str(output),
+            match=r"is inside the input folder treebank; choose another",
+        )
     os.link(inputs / "in.dbr", folder / "same.dbr")
-    refused(command, "treebank", "--to", to, "-o", "same.dbr", match="lies in the input")
+    refused(command, "treebank", "--to", to, "-o", "same.dbr", match="is inside the input folder")
     assert sorted(os.listdir(inputs)) == ["in.dbr"]
     assert (inputs / "in.dbr").read_text() == TREE
 
@@ -94,21 +102,21 @@ def test_convert_without_an_option_for_the_output(folder: Path) -> None:
 def test_parse_does_not_write_over_text_or_into_its_model(cli: Cli, tmp_path: Path, model: Path) -> None:
     (tmp_path / "a.txt").write_text("\n".join(LINES))
     done = cli("a.txt", "--from", "tokens", "--to", "json", "-o", "a.txt")
-    assert (done.code, done.err) == (1, "discotree: a.txt: is also the input: choose another name\n")
+    assert (done.code, done.err) == (1, "discotree: a.txt is also an input; choose another name\n")
     weights = next(model.glob("*.safetensors"))
     before = weights.read_bytes()
     done = cli("a.txt", "--from", "tokens", "--to", "json", "-o", str(weights))
-    assert "lies in the input" in done.err
+    assert "is inside the input folder" in done.err
     assert weights.read_bytes() == before
     assert sorted(os.listdir(tmp_path)) == ["a.txt"]
 
 
-def test_tag_does_not_write_over_its_treebank_or_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tags_are_not_written_over_the_treebank_or_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     small_recipe(tmp_path)
     before = (tmp_path / "small.export").read_bytes()
     for output in ("small.export", "small.toml"):
-        refused("tag", "small.toml", "-o", output, *set_all(TINY))
+        refused("train", "small.toml", "--predict-tags", output, *set_all(TINY))
     assert (tmp_path / "small.export").read_bytes() == before
 
 
@@ -122,13 +130,13 @@ def test_train_does_not_write_into_or_around_what_it_reads(tmp_path: Path, monke
     Path("alias").symlink_to("data")
     refused(*whole, "-o", "data/treebank/small.export")
     for output in ("data/treebank", "data", "alias", "."):
-        refused(*whole, "-o", output, match=r"contains the input .*small\.\w+: choose another folder")
+        refused(*whole, "-o", output, match=r"contains the input .*small\.\w+; choose another folder")
     Path("data/recipe.toml").write_text(Path("small.toml").read_text())
     refused("train", "data/recipe.toml", *whole[2:], "-o", "data", match=r"contains the input data/recipe.toml")
     for output in ("data/treebank", "data/treebank/new/run", "alias/treebank/run"):
-        refused(*parts, "-o", output, match="lies in the input .*treebank: choose another folder")
+        refused(*parts, "-o", output, match="is inside the input folder .*treebank; choose another folder")
     Path("runs").symlink_to("data/treebank")  # where a run goes without -o
-    refused(*parts, match=r"runs/small: lies in the input")
+    refused(*parts, match=r"runs/small is inside the input folder")
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
         ["alias", "data", "recipe.toml", "runs", "small.export", "small.toml", "treebank"]
     )

@@ -21,16 +21,12 @@ from support.networks import TREES
 from support.parse_command import LINES, Cli, Done
 
 import discotree as dt
-from discotree.cli.common import show_warnings
-from discotree.cli.parse_run import ParseRun
-from discotree.cli.progress import ProgressBar
+from discotree.cli.console import ProgressBar, show_warnings
+from discotree.cli.parse import ParseRun
 from discotree.drawing import draw_svg
-from discotree.network.engine import ENGINES
-from discotree.parsing.inputs import INPUT_KINDS
-from discotree.parsing.outputs import OUTPUTS
-from discotree.parsing.resumable import ResumableFile, SentenceCounts, StreamSink
-from discotree.parsing.text_input import InputSentence
-from discotree.parsing.workers import ParseJob, ParseWorker
+from discotree.network.scores import ENGINES
+from discotree.parsing.inputs import INPUT_KINDS, InputSentence
+from discotree.parsing.outputs import OUTPUTS, ParseJob, ParseWorker, ResumableFile, SentenceCounts, StreamSink
 
 # Every input, every output
 
@@ -121,7 +117,7 @@ def test_a_run_over_several_files_resumes(cli: Cli, tmp_path: Path) -> None:
 
         patch.setattr(ResumableFile, "write", write_and_stop)
         assert cli("a.txt", "b.txt", "--from", "tokens", "-o", "out.dbr").code == 130
-    assert "belongs to another job: --from was" in cli("a.txt", "--from", "tokens", "-o", "out.dbr", "--resume").err
+    assert "different settings: --from was" in cli("a.txt", "--from", "tokens", "-o", "out.dbr", "--resume").err
     assert cli("a.txt", "b.txt", "--from", "tokens", "-o", "out.dbr", "--resume").code == 0
     assert (tmp_path / "out.dbr").read_bytes() == (tmp_path / "whole.dbr").read_bytes()
 
@@ -177,7 +173,7 @@ def test_several_sentences_become_a_page_a_document_or_a_folder_of_pictures(cli:
     assert sorted(os.listdir(tmp_path / "pictures")) == ["1.svg", "2.svg"]
     refused = cli(text, "-o", "trees.svg")
     assert refused.code == 2
-    assert "one svg file holds one tree" in " ".join(refused.err.split())
+    assert "svg file holds one tree" in " ".join(refused.err.split())
     assert not (tmp_path / "trees.svg").exists()
 
 
@@ -258,7 +254,7 @@ def test_a_model_that_needs_tags_gets_those_of_the_treebank(cli: Cli, others: Pa
     refused = cli("a.export", "--model", str(others / "tags"))
     assert (refused.code, refused.out) == (1, b"")
     assert "this model needs tags" in refused.err
-    assert "takes no tags" in cli("a.export", "--tags").err
+    assert "does not use tags" in cli("a.export", "--tags").err
 
 
 # Any input
@@ -290,10 +286,10 @@ def test_empty_lines_are_skipped(cli: Cli) -> None:
 def test_an_output_reports_and_leaves_out_what_it_cannot_hold(cli: Cli, output: str) -> None:
     tokens = ["Ja", "a\0b", "( ) [ ] < > & \" '", "a\x0bb c\x1cd", "#BOS #500 %% *T*-1 -LRB-", "\u2028 \u00a0", "Nein"]
     done = cli("-", "--from", "tokens", "--to", output, stdin="\n".join(tokens))
-    failed = done.err.count("cannot hold")
+    failed = done.err.count("cannot represent")
     assert done.code == (1 if failed else 0)
     if failed:
-        said = re.findall(r"^discotree: <stdin>:(\d): sentence (\d): the \w+ .* is one that", done.err, re.MULTILINE)
+        said = re.findall(r"^discotree: <stdin>:(\d): sentence (\d): \w+ cannot represent the", done.err, re.MULTILINE)
         assert len(said) == failed
         assert all(line == number for line, number in said)
         assert max(map(len, done.err.splitlines())) < 300
@@ -312,7 +308,7 @@ def test_undecodable_bytes_are_reported_with_their_line(cli: Cli, kind: str) -> 
     raw = b"Es kam .\n\nWir lachen .\n\nDas ist caf\xe9 .\n\nKinder spielen .\n\n\xff\xfe\n\nEnde \xef\xbf\xbd .\n"
     done = cli("-", "--from", kind, "--to", "json", stdin=raw)
     assert done.code == 1
-    assert "discotree: <stdin>:5: sentence 3: byte 0xe9 is not utf-8; --errors replace" in done.err
+    assert "discotree: <stdin>:5: sentence 3: byte 0xe9 is not utf-8; use --errors replace" in done.err
     assert "discotree: <stdin>:9: sentence 5: byte 0xff is not utf-8" in done.err
     assert "2 sentences could not be parsed" in done.err
     assert [record["id"] for record in done.records] == ["1", "2", "4", "6"]
@@ -340,14 +336,14 @@ def test_utf_16_is_read_when_it_is_named(cli: Cli) -> None:
     assert cli("-", "--encoding", "utf-16", stdin=text.encode("utf-16")).out == cli(text).out
     broken = cli("-", "--encoding", "utf-16", stdin=text.encode("utf-16") + b"\x00\xdc\n\x00\n\x00")
     assert broken.code == 1
-    assert "this is not utf-16" in broken.err
+    assert "cannot be decoded as utf-16" in broken.err
 
 
 def test_broken_trees_of_a_treebank_are_reported_and_the_others_parsed(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "bad.dbr").write_text("(ROOT (NN 0=a))\n(ROOT (NN 0=a)\n(ROOT (NN 0=b))\n(ROOT (NN 1=b))\n")
     done = cli("bad.dbr", "--to", "json")
     assert done.code == 1
-    assert "discotree: bad.dbr:2: 1 brackets are not closed" in done.err
+    assert "discotree: bad.dbr:2: unclosed brackets: 1" in done.err
     assert "discotree: bad.dbr:4: position 0 is missing" in done.err
     assert [record["id"] for record in done.records] == ["1", "3"]
 
@@ -365,7 +361,7 @@ def test_an_input_that_breaks_off_leaves_what_was_done(cli: Cli, tmp_path: Path)
 
 def test_many_errors_are_counted(cli: Cli) -> None:
     done = cli("-", "--from", "tokens", "--to", "export", stdin="\n".join(["a\x1cb"] * 50 + ["c"]))
-    assert done.err.count("cannot hold") == 20
+    assert done.err.count("cannot represent") == 20
     assert "50 sentences could not be parsed" in done.err
     assert [tree.words for tree in parsed(done.out, "export")] == [("c",)]
 
@@ -387,19 +383,20 @@ def test_warnings_of_the_library_are_seen(capsys: pytest.CaptureFixture[str]) ->
 def test_a_sentence_that_fails_does_not_take_the_others_with_it(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    worker = ParseWorker(ParseJob(str(model), "cpu", None, 0, "discbracket"))
-    parse_tokens = worker.parser.parse_tokens
+    worker = ParseWorker(ParseJob(str(model), "discbracket", "cpu"))
+    parse_tokens = worker.parser.parse_checked
 
     def without_giants(sentences: Sequence[Sequence[dt.Token]], *options: Any) -> list[dt.Tree]:
         if any(sentence[0].form == "Riese" for sentence in sentences):
             raise RuntimeError("out of memory\nand much more")
         return parse_tokens(sentences, *options)
 
-    worker.parser.parse_tokens = without_giants  # type: ignore[method-assign, assignment]
-    run = ParseRun(StreamSink(io.BytesIO(), ""), worker, 1, 4)
+    worker.parser.parse_checked = without_giants  # type: ignore[method-assign, assignment]
+    run = ParseRun(StreamSink(io.BytesIO(), ""), worker, 1, 4, ProgressBar())
     words = [*"abcde", "Riese", *"fgh", "Riese"]
-    run(iter([InputSentence(str(k), [word], f"file:{k}") for k, word in enumerate(words, 1)]), ProgressBar())
-    assert run.sink.counts[:3] == (10, 8, 2)
+    run(iter([InputSentence(str(k), [word], f"file:{k}") for k, word in enumerate(words, 1)]))
+    assert run.sink.counts[:3] == (10, 8, 0)
+    assert run.sink.counts.failed == 2
     said = [f"discotree: file:{line}: out of memory" for line in (6, 10)]
     assert capsys.readouterr().err.splitlines() == said
 
@@ -417,30 +414,30 @@ def test_a_record_is_one_line_for_every_reader(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["Ja.", "--from", "klingon"], 2, "there is no format 'klingon'"),
-        (["Ja.", "--to", "klingon"], 2, "there is no format 'klingon'"),
+        (["Ja.", "--from", "klingon"], 2, "'klingon' is not one of"),
+        (["Ja.", "--to", "klingon"], 2, "'klingon' is not one of"),
         (["Ja.", "--decode", "guess"], 2, "guess"),
-        (["Ja.", "--k", "3", "--decode", "beam"], 2, "leave out"),
+        (["Ja.", "--k", "3", "--decode", "beam"], 2, "cannot be combined with --decode"),
         (["Ja.", "--resume"], 2, "-o FILE"),
         (["Ja.", "--tags"], 2, "needs a treebank"),
-        (["Ja.", "--encoding", "klingon"], 2, "there is no encoding"),
-        (["Ja.", "--text", "Nein."], 2, "do not go together"),
+        (["Ja.", "--encoding", "klingon"], 2, "unknown encoding"),
+        (["Ja.", "--text", "Nein."], 2, "cannot be combined"),
         (["-", "-"], 2, "only once"),
-        (["Es", "kam"], 1, "Es: no such file. To parse text, write several words in quotes"),
-        (["corpus.txt"], 1, "corpus.txt: no such file."),
-        (["texts/*.txt"], 1, "texts/*.txt: no such file."),
-        (["Ja.", "-o", "out"], 1, "out: cannot tell the format from a name without a suffix: --to FORMAT"),
-        (["Ja.", "-o", "out.txt"], 1, "out.txt: cannot tell the format from .txt: --to FORMAT"),
-        (["Ja.", "-o", "out.parquet"], 1, "parquet is not written sentence by sentence"),
-        (["Ja.", "-o", "out.svg", "--resume"], 2, "pictures are drawn by one process"),
-        (["Ja.", "-o", "out.svg", "--workers", "2"], 2, "pictures are drawn by one process"),
+        (["Es", "kam"], 1, "Es: no such file; to parse text, write several words in quotes"),
+        (["corpus.txt"], 1, "corpus.txt: no such file;"),
+        (["texts/*.txt"], 1, "texts/*.txt: no such file;"),
+        (["Ja.", "-o", "out"], 1, "out: cannot tell the format from a name without a suffix; pass --to FORMAT"),
+        (["Ja.", "-o", "out.txt"], 1, "out.txt: cannot tell the format from .txt; pass --to FORMAT"),
+        (["Ja.", "-o", "out.parquet"], 1, "parquet cannot be written sentence by sentence"),
+        (["Ja.", "-o", "out.svg", "--resume"], 2, "cannot be used with picture output"),
+        (["Ja.", "-o", "out.svg", "--workers", "2"], 2, "cannot be used with picture output"),
         (["Ja.", "--model", "nobody"], 1, "there is no model 'nobody'"),
         (["Ja.", "--device", "gpu9"], 1, "the device 'gpu9' cannot be used"),
         (["Ja.", "-o", "nowhere/out.dbr"], 1, "nowhere/out.dbr: cannot be written: No such file"),
         (["Ja.", "-o", "."], 1, "Is a directory"),
         (["Ja.", "-o", "out.zip"], 1, "archives can be read but not written"),
-        ([".", "--from", "text"], 1, ".: holds no file"),
-        (["."], 1, "holds no treebank file"),
+        ([".", "--from", "text"], 1, ".: the folder contains no files"),
+        (["."], 1, "contains no treebank file"),
     ],
 )
 def test_wrong_commands_are_refused_with_a_reason(
@@ -453,7 +450,7 @@ def test_wrong_commands_are_refused_with_a_reason(
 
 
 def test_a_model_without_a_language_takes_tokens(cli: Cli, others: Path) -> None:
-    assert "no language to tokenise text by" in cli("Ja.", "--model", str(others / "mute")).err
+    assert "cannot tokenise raw text" in cli("Ja.", "--model", str(others / "mute")).err
     assert cli("Ja .", "--model", str(others / "mute"), "--from", "tokens").code == 0
 
 

@@ -12,8 +12,8 @@ from support.models import saved_model
 from support.networks import TREES
 
 import discotree as dt
-from discotree.cli import main, progress
-from discotree.cli.progress import ProgressBar, size_of
+from discotree.cli import console, main
+from discotree.cli.console import ProgressBar, size_of
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ProgressBar]:
         found.append(self)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(progress, "err", terminal)
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_UPDATES", 1e-9)
+    monkeypatch.setattr(console, "err", terminal)
+    monkeypatch.setattr(console, "SECONDS_BETWEEN_UPDATES", 1e-9)
     monkeypatch.setattr(ProgressBar, "__init__", remember)
     dt.write(TREES * 20, tmp_path / "trees.export")
     return found

@@ -12,9 +12,9 @@ import pytest
 from rich.table import Table
 
 import discotree as dt
-from discotree.cli import app, common, main, progress
-from discotree.cli.progress import ProgressBar
-from discotree.cli.terminal import DataConsole
+from discotree.cli import app, main
+from discotree.cli import console as messages
+from discotree.cli.console import ProgressBar, data_console
 from discotree.errors import printable
 from discotree.trees.tree import Node, Token, Tree
 
@@ -87,7 +87,7 @@ def test_evaluate_shows_labels_as_they_are(shown: Shown, treebanks: tuple[str, s
     "command",
     [
         ("draw", "gold.json"),
-        ("draw", "gold.json", "--against", "predicted.json"),
+        ("draw", "gold.json", "--predicted", "predicted.json"),
         ("convert", "gold.json", "--to", "export"),
         ("convert", "gold.json", "--to", "json"),
         ("convert", "gold.json", "--to", "conllu"),
@@ -135,8 +135,8 @@ def test_pipes_and_files_get_the_data_as_it_is(tmp_path: Path, treebanks: tuple[
 def test_progress_bars_show_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = io.StringIO()
-    console = DataConsole(file=stream, force_terminal=True, width=200)
-    monkeypatch.setattr(progress, "err", console)
+    console = data_console(file=stream, force_terminal=True, width=200)
+    monkeypatch.setattr(messages, "err", console)
     with ProgressBar() as bar:
         bar.expect(f"[/x]{LABEL}{EVIL}", ["-"])
         bar.bar.refresh()
@@ -145,11 +145,11 @@ def test_progress_bars_show_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_warnings_are_safe(capsys: pytest.CaptureFixture[str]) -> None:
-    common.show_warnings()
+    messages.show_warnings()
     logging.getLogger("discotree").warning("[/x] %s", EVIL)
-    messages = capsys.readouterr().err
-    assert is_safe(messages)
-    assert "discotree: [/x] ␛]0;owned␇" in messages
+    printed = capsys.readouterr().err
+    assert is_safe(printed)
+    assert "discotree: [/x] ␛]0;owned␇" in printed
 
 
 def test_tables_measure_what_they_show() -> None:
@@ -157,7 +157,7 @@ def test_tables_measure_what_they_show() -> None:
     table = Table("", ":smile:", box=None, pad_edge=False)
     table.add_row("\x1b\x1b", LABEL)
     table.add_row("ab", "[/x]")
-    DataConsole(file=stream, width=80).print(table)
+    data_console(file=stream, width=80).print(table)
     assert [line.rstrip() for line in stream.getvalue().splitlines()] == ["    :smile:", "␛␛  S[dcl]", "ab  [/x]"]
 
 

@@ -12,30 +12,21 @@ from support.layouts import LAYOUTS, NEGRA, TIGER, WSJ, negra, put
 from support.tiny import TINY
 
 from discotree import Tree, read
-from discotree.config import (
-    PRESETS,
-    RECIPES,
-    SCENARIOS,
-    Config,
-    Data,
-    DataSource,
-    load_recipe,
-    recipe_names,
-    recipe_path,
-)
+from discotree.config.recipes import PRESETS, RECIPES, SCENARIOS, load_recipe, recipe_names, recipe_path
+from discotree.config.schema import Config, Data, DataSource
 from discotree.errors import ConfigError, TreebankError
 from discotree.training.data import (
     SPLITS,
     Split,
     checksums,
+    format_tags,
     load_splits,
     matching,
-    numbered,
     read_splits,
     resolve,
+    select_numbers,
     words_of,
 )
-from discotree.training.predicted_tags import format_tags
 from discotree.training.run import build, train, with_vectors
 
 RANGES = {  # in the small files, in place of the real ones
@@ -267,7 +258,7 @@ def test_all_of_negra_is_used_as_the_standard_split_says(tmp_path: Path) -> None
         "dev": (1000, "19603", "20602"),
     }
     put(tmp_path / NEGRA, b"#FORMAT 3\n" + words[: words.index(b"#BOS 10001 ")])
-    with pytest.raises(TreebankError, match=r"expected a sentence 18,602, but there are only 10,000"):
+    with pytest.raises(TreebankError, match=r"expected at least 18,602 sentences, got 10,000"):
         loaded(data)
 
 
@@ -289,7 +280,7 @@ def test_the_other_split_of_negra_can_be_had(data: Path, tmp_path: Path) -> None
 def test_all_of_tiger_is_used_as_the_shared_task_says() -> None:
     config = load_recipe("tiger").data
     sentences: list = list(range(1, 50473))
-    splits = {split: numbered(sentences, getattr(config, split)[0]) for split in SPLITS}
+    splits = {split: select_numbers(sentences, getattr(config, split)[0]) for split in SPLITS}
     assert {split: (len(found), found[0], found[-1]) for split, found in splits.items()} == {
         "train": (40472, 1, 40472),
         "dev": (5000, 40473, 45472),
@@ -299,10 +290,10 @@ def test_all_of_tiger_is_used_as_the_shared_task_says() -> None:
 
 def test_a_range_may_be_open_and_must_lead_somewhere() -> None:
     trees: list = list(range(1, 11))
-    assert numbered(trees, DataSource("x", sentences="1-3, 7,9-")) == [1, 2, 3, 7, 9, 10]
+    assert select_numbers(trees, DataSource("x", sentences="1-3, 7,9-")) == [1, 2, 3, 7, 9, 10]
     for wrong in ("5-11", "11", "11-"):
-        with pytest.raises(TreebankError, match=r"x: expected a sentence 11, but there are only 10"):
-            numbered(trees, DataSource("x", sentences=wrong))
+        with pytest.raises(TreebankError, match=r"x: sentences: expected at least 11 sentences, got 10"):
+            select_numbers(trees, DataSource("x", sentences=wrong))
 
 
 # The paper's table: two treebanks, four scenarios, and both presets

@@ -2,7 +2,7 @@
 
 import pytest
 
-from discotree.config import DEFAULT, PAPER
+from discotree.config.recipes import DEFAULT, PAPER
 
 
 @pytest.mark.parametrize("preset", [PAPER, DEFAULT], ids=["paper", "default"])
@@ -12,7 +12,7 @@ def test_presets_have_the_sizes_of_the_papers_table(preset):
     assert (network.lstm_layers, network.lstm_size, network.decoder_size) == (3, 512, 512)
     assert (network.tag_size, network.word_size, network.char_size) == (100, 100, 100)
     assert (network.arc_size, network.label_size) == (512, 128)
-    assert (preset.training.beta1, preset.training.decay, preset.training.clip) == (0.9, 0.75, 5.0)
+    assert preset.training.plateau_factor == 0.75
     assert preset.decoding.beam == 10
 
 

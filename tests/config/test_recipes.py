@@ -4,16 +4,8 @@ import dataclasses
 
 import pytest
 
-from discotree.config import (
-    DEFAULT,
-    PAPER,
-    PRESETS,
-    SCENARIOS,
-    DataSource,
-    load_recipe,
-    recipe_names,
-    recipe_path,
-)
+from discotree.config.recipes import DEFAULT, PAPER, PRESETS, SCENARIOS, load_recipe, recipe_names, recipe_path
+from discotree.config.schema import DataSource
 from discotree.errors import ConfigError
 
 
@@ -162,9 +154,9 @@ def test_a_setting_on_the_command_line_is_toml_or_else_a_string(load, setting, p
         ("[training]\nseed = '1'", "training: seed: expected int, got '1'"),
         ("[training]\nseed = 1.0", "training: seed: expected int, got 1.0"),
         ("[training]\nseed = true", "training: seed: expected int, got True"),
-        ("[training]\nclip = true", "training: clip: expected float, got True"),
-        ("[training]\nclip = '5'", "training: clip: expected float, got '5'"),
-        ("[training]\nclip = 1" + "0" * 400, "training: clip: expected float"),
+        ("[training]\nepsilon = true", "training: epsilon: expected float, got True"),
+        ("[training]\nepsilon = '5'", "training: epsilon: expected float, got '5'"),
+        ("[training]\nepsilon = 1" + "0" * 400, "training: epsilon: expected float"),
         ("[data]\ndrop_repeats = 1", "data: drop_repeats: expected bool, got 1"),
         ("[data]\nfolder = 1", "data: folder: expected str, got 1"),
         ("[data]\ntags = 'silver'", "data: tags: expected one of 'none', 'gold', 'predicted', got 'silver'"),

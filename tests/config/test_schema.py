@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discotree.config import Config, Data, DataSource, Decoding, NetworkSettings, Training, load_recipe, recipe_names
-from discotree.config.schema import MAX_GAP_PRICES, MAX_SIZE
+from discotree.config.recipes import load_recipe, recipe_names
+from discotree.config.schema import (
+    MAX_GAP_PENALTIES,
+    MAX_SIZE,
+    Config,
+    Data,
+    DataSource,
+    Decoding,
+    NetworkSettings,
+    Training,
+)
 from discotree.errors import ConfigError
 from discotree.validation import DESCRIPTION
 
@@ -89,13 +98,12 @@ def test_any_json_is_a_configuration_or_a_config_error(table):
         "training.epochs=-1",
         "training.batch_words=0",
         "training.learning_rate=-1.0",
-        "training.clip=nan",
+        "training.epsilon=nan",
         "training.beta2=1.5",
         "training.encoder_learning_rate=-1.0",
         "training.layer_decay=nan",
         "network.encoder_layers=0",
-        "network.encoder_stride=-1",
-        "training.average=2.0",
+        "training.ema_decay=2.0",
         "network.tag_weight=nan",
         "network.tag_weight=-1.0",
         "network.lstm_layers=20000",
@@ -113,9 +121,9 @@ def test_training_settings_that_make_no_sense_are_refused(setting, tmp_path):
 
 
 def test_prices_of_gaps_come_back_from_json():
-    config = Config(decoding=Decoding(gap_prices={"VP": 0.25, "NP": 2.0}))
+    config = Config(decoding=Decoding(gap_penalties={"VP": 0.25, "NP": 2.0}))
     assert Config.from_json(config.to_json(), "config.json") == config
-    assert load_recipe("alpino", ['decoding.gap_prices={np = 1, "s#1" = 0.5}']).decoding.gap_prices == {
+    assert load_recipe("alpino", ['decoding.gap_penalties={np = 1, "s#1" = 0.5}']).decoding.gap_penalties == {
         "np": 1.0,
         "s#1": 0.5,
     }
@@ -131,9 +139,9 @@ def test_prices_of_gaps_come_back_from_json():
         ({"VP": "much"}, "VP: expected float, got 'much'"),
         ({"VP": True}, "VP: expected float, got True"),
         ([1.0], "expected a table"),
-        ({f"X{k}": 1.0 for k in range(MAX_GAP_PRICES + 1)}, "at most 10,000 labels"),
+        ({f"X{k}": 1.0 for k in range(MAX_GAP_PENALTIES + 1)}, "at most 10,000 labels"),
     ],
 )
 def test_prices_of_gaps_are_checked(prices, message):
     with pytest.raises(ConfigError, match=message):
-        Config.from_json(json.dumps({"decoding": {"gap_prices": prices}}), "config.json")
+        Config.from_json(json.dumps({"decoding": {"gap_penalties": prices}}), "config.json")

@@ -79,7 +79,7 @@ def commands() -> list[Command]:
         ),
         Command(
             "train",
-            ["train", "small.toml", "-o", "out/run", "--no-tensorboard", *set_all(TINY), *epochs],
+            ["train", "small.toml", "-o", "out/run", *set_all(TINY), *epochs],
             {"run/model/*": plain, "run/results.json": without_times},
         ),
     ]

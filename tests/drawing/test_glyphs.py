@@ -2,7 +2,7 @@
 
 import pytest
 
-from discotree.drawing.glyphs import ems
+from discotree.drawing.measure import ems
 
 
 @pytest.mark.parametrize(

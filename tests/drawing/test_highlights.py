@@ -9,7 +9,7 @@ from support.svgs import SVG, groups, parsed, read_svg, text_of
 
 import discotree as dt
 from discotree.drawing import draw_svg
-from discotree.drawing.highlights import style_of
+from discotree.drawing.options import highlight_style
 from discotree.queries.query import Query
 
 QUERY = Query('#np:[cat="NP"] >* #w:[pos=/N.*/] & discontinuous(#np)')
@@ -51,7 +51,7 @@ def test_several_variables_have_a_legend_and_one_has_none():
 
 def test_variables_keep_their_colour_where_another_finds_nothing():
     assert marked(draw_svg(FIGURE1, highlight={"#x": [], "#np": [7]}))[0][1] == ["hue1", "dash1"]
-    assert len({style_of(k) for k in range(16)}) == 16
+    assert len({highlight_style(k) for k in range(16)}) == 16
 
 
 def test_a_node_with_two_names_tells_both():
@@ -59,7 +59,7 @@ def test_a_node_with_two_names_tells_both():
 
 
 def test_an_address_outside_the_tree_is_an_error():
-    with pytest.raises(dt.TreeError, match="#a stands for 9, outside the tree"):
+    with pytest.raises(dt.TreeError, match="address 9 of '#a' is not in the tree"):
         draw_svg(FIGURE1, highlight={"#a": [9]})
 
 

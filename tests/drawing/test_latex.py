@@ -16,7 +16,7 @@ from support.tikz import read_tikz
 
 from discotree import Node, Token, Tree, read
 from discotree.drawing import draw_latex, layout
-from discotree.drawing.latex import latex_document, tex
+from discotree.drawing.latex import latex_pages, tex
 
 DATA = Path(__file__).parents[1] / "data"
 (FIGURE1,) = read(DATA / "figure1.export")
@@ -74,7 +74,7 @@ def test_following_the_lines_gives_the_tree_back(tree, functions, highlight):
 
 
 def test_many_trees_make_one_document():
-    source = latex_document(GOLD)
+    source = latex_pages([draw_latex(tree, standalone=False) for tree in GOLD])
     assert source.count("\\documentclass") == source.count("\\end{document}") == 1
     assert source.count("\\begin{tikzpicture}") == len(GOLD)
 
@@ -86,7 +86,7 @@ def test_deep_trees(shape):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_tex_compiles_every_tree_on_a_page_of_its_own(engine, tmp_path):
-    log = compiled(engine, latex_document([FIGURE1, *GOLD]), tmp_path)
+    log = compiled(engine, latex_pages([draw_latex(tree, standalone=False) for tree in (FIGURE1, *GOLD)]), tmp_path)
     assert f"({len(GOLD) + 1} pages" in log
 
 

@@ -32,13 +32,14 @@ def test_the_grid_is_consistent(tree):
         assert (bar.row, bar.start, bar.end) == (grid.cells[bar.node].row, min(below), max(below))
         assert bar.start <= grid.cells[bar.node].column <= bar.end
         assert not any(bar.row == b.row and bar.start <= b.end and b.start <= bar.end for b in grid.bars if b != bar)
-    for stem in grid.stems:
-        assert not any(stem.column == cell.column and stem.top < cell.row < stem.bottom for cell in grid.cells)
+    stems = [(child, grid.cells[child].column, grid.cells[p].row, grid.cells[child].row) for p, child in grid.edges]
+    for _, column, top, bottom in stems:
+        assert not any(column == cell.column and top < cell.row < bottom for cell in grid.cells)
     assert {(crossing.node, crossing.child) for crossing in grid.crossings} == {
-        (bar.node, stem.child)
+        (bar.node, child)
         for bar in grid.bars
-        for stem in grid.stems
-        if bar.start <= stem.column <= bar.end and stem.top < bar.row < stem.bottom
+        for child, column, top, bottom in stems
+        if bar.start <= column <= bar.end and top < bar.row < bottom
     }
     assert tree.is_discontinuous or not grid.crossings
 

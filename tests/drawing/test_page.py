@@ -7,7 +7,7 @@ from discotree.drawing import (
     draw_page,
     draw_svg,
 )
-from discotree.drawing.page import PageItem
+from discotree.drawing.svg import PageItem
 
 
 def test_a_page_streams():

@@ -33,8 +33,8 @@ from discotree.drawing import (
     layout,
     stylesheet,
 )
-from discotree.drawing.glyphs import is_right_to_left
-from discotree.drawing.page import PageItem
+from discotree.drawing.measure import is_right_to_left
+from discotree.drawing.svg import PageItem
 from discotree.trees.tree import NONE
 
 PICTURES = {

@@ -3,7 +3,7 @@ from collections import Counter
 
 from support.strategies import random_heads
 
-from discotree.encoding.spines import heads_first, spine_phrases
+from discotree.encoding.dependencies import heads_first, spine_phrases
 
 
 def test_heads_come_before_their_dependents():

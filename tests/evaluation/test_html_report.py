@@ -4,10 +4,9 @@ from html.parser import HTMLParser
 
 from support.scoring import GOLD, PREDICTED
 
-from discotree.evaluation.analysis import Analysis
-from discotree.evaluation.html_report import html
+from discotree.evaluation.analysis import Analysis, bootstrap
 from discotree.evaluation.parseval import evaluate
-from discotree.evaluation.significance import bootstrap
+from discotree.evaluation.report import html
 from discotree.trees.tree import Tree
 
 

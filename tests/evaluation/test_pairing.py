@@ -2,7 +2,7 @@ import pytest
 from support.helpers import tree_of
 
 from discotree import FORMATS, EvaluationError, Tree, evaluate, read, write
-from discotree.evaluation.pairing import paired
+from discotree.evaluation.parseval import pair_trees
 from discotree.treebanks.source import RunningNumber
 
 
@@ -12,7 +12,7 @@ def trees(*sentences: tuple[str, str]) -> list[Tree]:
 
 
 def ids(gold: list[Tree], predicted: list[Tree]) -> list[tuple[str, str]]:
-    return [(g.id, p.id) for _, g, p in paired(gold, predicted) if p is not None]
+    return [(g.id, p.id) for _, g, p in pair_trees(gold, predicted) if p is not None]
 
 
 GOLD = trees(("cdb/7", "a"), ("cdb/9", "b"), ("cdb/8", "c"))
@@ -75,5 +75,5 @@ def test_files_with_equal_ids_are_matched_as_they_are_read():
             number += 1
             yield tree_of("(ROOT (S (NN 0=a)))", RunningNumber(number))
 
-    pairs = paired(endless(), endless())
+    pairs = pair_trees(endless(), endless())
     assert [next(pairs)[0] for _ in range(3)] == [1, 2, 3]

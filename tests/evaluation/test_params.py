@@ -43,11 +43,11 @@ def test_classes_that_share_a_member_are_one(file: Callable[[str, str], Path]) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("CUTOFF_LEN forty", "my.prm:1: CUTOFF_LEN takes a number"),
+        ("CUTOFF_LEN forty", "my.prm:1: CUTOFF_LEN expects a number"),
         ("\nDELETE_LABEL", "my.prm:2: DELETE_LABEL has no value"),
-        ("DELETE_WORD a b", "my.prm:1: DELETE_WORD takes one value"),
-        ("DANCE 1", "my.prm:1: there is no parameter DANCE"),
-        ("TED 0\nTED 1", "my.prm:2: TED is not supported, expected 0"),
+        ("DELETE_WORD a b", "my.prm:1: DELETE_WORD expects one value"),
+        ("DANCE 1", "my.prm:1: unknown parameter DANCE"),
+        ("TED 0\nTED 1", "my.prm:2: TED is not supported; set it to 0"),
     ],
 )
 def test_mistakes_have_an_address(file: Callable[[str, str], Path], text: str, message: str) -> None:
@@ -56,5 +56,5 @@ def test_mistakes_have_an_address(file: Callable[[str, str], Path], text: str, m
 
 
 def test_a_missing_file_says_what_there_is() -> None:
-    with pytest.raises(EvaluationError, match="neither one of all, proper"):
+    with pytest.raises(EvaluationError, match=r"expected all, proper or a \.prm file"):
         Params.load("nowhere.prm")

@@ -16,8 +16,7 @@ from support.strategies import random_tree
 from discotree import Node, Token, Tree, read
 from discotree.errors import EvaluationError
 from discotree.evaluation.params import ALL, PROPER, Params
-from discotree.evaluation.parseval import evaluate
-from discotree.evaluation.score import Score
+from discotree.evaluation.parseval import Score, evaluate
 from discotree.treebanks.source import RunningNumber
 
 NAN = math.nan
@@ -198,7 +197,7 @@ def test_scores_of_parts_add_up() -> None:
     whole = evaluate(gold, predicted)
     parts = sum([evaluate(gold[:3], predicted[:3]), evaluate(gold[3:], predicted[3:])])
     assert parts.metrics() == whole.metrics()
-    with pytest.raises(EvaluationError, match="do not add up"):
+    with pytest.raises(EvaluationError, match="cannot add scores of different modes"):
         whole + whole.discontinuous
 
 
@@ -268,7 +267,7 @@ def test_functions_in_labels_do_not_count() -> None:
         ),
         (
             [tree("s2", "c"), tree("s8", "z"), tree("s8", "z"), tree("s1", "a")],
-            "sentence s8 is twice in the predicted file",
+            "duplicate sentence id 's8' in the predicted file",
         ),
     ],
 )

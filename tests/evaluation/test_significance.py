@@ -8,9 +8,8 @@ from support.strategies import random_tree
 
 from discotree import Tree
 from discotree.errors import EvaluationError
-from discotree.evaluation.parseval import evaluate
-from discotree.evaluation.score import Score
-from discotree.evaluation.significance import bootstrap
+from discotree.evaluation.analysis import bootstrap
+from discotree.evaluation.parseval import Score, evaluate
 
 
 def test_a_difference_is_told_from_none() -> None:
@@ -30,10 +29,10 @@ def test_a_difference_is_told_from_none() -> None:
 
 def test_both_systems_are_scored_on_the_same_sentences() -> None:
     one, two = evaluate([tree("s1", "a")], [tree("s1", "a")]), evaluate([tree("s2", "a")], [tree("s2", "a")])
-    with pytest.raises(EvaluationError, match="same sentences"):
+    with pytest.raises(EvaluationError, match="scored on different sentences"):
         bootstrap(one, two)
 
 
 def test_there_is_nothing_to_sample_from_without_sentences() -> None:
-    with pytest.raises(EvaluationError, match="no sentences to sample from"):
+    with pytest.raises(EvaluationError, match="without any sentences"):
         bootstrap(Score(), Score())

@@ -5,9 +5,8 @@ import lzma
 import pytest
 
 from discotree import TreebankError
-from discotree.files.names import base_name, is_encoding, read_text, stems, without_bom
 from discotree.files.reading import files_in, open_compressed
-from discotree.files.writing import writable
+from discotree.files.writing import base_name, is_encoding, read_text, stems, without_bom, writable
 
 
 def test_a_byte_order_mark_goes_from_text_and_bytes_and_only_from_the_beginning():

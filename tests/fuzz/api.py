@@ -47,8 +47,8 @@ class ApiTarget(Target):
         super().prepare()
         from support.models import saved_model
 
-        from discotree.integrations.web import Limits, create_app
-        from discotree.parsing.load import load
+        from discotree.parsing.parser import load
+        from discotree.web import Limits, create_app
 
         with tempfile.TemporaryDirectory() as folder:
             parser = load(str(saved_model(Path(folder) / "xx")), "cpu")

@@ -82,7 +82,7 @@ class EncoderTarget(ModelTarget):
         from support.networks import CALM, TREES, split_of
         from transformers.utils.logging import disable_progress_bar
 
-        from discotree.config import Config, Training
+        from discotree.config.schema import Config, Training
         from discotree.models.folder import write_model
         from discotree.training.run import build
 

@@ -54,7 +54,7 @@ def tokens_of(format: str) -> list[bytes]:
 
 
 def encoded(trees: list[Tree], format: str) -> bytes:
-    pieces = list(FORMATS[format].write(trees))
+    pieces = list(FORMATS[format].writer().file(trees))
     try:
         return b"".join(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
     except UnicodeEncodeError as error:  # half a surrogate pair: discotree.write refuses it, too

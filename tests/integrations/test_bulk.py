@@ -28,17 +28,20 @@ import discotree as dt
 from discotree.cli import main
 from discotree.cli.bulk import ShardProgress
 from discotree.errors import DiscotreeError, ModelError, TreebankError
-from discotree.integrations.bulk import job
-from discotree.integrations.bulk import rows as reading
-from discotree.integrations.bulk.plan import END, ShardPlan
-from discotree.integrations.bulk.records import ParsedRow, to_batch, to_record
-from discotree.integrations.bulk.rows import RowError, lines
-from discotree.integrations.bulk.sentences import MAX_WORDS
-from discotree.integrations.bulk.shards import ShardFolder
-from discotree.integrations.bulk.storage import storage
-from discotree.integrations.bulk.work import MAX_DEATHS, BulkTask, ShardOutcome, ShardWorker
+from discotree.integrations import ray as bulk_ray
+from discotree.integrations.ray import (
+    END,
+    BulkJob,
+    RowError,
+    Shard,
+    ShardWorker,
+    plan_shards,
+    read_lines,
+    storage,
+    to_row,
+)
 from discotree.models.finding import fingerprint
-from discotree.treebanks.json_lines import json_line
+from discotree.parsing.parser import MAX_WORDS, Failure
 
 SENTENCES = [" ".join(tree.words) for tree in TREES]
 
@@ -87,16 +90,17 @@ def records_of(address: str) -> list[dict[str, Any]]:
         if about.base_name.startswith("part-"):
             with filesystem.open_input_file(about.path) as stream:
                 content = stream.read()
-            if about.base_name.endswith(".parquet"):
-                found += parquet.read_table(io.BytesIO(content)).to_pylist()
-            else:
-                found += map(json.loads, content.splitlines())
+            found += parquet.read_table(io.BytesIO(content)).to_pylist()
     return found
 
 
-def task_of(model: Path, folder: str, **options: Any) -> BulkTask:
+def job_of(model: Path, folder: str, **options: Any) -> BulkJob:
     given = {"kind": "tokens", "column": "tokens", "id_column": "id"} | options
-    return BulkTask(str(model), fingerprint(model), **given, output=ShardFolder(folder, "parquet", documents=False))
+    return BulkJob(str(model), fingerprint(model), output=folder, **given)
+
+
+def shards_of(path: Path, rows: int = 20) -> list[Shard]:
+    return plan_shards([str(path)], rows, "text")[1]
 
 
 # Shards and the lines in them
@@ -105,52 +109,56 @@ def task_of(model: Path, folder: str, **options: Any) -> BulkTask:
 @given(
     st.lists(st.binary(max_size=6).map(lambda raw: raw.replace(b"\xef", b"")), max_size=8).map(b"\n".join),
     st.integers(1, 9),
-    st.integers(1, 9),
 )
-def test_every_line_belongs_to_exactly_one_shard(content: bytes, step: int, block: int) -> None:
+def test_every_line_belongs_to_exactly_one_shard(content: bytes, step: int) -> None:
     """However a file is split, its lines come out as if it had been read at once."""
     whole = content.split(b"\n")
     whole = whole[:-1] if not whole[-1] else whole
     places = [sum(len(line) + 1 for line in whole[:k]) for k in range(len(whole))]
     cuts = [*range(0, len(content), step), len(content)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "BLOCK", block)
-        found = [pair for k in range(len(cuts) - 1) for pair in lines(io.BytesIO(content), *cuts[k : k + 2])]
+    found = [pair for k in range(len(cuts) - 1) for pair in read_lines(io.BytesIO(content), *cuts[k : k + 2])]
     assert found == [(place, line.removesuffix(b"\r")) for place, line in zip(places, whole, strict=True)]
 
 
 def test_a_line_that_is_too_long_is_an_error_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "BLOCK", 10)
-    monkeypatch.setattr(reading, "MAX_ROW_BYTES", 25)
+    monkeypatch.setattr(bulk_ray, "MAX_ROW_BYTES", 25)
     content = b"a\n" + b"b" * 26 + b"\n" + b"c" * 25 + b"\n" + b"d" * 99
-    found = dict(lines(io.BytesIO(content), 0, END))
-    assert [str(line) if isinstance(line, RowError) else line for line in found.values()] == [
-        b"a",
-        "a row of 26 bytes is too long: at most 25",
-        b"c" * 25,
-        "a row of 99 bytes is too long: at most 25",
-    ]
+    found = dict(read_lines(io.BytesIO(content), 0, END))
+    assert [len(line) > 25 for line in found.values()] == [False, True, False, True]
     assert list(found) == [0, 2, 29, 55]
+    with pytest.raises(RowError, match="the row has more than 25 bytes"):
+        bulk_ray.split_row(found[55], "tokens", "")
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+@pytest.mark.parametrize("mark", [b"", "\ufeff".encode()])
+def test_a_line_that_is_cut_is_still_too_long(monkeypatch: pytest.MonkeyPatch, mark: bytes, end: bytes) -> None:
+    """Whatever byte it is cut at, even a carriage return."""
+    monkeypatch.setattr(bulk_ray, "MAX_ROW_BYTES", 25)
+    for length in range(20, 40):
+        content = (b"x" * 25 + b"\r" * 40)[:length] + b"y"
+        ((_, line),) = read_lines(io.BytesIO(mark + content + end), 0, END)
+        assert line == content if len(content) <= 25 else len(line) > 25
 
 
 class Once(io.BytesIO):
     """A file that remembers the last byte it was asked for."""
 
-    def read(self, size: int | None = -1) -> bytes:
+    def readline(self, size: int | None = -1) -> bytes:
         self.reached = self.tell() + (size or 0)
-        return super().read(size)
+        return super().readline(size)
 
 
 def test_a_shard_in_the_middle_of_a_line_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "BLOCK", 10)
+    monkeypatch.setattr(bulk_ray, "MAX_ROW_BYTES", 10)
     stream = Once(b"x" * 1000)
-    assert list(lines(stream, 100, 200)) == []
+    assert list(read_lines(stream, 100, 200)) == []
     assert stream.reached < 220
 
 
 def test_a_byte_order_mark_and_carriage_returns_do_not_belong_to_lines() -> None:
     content = "\ufeffa\r\n\ufeffb\r\n".encode()
-    assert list(lines(io.BytesIO(content), 0, END)) == [(0, b"a"), (6, "\ufeffb".encode())]
+    assert list(read_lines(io.BytesIO(content), 0, END)) == [(0, b"a"), (6, "\ufeffb".encode())]
 
 
 def test_the_plan_follows_from_the_files(tmp_path: Path) -> None:
@@ -164,25 +172,25 @@ def test_the_plan_follows_from_the_files(tmp_path: Path) -> None:
     for hidden in (".hidden", "_SUCCESS"):
         (folder / hidden).write_bytes(b"x")
     parquet.write_table(pa.table({"text": ["x"] * 5}), folder / "d.parquet")
-    plan = ShardPlan.of([str(folder)], 1)
-    assert [(shard.name, shard.begin, shard.end) for shard in plan.shards] == [
+    files, shards = plan_shards([str(folder)], 1, "text")
+    assert [(shard.name, shard.begin, shard.end) for shard in shards] == [
         ("a.jsonl", 0, 3),
         *(("b/two.txt", begin, min(begin + 100, 250)) for begin in (0, 100, 200)),
         ("c.txt.gz", 0, END),
         *(("d.parquet", row, row + 1) for row in range(5)),
     ]
-    assert [shard.number for shard in plan.shards] == list(range(10))
-    assert plan == ShardPlan.of([str(folder)], 1)
+    assert [shard.number for shard in shards] == list(range(10))
+    assert (files, shards) == plan_shards([str(folder)], 1, "text")
 
 
 @pytest.mark.parametrize(
     ("names", "complaint"),
     [
-        (["none.txt"], "none.txt: there is no such file"),
-        (["nothing"], "nothing: holds no file"),
+        (["none.txt"], "none.txt: no such file"),
+        (["nothing"], "no files in nothing"),
         (["a.zip"], "archives cannot be split"),
         (["bad.parquet"], "bad.parquet: cannot be read"),
-        (["strange://x/y"], "strange://x/y: cannot open this kind of address"),
+        (["strange://x/y"], "strange://x/y: cannot be opened"),
     ],
 )
 def test_input_that_cannot_be_used_is_refused(bulk: Run, tmp_path: Path, names: list[str], complaint: str) -> None:
@@ -202,13 +210,13 @@ LONG = " ".join((" ".join(SENTENCES).split() * 60)[:5000])
 TOO_LONG = " ".join(["Kinder"] * (MAX_WORDS + 1))
 ROWS: list[tuple[Any, str]] = [  # what a row holds, and what its error says
     (GOOD, ""),
-    ("", "there are no words"),
-    (" \t ", "there are no words"),
-    (TOO_LONG, "too long: at most 10,000"),
+    ("", "the row has no words"),
+    (" \t ", "the row has no words"),
+    (TOO_LONG, "words, expected at most 10,000"),
     ("a\x00b \x07 \x1b[31m", ""),
     ("🙂 é \u200d \u2028 \ufffe", ""),
     ("( ) a=b #", ""),
-    (b"caf\xe9 .", "byte 0xe9 at 3 is not UTF-8"),
+    (b"caf\xe9 .", "can't decode byte 0xe9 in position 3"),
     (GOOD, ""),
 ]
 TEXTS = [(row, error) for row, error in ROWS if isinstance(row, str)]
@@ -217,19 +225,14 @@ JSON_ROWS: list[tuple[Any, str]] = [
     (None, "expected text, got null"),
     (7, "expected text, got 7"),
     ({"a": [1]}, 'expected text, got {"a": [1]}'),
-    ("\ud800", "is no character"),
+    ("\ud800", "surrogates not allowed"),
     (["Kinder", "spielen"], ""),
     (["New York", "ruft"], ""),
     (["x " * 1000], ""),
     (["a", ""], "a word is empty"),
     (["a", None], "expected a word, got null"),
-    ([], "there are no words"),
+    ([], "the row has no words"),
 ]
-
-
-def words_of(record: dict[str, Any]) -> list[str]:
-    """The words of a record, in JSON or in Parquet."""
-    return record.get("words") or [token["form"] for token in record.get("tokens") or ()]
 
 
 def assert_errors(done: Done, expected: list[str]) -> None:
@@ -240,7 +243,7 @@ def assert_errors(done: Done, expected: list[str]) -> None:
         assert error in (record["error"] or "")
         assert len(record["error"] or "") <= 250
         assert bool(error) == bool(record["error"])
-        assert (not words_of(record)) == bool(error)
+        assert (not record["words"]) == bool(error)
 
 
 def test_lines_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
@@ -254,24 +257,21 @@ def test_lines_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
     assert len(done.records[-1]["words"]) == 5000
 
 
-@pytest.mark.parametrize("format", ["parquet", "json"])
-def test_json_of_all_kinds(bulk: Run, tmp_path: Path, format: str) -> None:
+def test_json_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
     objects = [{"id": k, "tokens": row} for k, (row, _) in enumerate(JSON_ROWS)]
     others = {
-        b"": "this is not JSON",
-        b"{": "this is not JSON",
-        b"\xff": "this is not JSON",
-        b"[" * 100_000: "this is not JSON",
-        b'{"tokens": ' + b"9" * 5000 + b"}": "this is not JSON",
-        b"[1]": "expected an object, got [1]",
-        b'{"text": "a"}': "there is no 'tokens'",
+        b"": "invalid JSON",
+        b"{": "invalid JSON",
+        b"\xff": "invalid JSON",
+        b"[" * 100_000: "invalid JSON",
+        b'{"tokens": ' + b"9" * 5000 + b"}": "invalid JSON",
+        b"[1]": "expected a JSON object, got [1]",
+        b'{"text": "a"}': "no key 'tokens'",
     }
     (tmp_path / "a.jsonl").write_bytes(b"".join(line + b"\n" for line in [*map(dumped, objects), *others]))
-    done = bulk("a.jsonl", "--from", "tokens", "--to", format)
+    done = bulk("a.jsonl", "--from", "tokens")
     assert_errors(done, [*(error for _, error in JSON_ROWS), *others.values()])
     assert [record["id"] for record in done.records[: len(objects)]] == [str(k) for k in range(len(objects))]
-    suffix = {"parquet": ".parquet", "json": ".jsonl"}[format]
-    assert {path.suffix for path in (tmp_path / "out").glob("part-*")} == {suffix}
 
 
 def dumped(value: object) -> bytes:
@@ -279,7 +279,7 @@ def dumped(value: object) -> bytes:
 
 
 def test_columns_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
-    """Parquet files of all types of text; one without the column, and one where it is a number, are all errors."""
+    """Parquet files of all types of text; one where the column is a number has only errors."""
     texts = [row for row, _ in TEXTS]
     words = [["Kinder", "spielen"], None, [], ["a", None]]
     columns = {
@@ -297,14 +297,14 @@ def test_columns_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name, column in columns.items():
         parquet.write_table(pa.table({"tokens": column}), tmp_path / "in" / f"{name}.parquet")
-    parquet.write_table(pa.table({"other": ["x", "y"]}), tmp_path / "in" / "k.parquet")
-    parquet.write_table(pa.table({"id": ["x", "y"]}), tmp_path / "in" / "l.parquet")
     of_texts = [error for _, error in TEXTS]
-    of_words = ["", "expected text, got null", "there are no words", "expected a word, got null"]
+    of_words = ["", "expected text, got null", "the row has no words", "expected a word, got null"]
     expected = [*of_texts, "expected text, got null", *(error for _, error in ROWS), *of_texts, *of_texts]
-    expected += ["is not UTF-8", "", *of_words, *of_words, *["expected text or a list of words, got int64"] * 2]
-    expected += [*["expected text, got null"] * 2, "got struct<", *["there is no column 'tokens'"] * 4]
+    expected += ["not valid UTF-8", "", *of_words, *of_words, "expected text, got 1", "expected text, got 2"]
+    expected += [*["expected text, got null"] * 2, 'expected text, got {"a": 1}']
     assert_errors(bulk("in", "--from", "tokens"), expected)
+    parquet.write_table(pa.table({"other": ["x", "y"]}), tmp_path / "in" / "k.parquet")
+    assert "k.parquet: no column 'tokens'; it has other" in bulk("in", "--from", "tokens", out="other").said
 
 
 @pytest.mark.parametrize(
@@ -313,8 +313,8 @@ def test_columns_of_all_kinds(bulk: Run, tmp_path: Path) -> None:
         (pa.array(["x", "x", None, ""]), ["x", "x", "a.parquet:2", "a.parquet:3"]),
         (pa.array([7, 7, None, -1]), ["7", "7", "a.parquet:2", "-1"]),
         (pa.array([b"\xff", b"y", b"z", b""]).view(pa.string()), ["\ufffd", "y", "z", "a.parquet:3"]),
-        (pa.array([1.5, 2.0, None, 3.0]), ["1.5", "2", "a.parquet:2", "3"]),
-        (pa.array([{"a": 1}] * 4), [f"a.parquet:{k}" for k in range(4)]),
+        (pa.array([1.5, 2.0, None, 3.0]), ["1.5", "2.0", "a.parquet:2", "3.0"]),
+        (pa.array([{"a": 1}] * 4), ['{"a": 1}'] * 4),
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
 )
@@ -348,17 +348,16 @@ def test_packed_files(bulk: Run, tmp_path: Path, suffix: str, pack: Callable[[by
     assert [" ".join(record["words"]) for record in done.records] == SENTENCES
 
 
-@pytest.mark.parametrize("format", ["parquet", "json"])
-def test_texts_have_a_list_of_sentences(bulk: Run, tmp_path: Path, format: str) -> None:
+def test_texts_have_a_list_of_sentences(bulk: Run, tmp_path: Path) -> None:
     texts = ["Kinder spielen. Sie lachen.", "", "Ja!", "x " * (MAX_WORDS + 1)]
     rows = [{"text": text, "id": number} for number, text in enumerate(texts)]
     (tmp_path / "a.jsonl").write_bytes(b"".join(dumped(row) + b"\n" for row in rows))
-    first, empty, last, long = bulk("a.jsonl", "--from", "text", "--to", format).records
-    assert [" ".join(words_of(one)) for one in first["sentences"]] == ["Kinder spielen .", "Sie lachen ."]
+    first, empty, last, long = bulk("a.jsonl", "--from", "text").records
+    assert [" ".join(one["words"]) for one in first["sentences"]] == ["Kinder spielen .", "Sie lachen ."]
     assert [one["id"] for one in first["sentences"]] == ["0/1", "0/2"]
-    assert (empty["sentences"], empty["error"]) == ([], "there are no words")
-    assert ([words_of(one) for one in last["sentences"]], last["error"]) == ([["Ja", "!"]], None)
-    assert "too long" in long["error"]
+    assert (empty["sentences"], empty["error"]) == ([], "the row has no words")
+    assert ([one["words"] for one in last["sentences"]], last["error"]) == ([["Ja", "!"]], None)
+    assert "expected at most" in long["error"]
     errors: list[TreebankError] = []
     (shard,) = (tmp_path / "out").glob("part-*")
     found = [(tree.id, len(tree)) for tree in dt.read(shard, on_error=errors.append)]
@@ -382,18 +381,22 @@ _outcomes = st.one_of(trees(HOLDS["parquet"]), st.sampled_from(["no tree", "out 
 @settings(max_examples=40)
 @given(st.lists(_outcomes, min_size=1, max_size=5), st.booleans())
 def test_records_are_trees(outcomes: list[dt.Tree | str], documents: bool) -> None:
-    """Everything that a tree has comes back from JSON and from Parquet, and so do errors, each in its place."""
+    """Everything that a tree has comes back from Parquet, and so do errors, each in its place."""
     named = [replace(one, id=f"r/{k}") if isinstance(one, dt.Tree) else one for k, one in enumerate(outcomes, 1)]
-    rows = [ParsedRow("r", named)] if documents else [ParsedRow(f"r/{k}", [one]) for k, one in enumerate(named, 1)]
-    parquet.write_table(pa.Table.from_batches([to_batch(rows, documents)]), stream := io.BytesIO())
-    lines = "".join(json_line(to_record(row, documents)) for row in rows).encode()
+    rows = [
+        to_row(f"r/{k}", one if isinstance(one, dt.Tree) else Failure(RowError(one))) for k, one in enumerate(named, 1)
+    ]
+    if documents:
+        table = pa.Table.from_pylist([{"id": "r", "sentences": rows}], bulk_ray.DOCUMENT)
+    else:
+        table = pa.Table.from_pylist(rows, bulk_ray.SENTENCE)
+    parquet.write_table(table, stream := io.BytesIO())
+    errors: list[TreebankError] = []
+    found = parsed(stream.getvalue(), "parquet", on_error=errors.append)
     expected = [one for one in named if isinstance(one, dt.Tree)]
-    for raw, format in ((stream.getvalue(), "parquet"), (lines, "json")):
-        errors: list[TreebankError] = []
-        found = parsed(raw, format, on_error=errors.append)
-        assert [(tree, tree.id, tree.tokens) for tree in found] == [(one, one.id, one.tokens) for one in expected]
-        for error, reason in zip(errors, [one for one in named if isinstance(one, str)], strict=True):
-            assert reason in str(error)
+    assert [(tree, tree.id, tree.tokens) for tree in found] == [(one, one.id, one.tokens) for one in expected]
+    for error, reason in zip(errors, [one for one in named if isinstance(one, str)], strict=True):
+        assert reason in str(error)
 
 
 def test_the_output_is_a_treebank(bulk: Run, tmp_path: Path) -> None:
@@ -407,7 +410,7 @@ def test_the_output_is_a_treebank(bulk: Run, tmp_path: Path) -> None:
         assert (tree.root, tree.tokens) == (other.root, other.tokens)  # morphology, too
         assert tree.confidence == pytest.approx(other.confidence)
         assert tree.confidences == pytest.approx(other.confidences)
-    assert ["there are no words" in str(error) for error in errors] == [True]
+    assert ["the row has no words" in str(error) for error in errors] == [True]
     table = dataset.dataset("out", format="parquet").to_table()
     assert table["id"].to_pylist() == [record["id"] for record in done.records]
 
@@ -426,7 +429,7 @@ def corpus(tmp_path: Path) -> Path:
 COMMAND = ("corpus.parquet", "--shard-rows", "20")
 
 
-def test_a_second_run_does_what_is_missing_and_nothing_else(bulk: Run, corpus: Path) -> None:
+def test_a_second_run_does_what_is_missing_and_nothing_else(bulk: Run, model: Path, corpus: Path) -> None:
     first = bulk(*COMMAND)
     assert "4 of 4 shards, 80 rows, 0 with an error, 80 sentences" in first.said
     parts = sorted((corpus.parent / "out").glob("part-*"))
@@ -434,7 +437,7 @@ def test_a_second_run_does_what_is_missing_and_nothing_else(bulk: Run, corpus: P
     content = parts[2].read_bytes()
     parts[2].unlink()
     assert (corpus.parent / "out" / "_SUCCESS").exists()
-    with ShardFolder("out", "parquet", documents=False).begun({}):  # it is not complete while somebody works on it
+    with job_of(model, os.path.abspath("out")).start({}):  # it is not complete while somebody works on it
         assert not (corpus.parent / "out" / "_SUCCESS").exists()
     before = [path.stat().st_mtime_ns for path in parts if path.exists()]
     second = bulk(*COMMAND)
@@ -451,7 +454,8 @@ def test_leftovers_of_a_dead_worker_are_removed(bulk: Run, corpus: Path) -> None
     bulk(*COMMAND)
     folder = corpus.parent / "out"
     (folder / "_SUCCESS").unlink()
-    (folder / "part-0000001.parquet").rename(folder / "part-0000001.parquet.0123abcd.tmp")
+    (folder / "_temporary").mkdir()
+    (folder / "part-0000001.parquet").rename(folder / "_temporary" / "part-0000001.parquet.0123abcd")
     assert bulk(*COMMAND).code == 0
     assert sorted(path.name for path in folder.iterdir()) == [
         "_SUCCESS",
@@ -464,15 +468,14 @@ def test_another_job_in_the_same_folder_is_refused(bulk: Run, corpus: Path) -> N
     (corpus.parent / "other.txt").write_text("Ja .\n")
     first = bulk(*COMMAND)
     for arguments, complaint in {
-        ("--from", "tokens", "--column", "text"): "--from was 'lines' and is 'tokens'",
-        ("--to", "json"): "--to was 'parquet' and is 'json'",
-        ("--shard-rows", "21"): "--shard-rows was 20 and is 21",
-        ("--id-column", "x"): "--id-column was 'id' and is 'x'",
-        ("other.txt",): "files was None and is ['",
+        ("--from", "tokens", "--column", "text"): "--from was 'lines', now 'tokens'",
+        ("--shard-rows", "21"): "--shard-rows was 20, now 21",
+        ("--id-column", "x"): "--id-column was 'id', now 'x'",
+        ("other.txt",): "files was None, now ['",
     }.items():
         other = bulk(*COMMAND, *arguments)
         assert other.code == 1
-        assert re.search(r"/out belongs to another job: ", other.said)
+        assert re.search(r"/out was started with different settings: ", other.said)
         assert complaint in other.said
         assert other.records == first.records
 
@@ -482,16 +485,16 @@ def test_other_files_and_models_are_another_job(
 ) -> None:
     bulk(*COMMAND)
     other = saved_model(tmp_path_factory.mktemp("other") / "model", language="nl")
-    assert "another job: model was" in bulk(*COMMAND, "--model", str(other)).said
+    assert "different settings: model was" in bulk(*COMMAND, "--model", str(other)).said
     parquet.write_table(pa.table({"text": SENTENCES * 4}), corpus, row_group_size=20)  # at another time
-    assert "another job: files was" in bulk(*COMMAND).said
+    assert "different settings: files was" in bulk(*COMMAND).said
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(bulk: Run, corpus: Path) -> None:
     folder = corpus.parent / "mine"
     folder.mkdir()
     (folder / "thesis.txt").write_text("")
-    assert "the folder is not empty (thesis.txt) and holds no job of ours" in bulk(*COMMAND, out="mine").said
+    assert "the folder is not empty (thesis.txt) and has no _job.json" in bulk(*COMMAND, out="mine").said
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
 
@@ -504,7 +507,7 @@ def test_a_damaged_note_is_an_error_with_an_address(bulk: Run, corpus: Path, dam
     (folder / "_job.json").write_bytes(damaged)
     done = bulk(*COMMAND)
     assert (done.code, os.listdir(folder)) == (1, ["_job.json"])
-    assert re.search(r"/out/_job\.json: this is not the description of a job; choose another folder", done.said)
+    assert re.search(r"/out/_job\.json: expected a JSON object .*; choose another folder", done.said)
     assert (folder / "_job.json").read_bytes() == damaged
 
 
@@ -514,7 +517,7 @@ def test_other_temporary_files_and_locks_are_left_alone(bulk: Run, corpus: Path)
     (folder / "thesis.tmp").write_text("mine")
     assert "the folder is not empty (thesis.tmp)" in bulk(*COMMAND).said
     (folder / "thesis.tmp").rename(folder / "_lock")
-    assert "_lock: is not a lock of discotree" in bulk(*COMMAND).said
+    assert "_lock exists and is not a lock written by discotree" in bulk(*COMMAND).said
     assert (folder / "_lock").read_text() == "mine"
     (folder / "_lock").unlink()
     assert bulk(*COMMAND).code == 0
@@ -524,15 +527,15 @@ def test_other_temporary_files_and_locks_are_left_alone(bulk: Run, corpus: Path)
 
 
 def test_the_output_is_no_part_of_the_input(bulk: Run, corpus: Path) -> None:
-    assert "lies in the input" in bulk(str(corpus.parent)).said
+    assert "lies inside the input" in bulk(str(corpus.parent)).said
     (corpus.parent / "link").symlink_to(corpus.parent)
-    assert "lies in the input" in bulk(str(corpus.parent / "link")).said
+    assert "lies inside the input" in bulk(str(corpus.parent / "link")).said
 
 
-def test_one_at_a_time(bulk: Run, corpus: Path) -> None:
-    with ShardFolder("out", "parquet", documents=False).begun({}):
+def test_one_at_a_time(bulk: Run, model: Path, corpus: Path) -> None:
+    with job_of(model, os.path.abspath("out")).start({}):
         said = bulk(*COMMAND).said
-    assert "out: another process is writing it" in said
+    assert "out: another process is writing to it" in said
     assert not list((corpus.parent / "out").glob("part-*"))
 
 
@@ -546,42 +549,28 @@ def test_a_shard_that_cannot_be_read_costs_only_itself(bulk: Run, corpus: Path) 
     assert done.code == 1
     assert re.search(r"part-0000002.parquet: .*corpus.parquet: cannot be read", done.said)
     assert "3 of 4 shards, 60 rows" in done.said
-    assert "1 shards are missing: the same command tries again" in done.said
+    assert "1 shards are missing (part-0000002.parquet); run the same command" in done.said
     assert len(done.records) == 60
     assert not (corpus.parent / "out" / "_SUCCESS").exists()
 
 
 def test_a_file_that_has_lost_rows_is_noticed(model: Path, corpus: Path) -> None:
-    task = task_of(model, str(corpus.parent / "out"), kind="lines", column="text")
-    shards = ShardPlan.of([str(corpus)], 20).shards
+    task = job_of(model, str(corpus.parent / "out"), kind="lines", column="text")
+    shards = shards_of(corpus)
     parquet.write_table(pa.table({"text": SENTENCES * 2}), corpus, row_group_size=20)
-    with task.output.begun({}):
-        outcomes = list(map(ShardWorker(task, "cpu"), shards))
-    assert [outcome.rows for outcome in outcomes] == [20, 20, 0, 0]
-    assert all("has fewer rows than when the job began" in outcome.problem for outcome in outcomes[2:])
+    worker = ShardWorker(task, "cpu")
+    with task.start({}):
+        outcomes = [worker(shard._asdict()) for shard in shards]
+    assert [outcome["rows"] for outcome in outcomes] == [20, 20, 0, 0]
+    assert all("has fewer rows than when the job started" in outcome["problem"] for outcome in outcomes[2:])
 
 
 def test_if_everything_fails_the_job_stops() -> None:
     """A full disk is not tried a hundred thousand times."""
-    done = ShardOutcome(1, problem="part-0000001.parquet: no space left")
+    done = {"problem": "part-0000001.parquet: no space left"}
     progress = ShardProgress(100, 0)
     with pytest.raises(DiscotreeError, match="10 shards failed"):
         progress(done for _ in range(100))
-
-
-def test_a_shard_that_kills_its_workers_is_given_up(model: Path, corpus: Path) -> None:
-    """A worker that dies leaves a note; after some notes the shard is given up."""
-    task = task_of(model, str(corpus.parent / "out"), kind="lines", column="text")
-    (shard, *_) = ShardPlan.of([str(corpus)], 20).shards
-    dead: list[object] = []
-    with task.output.begun({}):
-        for _ in range(MAX_DEATHS):
-            (note := task.output.attempt(shard)).__enter__()
-            dead.append(note)
-        worker = ShardWorker(task, "cpu")
-        assert worker(shard) == ShardOutcome(0, problem="part-0000000.parquet: 3 workers died of it")
-        assert worker(shard) == ShardOutcome(0, 20, 20, 0)
-        assert worker(shard) == ShardOutcome(0)  # it is there
 
 
 def test_storage_of_any_kind(bulk: Run) -> None:
@@ -596,22 +585,23 @@ def test_storage_of_any_kind(bulk: Run) -> None:
     assert names == {"_SUCCESS", "_job.json", *(f"part-000000{k}.parquet" for k in range(3))}
     filesystem.delete_file("/out/part-0000001.parquet")
     assert bulk(*arguments, out="memory://out").records == first.records
-    assert "another job" in bulk(*arguments, "--to", "json", out="memory://out").said
+    assert "different settings" in bulk(*arguments, "--from", "tokens", out="memory://out").said
 
 
 # Models and sentences
 
 
 def test_one_bad_sentence_does_not_cost_the_others(model: Path, tmp_path: Path) -> None:
-    worker = ShardWorker(task_of(model, str(tmp_path)), "cpu")
+    worker = ShardWorker(job_of(model, str(tmp_path)), "cpu")
     sentences = [["Kinder"], ["Ja"], [], ["Nein", "."], []]
-    found = worker.parsed([(str(k), [words]) for k, words in enumerate(sentences)])
-    assert [row.trees[0].words if row.trees else row.error for row in found] == [
+    (tmp_path / "a.jsonl").write_bytes(b"".join(dumped({"tokens": words}) + b"\n" for words in sentences))
+    (shard,) = shards_of(tmp_path / "a.jsonl")
+    assert [row["error"] or row["words"] for row in worker.parse_rows(shard)] == [
         ("Kinder",),
         ("Ja",),
-        "the sentence has no words",
+        "the row has no words",
         ("Nein", "."),
-        "the sentence has no words",
+        "the row has no words",
     ]
 
 
@@ -619,31 +609,31 @@ def test_a_parser_that_has_broken_down_blames_no_row(
     model: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows with errors would look like work that is done."""
-    task = task_of(model, str(corpus.parent / "out"), kind="lines", column="text")
+    task = job_of(model, str(corpus.parent / "out"), kind="lines", column="text")
     worker = ShardWorker(task, "cpu")
 
     def broken(_: object) -> None:
         raise RuntimeError("the device is lost")
 
     monkeypatch.setattr(worker.parser.engine, "start", broken)
-    with task.output.begun({}):
-        (outcome, *_) = map(worker, ShardPlan.of([str(corpus)], 20).shards)
-    assert "the parser does not work any more" in outcome.problem
+    with task.start({}):
+        (outcome, *_) = [worker(shard._asdict()) for shard in shards_of(corpus)]
+    assert "the parser has stopped working" in outcome["problem"]
     assert not list((corpus.parent / "out").glob("part-*"))
 
 
 def test_every_machine_has_the_same_model(model: Path, tmp_path: Path) -> None:
-    task = replace(task_of(model, str(tmp_path)), fingerprint="0123")
-    with pytest.raises(ModelError, match="has another model"):
+    task = replace(job_of(model, str(tmp_path)), checksum="0123")
+    with pytest.raises(ModelError, match="differs from that of the job"):
         ShardWorker(task, "cpu")
 
 
 @pytest.mark.parametrize(
     ("options", "arguments", "complaint"),
     [
-        ({"language": ""}, [], "this model has no language to tokenise text by: --from tokens"),
-        ({"tags": "gold"}, [], "this model needs tags, which the rows do not have"),
-        ({}, ["--column", "txt"], "corpus.parquet: there is no column 'txt'; there are text"),
+        ({"language": ""}, [], "this model cannot tokenise raw text; pass --from tokens"),
+        ({"tags": "gold"}, [], "this model reads tags, which the rows do not have"),
+        ({}, ["--column", "txt"], "corpus.parquet: no column 'txt'; it has text"),
         ({}, ["--model", "nowhere"], "there is no model 'nowhere'"),
     ],
 )
@@ -665,8 +655,7 @@ def test_this_process_is_at_no_address(bulk: Run) -> None:
 @pytest.mark.usefixtures("corpus")
 @pytest.mark.parametrize(("missing", "workers"), [("pyarrow", "0"), ("ray", "1")])
 def test_a_missing_extra_is_named(bulk: Run, monkeypatch: pytest.MonkeyPatch, missing: str, workers: str) -> None:
-    for name in [name for name in sys.modules if name.startswith("discotree.integrations.bulk.")]:
-        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "discotree.integrations.ray", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
     done = bulk(*COMMAND, "--workers", workers)
     assert done.code == 1
@@ -685,40 +674,39 @@ class FakeRay:
     def init(self, address: str, **options: Any) -> None:
         self.options = {"address": address, **options}
 
-    def cluster_resources(self) -> dict[str, float]:
-        return {"CPU": 1.0}
-
     def shutdown(self) -> None:
         pass
 
 
-def test_a_private_cluster_listens_on_loopback_and_asks_for_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", job.LOOPBACK_VARIABLE):
+@pytest.fixture
+def fake_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", FakeRay())
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", bulk_ray.LOOPBACK_VARIABLE):
         monkeypatch.setenv(name, "")  # restored at the end
         monkeypatch.delenv(name)
-    ray = FakeRay()
-    job._configure_ray(is_private=False)
-    assert "RAY_AUTH_MODE" not in os.environ
-    with job._connected(ray, job.Cluster("10.0.0.1:6379")):
+
+
+@pytest.mark.usefixtures("fake_ray")
+def test_a_private_cluster_listens_on_loopback_and_asks_for_a_token() -> None:
+    with bulk_ray._connect("10.0.0.1:6379", None) as ray:
+        assert "RAY_AUTH_MODE" not in os.environ
         assert "_node_ip_address" not in ray.options
-    job._configure_ray(is_private=True)
-    assert os.environ["RAY_AUTH_MODE"] == "token"
-    assert len(os.environ["RAY_AUTH_TOKEN"]) == 64
-    assert os.environ[job.LOOPBACK_VARIABLE] == "0"
-    with job._connected(ray, job.Cluster()):
+    with bulk_ray._connect("", None) as ray:
+        assert os.environ["RAY_AUTH_MODE"] == "token"
+        assert len(os.environ["RAY_AUTH_TOKEN"]) == 64
+        assert os.environ[bulk_ray.LOOPBACK_VARIABLE] == "0"
         assert (ray.options["address"], ray.options["_node_ip_address"]) == ("local", "127.0.0.1")
         assert ray.options["include_dashboard"] is False
 
 
+@pytest.mark.usefixtures("fake_ray")
 def test_settings_of_the_user_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "")
-    monkeypatch.delenv("RAY_AUTH_TOKEN")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "/mine")
-    monkeypatch.setenv(job.LOOPBACK_VARIABLE, "1")
-    job._configure_ray(is_private=True)
-    assert os.environ["RAY_AUTH_MODE"] == "disabled"
-    assert "RAY_AUTH_TOKEN" not in os.environ
+    monkeypatch.setenv(bulk_ray.LOOPBACK_VARIABLE, "1")
+    with bulk_ray._connect("", None):
+        assert os.environ["RAY_AUTH_MODE"] == "disabled"
+        assert "RAY_AUTH_TOKEN" not in os.environ
 
 
 # The model
@@ -737,13 +725,13 @@ def test_the_language_of_the_first_rows_decides(
     use_models_of(shelf, monkeypatch)
     dutch = "Dat boek heeft zij gisteren niet gelezen."
     (tmp_path / "a.txt").write_text(f"Ja.\n{dutch}\n")
-    done = bulk("a.txt", "--to", "json")
+    done = bulk("a.txt")
     assert (done.code, len(done.records)) == (0, 2)
     assert "this text looks like Dutch: parsed with the model nl" in done.said
     (tmp_path / "b.txt").write_text("Ja.\n")
     assert "not certain: name a model (is, nl)" in bulk("b.txt", out="b").said
-    named = bulk("a.txt", "--to", "json", "--model", "is", out="named")
+    named = bulk("a.txt", "--model", "is", out="named")
     assert named.code == 0
     assert "this text looks like Dutch; this model is for Icelandic" in named.said
-    german = bulk("a.txt", "--to", "json", "--model", str(model), out="german")
+    german = bulk("a.txt", "--model", str(model), out="german")
     assert "this model is for German" in german.said

@@ -16,9 +16,7 @@ from pyarrow import parquet
 from support.models import saved_model
 from support.networks import TREES
 
-from discotree.integrations.bulk.plan import ShardPlan
-from discotree.integrations.bulk.shards import ShardFolder
-from discotree.integrations.bulk.work import BulkTask, ShardWorker
+from discotree.integrations.ray import BulkJob, ShardWorker, plan_shards
 from discotree.models.finding import find, fingerprint
 
 pytestmark = pytest.mark.cluster
@@ -35,11 +33,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bulk")
     saved_model(folder / "model")
     (folder / "corpus.txt").write_text("\n".join((SENTENCES * (ROWS // len(SENTENCES)))[:ROWS]) + "\n")
-    output = ShardFolder(str(folder / "plain"), "parquet", documents=False)
     name = str(folder / "model")
-    worker = ShardWorker(BulkTask(name, fingerprint(find(name)), "tokens", "tokens", "id", output), "cpu", 1)
-    with output.begun({}):
-        assert not any(worker(shard).problem for shard in ShardPlan.of([str(folder / "corpus.txt")], SHARD).shards)
+    job = BulkJob(name, fingerprint(find(name)), "tokens", "tokens", "id", str(folder / "plain"))
+    worker = ShardWorker(job, "cpu", 1)
+    with job.start({}):
+        _, shards = plan_shards([str(folder / "corpus.txt")], SHARD, "tokens")
+        assert not any(worker(shard._asdict())["problem"] for shard in shards)
     return folder
 
 
@@ -229,13 +228,14 @@ def test_a_shard_that_kills_every_worker_costs_only_itself(start: Start, home: P
     job = start("--workers", "1")
     dead: set[int] = set()
     for _ in range(3):
-        job.wait(lambda: (out / "_begun" / name).exists() and job.workers - dead)
+        job.wait(lambda: list(out.glob(f"_temporary/{name}.*")) and job.workers - dead)
         (worker,) = job.workers - dead
-        job.wait(lambda: len((out / "_begun" / name).read_bytes()) > len(dead))  # it has begun the shard
         kill(worker)
         dead.add(worker)
+        for path in out.glob(f"_temporary/{name}.*"):
+            path.unlink()
     said = job.end(1)
-    assert f"{name}: 3 workers died of it" in said
+    assert f"1 shards are missing ({name})" in said
     assert "20 of 21 shards" in said
     assert shards(out) == {other: raw for other, raw in shards(home / "plain").items() if other != name}
 

@@ -61,7 +61,7 @@ def test_a_continuous_tree_can_have_words_as_leaves():
     tree = to_nltk(SMOOTH, "words")
     assert tree.leaves() == list(SMOOTH.words)
     assert tree.pos()[:2] == [("die", "D"), ("alte", "A")]
-    with pytest.raises(TreeError, match="sentence x/1: a discontinuous tree needs positions as leaves"):
+    with pytest.raises(TreeError, match="sentence x/1: a discontinuous tree cannot have words as leaves"):
         to_nltk(GAPPED, "words")
 
 
@@ -71,7 +71,7 @@ def test_leaves_of_another_kind_are_refused(folder):
         with pytest.raises(ConfigError, match=f"leaves: expected positions or words, got {wrong!r}"):
             to_nltk(GAPPED, wrong)
         with pytest.raises(ConfigError, match=f"leaves: expected positions or words, got {wrong!r}"):
-            TreebankReader(folder, leaves=wrong)
+            TreebankReader(folder, leaves=wrong).parsed_sents()[0]
 
 
 def test_functions_are_part_of_labels_on_demand(data):
@@ -164,33 +164,38 @@ def test_one_object_in_two_places_is_two_phrases():
 # NLTK trees that are no Trees
 
 
-def circle():
-    tree = nltk.Tree("S", ["a"])
-    tree.append(nltk.Tree("NP", ["b", tree]))
-    return tree
-
-
 def leaves(*them):
     return nltk.Tree("S", [nltk.Tree("NP", list(them))])
 
 
 WRONG = {
-    "missing": (leaves(0, 2), ("a", "b", "c"), r"position 1 \('b'\) is no leaf"),
-    "missing at the end": (leaves(0, 1), ("a", "b", "c"), r"position 2 \('c'\) is no leaf"),
-    "twice": (leaves(0, 1, 1), ("a", "b"), r"the leaf 1 \('b'\) occurs twice"),
-    "beyond": (leaves(0, 2), ("a", "b"), "the leaf 2 is outside the sentence, which has 2 words"),
-    "far beyond": (leaves(0, 10**15), ("a", "b"), "the leaf 1000000000000000 is outside"),
-    "below zero": (leaves(-1, 0), ("a", "b"), "the leaf -1 is outside"),
-    "mixed": (leaves(0, "b"), ("a", "b"), "the leaf 'b' is a word: when you give a sentence"),
-    "mixed without a sentence": (leaves("a", 1), None, "the leaf 1 is a position, but another leaf is a word"),
-    "positions without a sentence": (leaves(0, 1), None, "the leaf 0 is a position: give the sentence"),
-    "words beside a sentence": (leaves("a", "b"), ("a", "b"), "the leaf 'a' is a word: when you give a sentence"),
+    "missing": (leaves(0, 2), ("a", "b", "c"), r"token 1 \('b'\)"),
+    "missing at the end": (leaves(0, 1), ("a", "b", "c"), r"token 2 \('c'\)"),
+    "twice": (leaves(0, 1, 1), ("a", "b"), "covers token 1 twice"),
+    "beyond": (leaves(0, 2), ("a", "b"), "leaf 2 is outside the sentence of 2 words"),
+    "far beyond": (leaves(0, 10**15), ("a", "b"), "leaf 1000000000000000 is outside"),
+    "below zero": (leaves(-1, 0), ("a", "b"), "leaf -1 is outside"),
+    "mixed": (leaves(0, "b"), ("a", "b"), "leaf 'b' is a word; with a sentence, leaves must be positions"),
+    "mixed without a sentence": (
+        leaves("a", 1),
+        None,
+        "leaf 1 is a position; without a sentence, leaves must be words",
+    ),
+    "positions without a sentence": (
+        leaves(0, 1),
+        None,
+        "leaf 0 is a position; without a sentence, leaves must be words",
+    ),
+    "words beside a sentence": (
+        leaves("a", "b"),
+        ("a", "b"),
+        "leaf 'a' is a word; with a sentence, leaves must be positions",
+    ),
     "neither": (leaves(None), ("a",), "expected a word or a position as leaf, got None"),
     "a truth": (leaves(True, 0), ("a", "b"), "expected a word or a position as leaf, got True"),
     "a pair": (leaves(("a", "N")), None, r"expected a word or a position as leaf, got \('a', 'N'\)"),
     "no leaves": (nltk.Tree("S", []), None, "'S' has no children"),
     "an empty phrase": (nltk.Tree("S", ["a", nltk.Tree("NP", [])]), None, "'NP' has no children"),
-    "a circle": (circle(), None, "node 'S' contains itself"),
     "a label that is no string": (nltk.Tree(5, ["a"]), None, "expected a string as label, got 5"),
 }
 
@@ -258,7 +263,7 @@ def test_files_are_chosen_by_name(folder):
     assert TreebankReader(folder, []).fileids() == []
     assert TreebankReader(folder, format="discbracket").fileids() == ["2.dbr", os.path.join("part", "tiger.xml")]
     with pytest.raises(
-        TreebankError, match=r"there is no file 'other': give a name, not a pattern; there are 2.dbr, 10"
+        TreebankError, match=r"no file 'other': expected a file name, not a pattern; the folder has 2.dbr, 10"
     ):
         TreebankReader(folder).words("other")
 
@@ -267,9 +272,7 @@ def test_a_string_is_a_regular_expression_as_in_nltk(folder):
     tiger = os.path.join("part", "tiger.xml")
     assert TreebankReader(folder, r".*\.(dbr|xml)").fileids() == ["2.dbr", tiger]
     assert TreebankReader(folder, "part/.*").fileids() == [tiger]
-    (folder / "2.dbr").rename(folder / "a+(1.dbr")
-    assert TreebankReader(folder, "a+(1.dbr").fileids() == ["a+(1.dbr"]
-    with pytest.raises(TreebankError, match=r"no file matches '\.\*\\\\\.expo'; there are 10\.export\.gz, a\+"):
+    with pytest.raises(TreebankError, match=r"no file matches '\.\*\\\\\.expo'; the folder has 2\.dbr, 10\.export"):
         TreebankReader(folder, r".*\.expo")
     with pytest.raises(TreebankError, match=r"'\*\.export' is not a regular expression: nothing to repeat"):
         TreebankReader(folder, "*.export")
@@ -277,7 +280,7 @@ def test_a_string_is_a_regular_expression_as_in_nltk(folder):
 
 def test_named_files_have_to_be_there(folder):
     for name in ("other", "part", r".*\.dbr"):
-        with pytest.raises(TreebankError, match=r"there is no file .* not a pattern"):
+        with pytest.raises(TreebankError, match=r"no file .* not a pattern"):
             TreebankReader(folder, ["2.dbr", name])
 
 
@@ -306,7 +309,7 @@ def test_of_one_file_or_archive_nothing_can_be_chosen(folder):
     with zipfile.ZipFile(folder / "a.zip", "w") as archive:
         archive.write(folder / "2.dbr", "2.dbr")
     for names in ("2.dbr", ["2.dbr"], ["a.zip", "a.zip"], ".*", []):
-        with pytest.raises(TreebankError, match=r"a\.zip: fileids choose files in a folder"):
+        with pytest.raises(TreebankError, match=r"a\.zip: fileids selects files in a folder, but this is a file"):
             TreebankReader(folder / "a.zip", names)
 
 
@@ -330,9 +333,9 @@ def test_reading_is_lazy_and_an_error_has_an_address(folder):
 
 def test_a_missing_file_or_an_empty_folder_is_an_error(tmp_path):
     for names in (None, "a.export", ["a.export"]):
-        with pytest.raises(TreebankError, match=r"missing: there is no such file or folder"):
+        with pytest.raises(TreebankError, match=r"missing: no such file or folder"):
             TreebankReader(tmp_path / "missing", names)
-    with pytest.raises(TreebankError, match="found no file with the suffix of a treebank"):
+    with pytest.raises(TreebankError, match="no file has the suffix of a treebank; pass the format"):
         TreebankReader(tmp_path)
 
 

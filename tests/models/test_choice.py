@@ -5,15 +5,15 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.models import CARD, saved_model, with_card
 from support.packages import model_package, use_models_of
-from typer.testing import CliRunner
 
 import discotree as dt
 from discotree.cli import app
 from discotree.errors import InputError, ModelError
-from discotree.models import choice
-from discotree.models.choice import Candidates, Choice, mismatch
+from discotree.models import finding
+from discotree.models.finding import Candidates, Choice, mismatch
 
 DUTCH = "Dat boek heeft zij gisteren niet gelezen."
 GERMAN = "Darüber hat er nie ein Wort verloren."
@@ -30,7 +30,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         model = saved_model(model_package(folder, code), code)
         with_card(model, CARD | {"name": code, "code": code, "language": language} | terms)
     use_models_of(folder, monkeypatch)
-    monkeypatch.setattr(choice, "_announced", set())
+    monkeypatch.setattr(finding, "_announced", set())
     monkeypatch.delenv("DISCOTREE_MODEL", raising=False)
     return folder
 
@@ -106,7 +106,7 @@ def test_a_broken_treebank_is_reported_as_such() -> None:
 
 @pytest.mark.usefixtures("shelf")
 def test_the_environment_names_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ModelError, match=r"name a model \(de, en, nl\), or give its text"):
+    with pytest.raises(ModelError, match=r"pass the name of a model \(de, en, nl\), or a text"):
         dt.load()
     monkeypatch.setenv("DISCOTREE_MODEL", "de")
     assert dt.load().config.language == dt.load(text=DUTCH).config.language == "de"
@@ -198,5 +198,5 @@ def test_without_a_model_it_is_said_what_to_install(
     with pytest.raises(ModelError) as caught:
         dt.load(text=text)
     assert str(caught.value).startswith(f"no model is installed: {hint}")
-    with pytest.raises(ModelError, match=r"^name a model \(none is installed\), or give its text"):
+    with pytest.raises(ModelError, match=r"^pass the name of a model \(none is installed\), or a text"):
         dt.load()

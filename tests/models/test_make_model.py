@@ -13,7 +13,7 @@ from model_package import model_folder
 from support.tiny import TINY, small_recipe
 
 import discotree as dt
-from discotree.config import load_recipe
+from discotree.config.recipes import load_recipe
 from discotree.models.card import Card
 from discotree.training import run as train
 
@@ -65,8 +65,8 @@ def test_a_run_becomes_a_package_that_pip_builds(
     with pytest.raises(SystemExit):
         make(run, tmp_path, monkeypatch)
     assert "nl-large is at version 1.0.0: give a newer one with --version" in capsys.readouterr().err
-    monkeypatch.setattr(make_model, "finished", None)
-    make(run, tmp_path, monkeypatch, "--version", "1.1.0", "--no-prices", "--also")  # asks for none
+    monkeypatch.setattr(make_model, "fit_on_held_out", None)
+    make(run, tmp_path, monkeypatch, "--version", "1.1.0", "--no-penalties", "--also")  # asks for none
     assert re.search(
         r'^version = "1.1.0"$', (tmp_path / "nl-large" / "pyproject.toml").read_text("utf-8"), re.MULTILINE
     )

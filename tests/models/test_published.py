@@ -13,10 +13,8 @@ from support.pages import PROJECT, ROOT
 import discotree as dt
 from discotree import config
 from discotree.models.card import Card
-from discotree.models.finding import find, installed
-from discotree.models.published import published, tier
+from discotree.models.finding import find, installed, published, tier
 from discotree.training.data import load_held_out, resolve
-from discotree.training.results import parse_split
 from discotree.validation import updated
 
 TEXTS = {
@@ -55,7 +53,7 @@ EXAMPLES = {  # on the web page, in make demo and on the cards, with the trees t
 }
 MAX_SMALL_MB = 15
 NAMES = sorted(path.parent.name for path in MODELS.glob("*/pyproject.toml"))
-RESULTS = Path(__file__).parents[2] / "docs" / "results"
+RESULTS = Path(__file__).parents[2] / "docs" / "lab" / "results"
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -92,7 +90,7 @@ def test_examples_come_out_right(parser):
 @pytest.mark.parametrize("language", EXAMPLES)
 def test_users_see_no_other_examples(language):
     """What the page, make demo and the card show is what the test above checks."""
-    page = Path(dt.__file__).parent / "integrations" / "web" / "page" / "parse.js"
+    page = Path(dt.__file__).parent / "web" / "page" / "parse.js"
     first, second, third = EXAMPLES[language]
     assert f'{language}: "{first} {second}"' in page.read_text("utf-8")
     assert f'parser("{third}")' in (model_folder(language) / "README.md").read_text("utf-8")
@@ -119,7 +117,7 @@ def test_the_hand_written_dutch_sentences():
 def test_the_settings_of_published_results_can_be_used(path):
     results = json.loads(path.read_text("utf-8"))
     settings = updated(config.Config(), results["config"], path.name)
-    assert settings.name in config.recipe_names()
+    assert settings.name in config.recipes.recipe_names()
 
 
 @pytest.mark.data
@@ -129,7 +127,7 @@ def test_scores_are_those_of_the_card(name):
         pytest.skip("DISCOTREE_DATA does not say where the treebanks are")
     parser = dt.load(name, "cpu")
     split = load_held_out(resolve(parser.config.data), "test")
-    trees, _ = parse_split(parser, split, parser.config.decoding)
+    trees = parser.parse_tokens(split.inputs, parser.config.decoding, [tree.id for tree in split.trees])
     score = dt.evaluate(split.trees, trees)
     card = installed()[name].scores.test
     assert score.f1 == pytest.approx(card.f1, abs=0.1)

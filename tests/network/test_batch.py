@@ -13,7 +13,7 @@ from support.networks import CALM, RULES, TREES, corpus_for, parser_of, tensors
 
 from discotree import Node, Token, Tree, to_dependencies
 from discotree.errors import ModelError
-from discotree.network.batch import HEAD, IGNORED, LABEL, Corpus, Forms, KnownPieces, by_length
+from discotree.network.batch import HEAD, IGNORED, LABEL, Corpus, Forms, by_length
 from discotree.network.vocab import Vocab, normalized, targets
 from discotree.training.run import network_in
 
@@ -220,19 +220,3 @@ def test_tags_that_do_not_fit_the_words_are_refused():
     for tags in ([["NN"], ["NN", "NN"]], [["NN", "NN"]], [["NN"], ["NN"]]):
         with pytest.raises(ModelError, match="tags"):
             Corpus(two_and_one, forms, tags)
-
-
-def test_pieces_are_remembered_for_words_of_the_vocabulary_alone():
-    asked = []
-
-    def pieces(form):
-        asked.append(form)
-        return (1, 2)
-
-    vocab = parser_of().vocab
-    word = vocab.words.symbols[0]
-    known = KnownPieces(pieces, vocab)
-    for form in (word, "Geheimnis-4711", word, "Geheimnis-4711"):
-        assert known(form) == (1, 2)
-    assert asked == [word, "Geheimnis-4711", "Geheimnis-4711"]
-    assert list(known._remembered) == [word]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from discotree.network.encoder_config import KINDS, EncoderConfig
+from discotree.network.transformer import KINDS, EncoderConfig
 
 SMALL = {"vocab_size": 31, "max_position_embeddings": 20}
 SIZES = SMALL | {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 14}
@@ -31,13 +31,13 @@ def shapes_of(settings):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_configuration_leaves_out_is_what_the_library_takes(kind):
-    assert EncoderConfig.of({"model_type": kind}) == EncoderConfig.of(settings_of(kind))
+    assert EncoderConfig.from_settings({"model_type": kind}) == EncoderConfig.from_settings(settings_of(kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_have_the_names_and_shapes_of_the_library(kind):
     settings = small(kind)
-    found = EncoderConfig.of(settings)
+    found = EncoderConfig.from_settings(settings)
     assert found.shapes() == shapes_of(settings)
     assert (found.vocab, found.hidden, found.layers, found.heads, found.inner) == (31, 12, 2, 3, 14)
 
@@ -45,28 +45,30 @@ def test_weights_have_the_names_and_shapes_of_the_library(kind):
 @pytest.mark.parametrize("embedding", [4, 12])
 def test_embeddings_of_another_size_are_projected(embedding):
     settings = small("electra", embedding_size=embedding)
-    found = EncoderConfig.of(settings).shapes()
+    found = EncoderConfig.from_settings(settings).shapes()
     assert found == shapes_of(settings)
     assert ("embeddings_project.weight" in found) == (embedding != 12)
 
 
 def test_a_distilled_bert_may_have_the_names_of_the_others():
     named = {"model_type": "distilbert"} | SMALL | {"hidden_size": 12, "num_hidden_layers": 2, "hidden_dim": 14}
-    assert EncoderConfig.of(named).shapes() == shapes_of(named)
+    assert EncoderConfig.from_settings(named).shapes() == shapes_of(named)
 
 
 def test_a_distilled_bert_has_its_own_names_for_the_inner_size_and_the_activation():
     elsewhere = {"model_type": "distilbert", "intermediate_size": 14, "hidden_act": "mish"}
-    assert EncoderConfig.of(elsewhere) == EncoderConfig.of({"model_type": "distilbert"})
+    assert EncoderConfig.from_settings(elsewhere) == EncoderConfig.from_settings({"model_type": "distilbert"})
 
 
 def test_names_of_a_distilled_bert_mean_nothing_elsewhere():
-    assert EncoderConfig.of({"model_type": "bert", "dim": 7, "n_layers": 3}) == EncoderConfig.of({"model_type": "bert"})
+    assert EncoderConfig.from_settings({"model_type": "bert", "dim": 7, "n_layers": 3}) == EncoderConfig.from_settings(
+        {"model_type": "bert"}
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_some_count_positions_from_the_padding_on(kind):
-    found = EncoderConfig.of(small(kind, pad_token_id=1))
+    found = EncoderConfig.from_settings(small(kind, pad_token_id=1))
     from_padding = kind in ("roberta", "xlm-roberta", "camembert")
     assert (found.room, found.first_position) == ((18, 2) if from_padding else (20, 0))
 
@@ -75,12 +77,12 @@ def test_some_count_positions_from_the_padding_on(kind):
 @pytest.mark.parametrize("number", [0, -1, 1 << 40, 1.5, "12", None, True, [12]], ids=str)
 def test_sizes_that_make_no_transformer_are_refused(name, number):
     with pytest.raises(ValueError, match=f"^{name}: expected a whole number from 1 to"):
-        EncoderConfig.of({"model_type": "bert"} | SIZES | {name: number})
+        EncoderConfig.from_settings({"model_type": "bert"} | SIZES | {name: number})
 
 
 def test_features_divide_into_heads():
-    with pytest.raises(ValueError, match="12 features do not divide into 5 attention heads"):
-        EncoderConfig.of({"model_type": "bert"} | SIZES | {"num_attention_heads": 5})
+    with pytest.raises(ValueError, match="12 is not divisible by 5 attention heads"):
+        EncoderConfig.from_settings({"model_type": "bert"} | SIZES | {"num_attention_heads": 5})
 
 
 @pytest.mark.parametrize(
@@ -101,8 +103,13 @@ def test_features_divide_into_heads():
     ids=str,
 )
 def test_other_transformers_are_not_known_by_heart(settings):
-    assert EncoderConfig.of(settings) is None
+    assert EncoderConfig.from_settings(settings) is None
 
 
 def test_a_setting_without_a_value_is_the_usual_one():
-    assert EncoderConfig.of({"model_type": "bert", "position_embedding_type": None, "pad_token_id": None}).padding == 0
+    assert (
+        EncoderConfig.from_settings(
+            {"model_type": "bert", "position_embedding_type": None, "pad_token_id": None}
+        ).padding
+        == 0
+    )

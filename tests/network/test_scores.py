@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from support.scores import random_scores
+from support.scores import bilinear_labeler, random_scores
 
 from discotree.network import scores as module
-from discotree.network.scores import bilinear_labeler, grouped_labeler, log_softmax
+from discotree.network.scores import grouped_labeler, log_softmax
 
 LENGTHS = [4, 1, 6]
 BILINEAR = np.random.default_rng(3).normal(size=(5, 3, 3)).astype(np.float32)

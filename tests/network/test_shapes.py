@@ -12,13 +12,11 @@ from support.networks import RULES, TREES
 from transformers import AutoConfig
 
 from discotree import to_dependencies
-from discotree.config import NetworkSettings
-from discotree.config.schema import AUXILIARY_HEADS
-from discotree.network.encoder_config import KINDS
+from discotree.config.schema import AUXILIARY_HEADS, NetworkSettings
+from discotree.models.folder import shapes
 from discotree.network.pytorch.model import PointerNetwork
-from discotree.network.shapes import input_size, outputs, shapes
 from discotree.network.subwords import Subwords
-from discotree.network.transformer import Pretrained
+from discotree.network.transformer import KINDS, Pretrained
 from discotree.network.vocab import Alphabet, Vocab
 
 ENCODED = [to_dependencies(tree, RULES) for tree in TREES]
@@ -60,9 +58,8 @@ def of_torch(network, has_tags, pieces):
 def test_shapes_are_those_of_the_network(network, has_tags, with_subwords):
     network = dataclasses.replace(network, subwords="latin" if with_subwords else "")
     pieces = LATIN if with_subwords else None
-    found = shapes(network, VOCAB, has_tags, pieces)
+    found = dict(shapes(network, VOCAB, has_tags, pieces))
     assert found == of_torch(network, has_tags, pieces)
-    assert found["encoder.root"] == (input_size(network, has_tags, pieces),)
     assert ("encoder.tags.weight" in found) == has_tags
 
 
@@ -74,7 +71,7 @@ def test_shapes_with_a_transformer_are_those_of_the_network(kind, layers):
     assert (pieces.config is None) == (kind == UNKNOWN_KIND)
     for mixed, more in ((2, {}), (99, {"word_size": 0}), (1, {"word_size": 0, "char_filters": 0})):
         network = NetworkSettings(encoder="hf:x", lstm_layers=layers, lstm_size=3, encoder_layers=mixed, **more)
-        found = shapes(network, VOCAB, False, pieces)
+        found = dict(shapes(network, VOCAB, False, pieces))
         assert found == of_torch(network, False, pieces)
         assert found["encoder.pieces.mixture"] == (min(mixed, SIZES["num_hidden_layers"] + 1),)
 
@@ -82,13 +79,13 @@ def test_shapes_with_a_transformer_are_those_of_the_network(kind, layers):
 def test_a_head_with_one_class_does_not_exist():
     vocab = dataclasses.replace(VOCAB, outputs=VOCAB.outputs | {"morph": Alphabet(["--"])})
     network = NetworkSettings(tag_weight=1.0, morph_weight=1.0, function_weight=0.0, unary_weight=0.0, spine_weight=0.0)
-    assert list(outputs(network, VOCAB)) == ["tag", "morph"]
-    assert list(outputs(network, vocab)) == ["tag"]
-    assert "auxiliary.morph.weight" not in shapes(network, vocab, False, None)
+    assert list(VOCAB.class_counts(network.auxiliary_heads)) == ["tag", "morph"]
+    assert list(vocab.class_counts(network.auxiliary_heads)) == ["tag"]
+    assert "auxiliary.morph.weight" not in dict(shapes(network, vocab, False, None))
 
 
 def test_absurd_sizes_take_no_memory():
     most = dict.fromkeys(("word_size", "lstm_size", "decoder_size", "arc_size", "label_size"), 16384)
-    found = shapes(NetworkSettings(**most, lstm_layers=99), VOCAB, False, None)
+    found = dict(shapes(NetworkSettings(**most, lstm_layers=99), VOCAB, False, None))
     assert found["label_bilinear"] == (len(VOCAB.labels), 16_385, 16_385)
     assert found["encoder.lstm.layers.98.weight_ih_l0"] == (4 * 16_384, 2 * 16_384)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from discotree.errors import ModelError
 from discotree.network.subwords import MAX_PIECES, UNKNOWN_PIECE, Subwords
-from discotree.network.weights import Rows
+from discotree.network.weights import QuantizedMatrix
 
 PIECES = {
     "": 0.0,
@@ -29,7 +29,7 @@ PIECES = {
 
 
 def table(pieces, size):
-    vectors = Rows(np.zeros((len(pieces), size), np.int8), np.ones(len(pieces), np.float32))
+    vectors = QuantizedMatrix(np.zeros((len(pieces), size), np.int8), np.ones(len(pieces), np.float32))
     return Subwords("\n".join(pieces).encode(), np.array(list(pieces.values()), np.float32), vectors)
 
 
@@ -104,7 +104,7 @@ def test_frequent_words_of_the_languages_are_single_pieces(latin):
 def test_related_words_are_closer_than_others(latin):
     def vector(word):
         (piece,) = latin.pieces(word)
-        return latin.vectors.numbers[piece].astype(float)
+        return latin.vectors.values[piece].astype(float)
 
     def cosine(a, b):
         one, other = vector(a), vector(b)
@@ -121,7 +121,7 @@ def test_a_missing_table_is_named():
 
 def test_a_table_whose_parts_do_not_fit_is_refused():
     with pytest.raises(ModelError, match="2 pieces, 1 scores, 2 vectors"):
-        Subwords(b"\na", np.zeros(1, np.float32), Rows(np.zeros((2, 3), np.int8), np.ones(2, np.float32)))
+        Subwords(b"\na", np.zeros(1, np.float32), QuantizedMatrix(np.zeros((2, 3), np.int8), np.ones(2, np.float32)))
 
 
 def test_the_table_holds_no_code(latin):

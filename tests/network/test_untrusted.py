@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from discotree.network.untrusted import check_tokenizer, growth
+from discotree.network.transformer import check_tokenizer, growth
 
 LLAMA = r"(?i:'s|'t|'re|'ll)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
@@ -69,17 +69,17 @@ def test_tokenizers_that_people_use_pass(rules):
         ({"normalizer": sequence(*[replace({"String": "a"}, "aa")] * 40)}, "times as long"),
         ({"normalizer": replace({"String": "a"}, "a" * 100_000)}, "times as long"),
         ({"normalizer": sequence(*[sequence(replace({"Regex": "a"}, "a" * 60))] * 2)}, "times as long"),
-        ({"normalizer": {"type": "Prepend", "prepend": "a" * 900}}, "a rule puts in 900 characters"),
+        ({"normalizer": {"type": "Prepend", "prepend": "a" * 900}}, "a rule inserts 900 characters"),
         ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap("a" * 5000)}}, "times as long"),
         ({"normalizer": {"type": "Python"}}, "unknown normalizer"),
-        ({"normalizer": replace({"Regex": "(a|a)*b"}, "")}, "may take too long"),
-        ({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a+)+b"}}}, "may take too long"),
-        ({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a+){9}b"}}}, "may take too long"),
-        ({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a*a*a*a*b"}}}, "may take too long"),
-        ({"pre_tokenizer": {"type": "Metaspace", "replacement": "x" * 100}}, "a rule puts in 100 characters"),
+        ({"normalizer": replace({"Regex": "(a|a)*b"}, "")}, "may be too slow"),
+        ({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a+)+b"}}}, "may be too slow"),
+        ({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a+){9}b"}}}, "may be too slow"),
+        ({"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "a*a*a*a*b"}}}, "may be too slow"),
+        ({"pre_tokenizer": {"type": "Metaspace", "replacement": "x" * 100}}, "a rule inserts 100 characters"),
         ({"normalizer": sequence(*[{"type": "Lowercase"}] * 1000)}, "1,001 steps"),
-        ({"post_processor": template("[CLS]", "[X]")}, r"its template has the token '\[X\]', which it does not define"),
-        ({"post_processor": {"type": "Sequence", "processors": [template("[X]")]}}, "its template has the token"),
+        ({"post_processor": template("[CLS]", "[X]")}, r"the template uses the undefined token '\[X\]'"),
+        ({"post_processor": {"type": "Sequence", "processors": [template("[X]")]}}, "uses the undefined token"),
     ],
 )
 def test_rules_that_blow_up_are_refused(rules, complaint):

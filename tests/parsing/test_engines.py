@@ -12,11 +12,11 @@ from support.networks import parser_of
 
 import discotree as dt
 from discotree.errors import ConfigError, MissingExtraError, ModelError
-from discotree.models.model import Model
-from discotree.network.engine import ENGINES, check_engine
-from discotree.network.pytorch.pretrained import load_transformer
-from discotree.parsing import engines
-from discotree.parsing.engines import EngineChoice, new_engine
+from discotree.models.folder import Model
+from discotree.network.pytorch.transformer import load_transformer
+from discotree.network.scores import ENGINES, check_engine
+from discotree.parsing import parser as parser_module
+from discotree.parsing.parser import choose_engine, new_engine
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ["tensorflow", "ONNX", "onnx ", "cpu", "x" * 1000])
 def test_an_unknown_engine_is_refused_with_those_that_exist(name: str) -> None:
     with pytest.raises(ConfigError, match=r"^unknown engine '.+, expected one of onnx, onnx-float32, torch$") as caught:
-        EngineChoice.of(name)
+        choose_engine(name)
     assert len(str(caught.value)) < 120
 
 
 def test_engines_that_exist_are_known() -> None:
-    for name in ("", *ENGINES):
+    for name in (None, *ENGINES):
         check_engine(name)
 
 
@@ -51,38 +51,38 @@ def test_loading_a_model_refuses_an_unknown_engine() -> None:
 
 @pytest.mark.parametrize("name", ["onnx", "onnx-float32"])
 def test_onnx_computes_on_the_cpu(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"^the engine {name} computes on the CPU: choose the engine torch for 'cuda"):
-        EngineChoice.of(name, "cuda:1")
-    for device in ("", "cpu"):
-        assert EngineChoice.of(name, device) == EngineChoice(name, "cpu")
+    with pytest.raises(ConfigError, match=f"^the engine {name} runs on the CPU only; use the engine torch for"):
+        choose_engine(name, "cuda:1")
+    for device in (None, "cpu"):
+        assert choose_engine(name, device) == (name, "cpu")
 
 
 @pytest.mark.parametrize(
     ("asked", "has_gpu", "chosen"),
     [
-        (("", ""), False, ("", "cpu")),  # whether onnx can run it depends on the model
-        (("", "cpu"), True, ("", "cpu")),
-        (("torch", ""), False, ("torch", "cpu")),
+        ((None, None), False, (None, "cpu")),  # whether onnx can run it depends on the model
+        ((None, "cpu"), True, (None, "cpu")),
+        (("torch", None), False, ("torch", "cpu")),
         (("torch", "cpu"), True, ("torch", "cpu")),
-        (("onnx", ""), True, ("onnx", "cpu")),
-        (("", ""), True, ("torch", "cuda")),
-        (("torch", ""), True, ("torch", "cuda")),
-        (("", "cuda:1"), False, ("torch", "cuda:1")),
+        (("onnx", None), True, ("onnx", "cpu")),
+        ((None, None), True, ("torch", "cuda")),
+        (("torch", None), True, ("torch", "cuda")),
+        ((None, "cuda:1"), False, ("torch", "cuda:1")),
     ],
     ids=str,
 )
 def test_a_gpu_is_used_where_there_is_one_and_nothing_else_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, asked: tuple[str, str], has_gpu: bool, chosen: tuple[str, str]
+    monkeypatch: pytest.MonkeyPatch, asked: tuple[str | None, str | None], has_gpu: bool, chosen: tuple[str | None, str]
 ) -> None:
-    monkeypatch.setattr(engines, "_has_gpu", lambda: has_gpu)
-    monkeypatch.setattr("discotree.network.pytorch.device.usable", lambda device: device)
-    assert EngineChoice.of(*asked) == EngineChoice(*chosen)
+    monkeypatch.setattr(parser_module, "_has_gpu", lambda: has_gpu)
+    monkeypatch.setattr("discotree.network.pytorch.engine.usable", lambda device: device)
+    assert choose_engine(*asked) == chosen
 
 
 def test_a_device_that_is_not_there_is_refused() -> None:
-    for name in ("", "torch"):
+    for name in (None, "torch"):
         with pytest.raises(ModelError, match=r"^the device 'abacus' cannot be used"):
-            EngineChoice.of(name, "abacus")
+            choose_engine(name, "abacus")
 
 
 def test_torch_runs_a_model(model: Model) -> None:
@@ -98,15 +98,15 @@ def test_a_transformer_that_only_the_library_knows_is_run_by_torch(
     network = replace(parser_of().config.network, encoder=f"hf:{folder}")
     model = parser_of(network=network).model
     assert load_transformer(str(folder)).config is None
-    monkeypatch.setattr(engines, "_has_gpu", lambda: False)
+    monkeypatch.setattr(parser_module, "_has_gpu", lambda: False)
     assert new_engine(model).name == "torch"
 
 
 @pytest.mark.usefixtures("without_torch")
 def test_without_torch_the_extra_is_named() -> None:
-    assert EngineChoice.of() == EngineChoice("", "cpu")
+    assert choose_engine() == (None, "cpu")
     with pytest.raises(MissingExtraError, match=r"^torch is missing: pip install 'discotree\[gpu\]'$"):
-        EngineChoice.of("", "cuda")
+        choose_engine(None, "cuda")
     with pytest.raises(MissingExtraError, match=r"^torch is missing: pip install 'discotree\[gpu\]'$"):
         dt.load("nl", "cuda", engine="torch")
     with pytest.raises(MissingExtraError, match=r"^torch is missing: pip install 'discotree\[train\]'$"):

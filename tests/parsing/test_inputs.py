@@ -7,8 +7,7 @@ from support.networks import TREES
 
 import discotree as dt
 from discotree.errors import TreebankError
-from discotree.parsing.inputs import SentenceSource, find_sources, text_source
-from discotree.parsing.text_input import InputSentence
+from discotree.parsing.inputs import InputSentence, SentenceSource, find_sources, text_source
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def test_text_has_whitespace_or_ends_like_a_sentence(text: str) -> None:
 @pytest.mark.parametrize("word", ["Hallo", "corpus.txt", "texts/a", "a.b/c", "*.txt", "https://example.org/x", ""])
 def test_any_other_word_must_be_a_file(folder: Path, word: str) -> None:
     assert folder.exists()
-    with pytest.raises(TreebankError, match=r"no such file\. To parse text, write several words in quotes"):
+    with pytest.raises(TreebankError, match=r"no such file; to parse text, write several words in quotes"):
         find_sources([word], None)
 
 
@@ -68,7 +67,7 @@ def test_a_folder_is_a_treebank_or_else_its_texts(folder: Path) -> None:
     dt.write(TREES[:1], folder / "texts" / "a.export")
     assert find_sources(["texts"], None) == [SentenceSource("texts", None)]
     (folder / "empty").mkdir()
-    with pytest.raises(TreebankError, match="empty: holds no file"):
+    with pytest.raises(TreebankError, match="empty: the folder contains no files"):
         find_sources(["empty"], "text")
 
 

@@ -7,8 +7,7 @@ from support.networks import parser_of
 
 from discotree import Node, Token, Tree
 from discotree.errors import InputError
-from discotree.parsing.long_sentences import MAX_WORDS, PART_WORDS, WHOLE_WORDS, in_parts, joined
-from discotree.parsing.resilient import Failure, parse_each
+from discotree.parsing.parser import MAX_WORDS, PART_WORDS, WHOLE_WORDS, Failure, join_parts, parse_each, split_long
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +22,12 @@ def words(count, *ends):
 
 def test_a_sentence_is_whole_up_to_a_limit():
     tokens = words(WHOLE_WORDS, 200)
-    assert in_parts(tokens) == [tokens]
+    assert split_long(tokens) == [tokens]
 
 
 def test_parts_end_where_a_sentence_might_have_ended():
     tokens = words(WHOLE_WORDS + 1, 100, 130, 240, 360)
-    parts = in_parts(tokens)
+    parts = split_long(tokens)
     assert [token for part in parts for token in part] == tokens
     assert [len(part) for part in parts[:3]] == [240, PART_WORDS, PART_WORDS]
     assert max(map(len, parts)) <= PART_WORDS
@@ -47,7 +46,7 @@ def test_joining_is_quick_even_where_every_word_has_a_node():
         node = Node("X", [position, node])
     part = Tree(words(PART_WORDS), Node("ROOT", [node]), confidence=0.5, confidences=(0.5,) * (PART_WORDS + 1))
     began = time.process_time()
-    tree = joined([part] * (MAX_WORDS // PART_WORDS))
+    tree = join_parts([part] * (MAX_WORDS // PART_WORDS))
     assert time.process_time() - began < 2
     assert (len(tree), len(tree.confidences)) == (MAX_WORDS, MAX_WORDS + 1)
 
@@ -60,5 +59,5 @@ def test_a_longer_sentence_is_refused_and_takes_no_other_with_it(parser):
         parser(tokens)
     first, second, third = parse_each(parser, [["a"], tokens, ["b", "c"]])
     assert isinstance(second, Failure)
-    assert second.reason == "the sentence has 10,001 words, expected at most 10,000: split it"
+    assert second.reason == "the sentence has 10,001 words, expected at most 10,000; split it"
     assert (first.words, third.words) == (("a",), ("b", "c"))

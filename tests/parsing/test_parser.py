@@ -2,7 +2,10 @@
 
 import dataclasses
 import math
+import pickle
 import random
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,14 +14,13 @@ from support.assembly import assembled, confidences, with_functions
 from support.networks import CALM, TREES, overfitted, parser_of, torch_parser
 
 from discotree import Dependencies, Token, to_dependencies, to_tree
-from discotree.config import Decoding
-from discotree.config.schema import AUXILIARY_HEADS
+from discotree.config.schema import AUXILIARY_HEADS, Decoding
+from discotree.decoding.k_best import k_best
+from discotree.decoding.trees import Prediction
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import InputError, ModelError
-from discotree.models.model import Model
-from discotree.network.assemble import Decisions, decoded_candidates
+from discotree.models.folder import Model
 from discotree.network.batch import Corpus
-from discotree.network.k_best import k_best
 from discotree.network.vocab import head_functions, top_functions
 from discotree.parsing.parser import Parser
 from discotree.trees.tree import NONE, Node, Tree
@@ -148,7 +150,7 @@ def tagged(tag):
 def test_a_model_that_looks_at_tags_must_be_given_them():
     parser = parser_of(tags="gold")
     gold = [tree.tokens for tree in TREES]
-    with pytest.raises(InputError, match="sentence 1 has no tags, and this model looks at tags"):
+    with pytest.raises(InputError, match="sentence 1 has no tags, and this model reads tags"):
         parser.parse_tokens(WORDS)
     with pytest.raises(InputError, match="sentence 3 has no tags"):
         parser.parse_tokens([gold[0], gold[1], WORDS[2]])
@@ -180,9 +182,7 @@ def test_the_best_trees_differ(parser):
         trees = parser.k_best(words, 6)
         assert len(set(trees)) == len(trees)
         ((_, scores),) = parser.scores(parser.corpus([words]))
-        likely = (
-            parser.assembler.trees([words], one, scores)[0] for one in decoded_candidates(k_best(scores, 24)[0], scores)
-        )
+        likely = (parser.tree_builder.trees([words], one, scores)[0] for one in k_best(scores, 24))
         assert trees == list(dict.fromkeys(likely))[: len(trees)]  # the most probable first
 
 
@@ -270,8 +270,8 @@ def test_confidences_are_those_of_the_definition(engine, untrained, is_trained, 
     corpus = Corpus(WORDS, parser.forms())
     seen = 0
     for numbers, scores in parser.scores(corpus):
-        for row, decided in enumerate(Decisions.of(parser.decode(scores, settings), scores)):
-            tree = parser.assembler.tree(WORDS[numbers[row]], decided)
+        for row, decided in enumerate(Prediction.for_batch(parser.decode(scores, settings), scores)):
+            tree = parser.tree_builder.tree(WORDS[numbers[row]], decided)
             assert tree == assembled(WORDS[numbers[row]], decided, parser.vocab)
             assert tree.confidences == pytest.approx(by_definition(tree, decided))
             assert tree.confidences == pytest.approx(confidences(tree, decided))
@@ -362,7 +362,7 @@ def gaps_of(tree: Tree) -> int:
 
 def test_a_model_carries_the_prices_of_its_gaps(untrained, tmp_path):
     labels = {node.label for tree in TREES for node in tree.nodes()}
-    decoding = Decoding(gap_prices=dict.fromkeys(labels, 50.0))
+    decoding = Decoding(gap_penalties=dict.fromkeys(labels, 50.0))
     model = dataclasses.replace(untrained.model, config=dataclasses.replace(untrained.config, decoding=decoding))
     torch_parser(model).save_pretrained(tmp_path / "model")
     priced = Parser.from_pretrained(tmp_path / "model", "cpu", engine="torch")
@@ -427,24 +427,27 @@ def test_a_text_is_split_into_sentences(german):
 
 def test_a_text_of_several_sentences_is_not_one_sentence(german):
     for attempt in (german, lambda text: list(german.parse([text])), lambda text: german.k_best(text, 2)):
-        with pytest.raises(InputError, match=r"the text has 2 sentences: parser\.parse_text\(text\)"):
+        with pytest.raises(InputError, match=r"the text has 2 sentences; use parser\.parse_text\(text\)"):
             attempt("Kinder spielen. Sie lachen.")
 
 
 @pytest.mark.parametrize(
     ("attempt", "complaint"),
     [
-        (lambda parser: parser(5), r"a sentence is a string, a list of words or Tokens, or a Tree, not 5 \(int\)"),
-        (lambda parser: parser(None), r"not None \(NoneType\)"),
-        (lambda parser: parser(Token("Hund")), r"not Token\(.* \(Token\)"),
+        (lambda parser: parser(5), r"a sentence is a string, a list of words or Tokens, or a Tree, got 5 \(int\)"),
+        (lambda parser: parser(None), r"got None \(NoneType\)"),
+        (lambda parser: parser(Token("Hund")), r"got Token\(.* \(Token\)"),
         (lambda parser: parser(["Hund", 5]), r"one of its words is 5 \(int\)"),
         (lambda parser: parser([["Hund"]]), r"one of its words is \['Hund'\] \(list\)"),
-        (lambda parser: parser.k_best(5, 2), r"not 5 \(int\)"),
-        (lambda parser: parser.parse("Kinder spielen."), r"not 'Kinder spielen.' \(str\): use parser\(sentence\)"),
-        (lambda parser: parser.parse(TREES[0]), r"parse takes a list of sentences, not .*\(Tree\): use parser\(sent"),
-        (lambda parser: parser.parse(5), r"parse takes a list of sentences, not 5 \(int\)"),
-        (lambda parser: list(parser.parse([5])), r"a sentence is a string, .* not 5 \(int\)"),
-        (lambda parser: parser.parse_text(["a"]), r"parse_text takes a string, not \['a'\] \(list\)"),
+        (lambda parser: parser.k_best(5, 2), r"got 5 \(int\)"),
+        (lambda parser: parser.parse("Kinder spielen."), r"got 'Kinder spielen.' \(str\); use parser\(sentence\)"),
+        (
+            lambda parser: parser.parse(TREES[0]),
+            r"takes a list of sentences, got .*\(Tree\); use parser\(sent",
+        ),
+        (lambda parser: parser.parse(5), r"parse\(\) takes a list of sentences, got 5 \(int\)"),
+        (lambda parser: list(parser.parse([5])), r"a sentence is a string, .* got 5 \(int\)"),
+        (lambda parser: parser.parse_text(["a"]), r"parse_text\(\) takes a string, got \['a'\] \(list\)"),
     ],
 )
 def test_a_wrong_type_is_refused_with_what_was_expected(german, attempt, complaint):
@@ -462,3 +465,41 @@ def test_a_model_is_loaded_by_name_or_folder(tmp_path, untrained):
         Parser.from_pretrained("klingon")
     with pytest.raises(ModelError, match="the device 'abacus' cannot be used"):
         Parser.from_pretrained(tmp_path / "model", "abacus")
+
+
+# Other processes
+
+FORKING = """
+import multiprocessing, sys
+from discotree.parsing.parser import Parser
+
+parser = Parser.from_pretrained(sys.argv[1], "cpu", engine=sys.argv[2])
+sentences = [["Es", "kam", "nichts", "."], ["Er", "kam", "."]] * 50
+brackets = [str(tree) for tree in parser.parse(sentences)]
+
+def parse(number):
+    return [str(tree) for tree in parser.parse(sentences)] == brackets and parser(sentences[0]) is not None
+
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert all(pool.map(parse, range(4)))
+"""
+
+
+@pytest.mark.parametrize("name", ["onnx", "torch"])
+def test_a_parser_that_has_been_used_works_in_forked_processes(model, name):
+    subprocess.run([sys.executable, "-c", FORKING, model, name], check=True, timeout=100)
+
+
+def test_a_forked_process_does_not_touch_the_gpu_of_its_parent(model, monkeypatch):
+    parser = Parser.from_pretrained(model)
+    monkeypatch.setattr(type(parser.engine), "device", "cuda")
+    monkeypatch.setattr(parser, "_process", 0)  # as in a forked process
+    with pytest.raises(ModelError, match="a forked process cannot use the GPU of its parent"):
+        parser(["Er", "kam", "."])
+
+
+def test_a_pickled_parser_reads_its_model_again(parser):
+    again = pickle.loads(pickle.dumps(parser))
+    assert again.parse_tokens(WORDS[:3]) == parser.parse_tokens(WORDS[:3])
+    with pytest.raises(TypeError, match="save it with save_pretrained"):
+        pickle.dumps(Parser(dataclasses.replace(parser.model, folder=None), parser.engine))

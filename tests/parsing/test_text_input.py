@@ -2,7 +2,7 @@
 
 import io
 
-from discotree.parsing.text_input import DecodedText
+from discotree.parsing.inputs import DecodedText
 from discotree.text.streams import BLOCK, lines_of
 
 

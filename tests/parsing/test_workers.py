@@ -1,15 +1,17 @@
 """The work on a window: a text for every sentence, or the reason why there is none."""
 
+import json
 from pathlib import Path
 
 import pytest
+from support.helpers import parsed
 from support.models import saved_model
 from support.networks import TREES
 
 from discotree.errors import TreebankError
-from discotree.parsing import workers
-from discotree.parsing.text_input import InputLine, InputSentence
-from discotree.parsing.workers import FailedSentence, ParseJob, ParseWorker, Window
+from discotree.parsing import outputs
+from discotree.parsing.inputs import InputSentence
+from discotree.parsing.outputs import OUTPUTS, FailedSentence, ParseJob, ParseWorker, Window
 
 
 @pytest.fixture(scope="module")
@@ -17,15 +19,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved_model(tmp_path_factory.mktemp("models") / "model")
 
 
-def worker_for(model: Path, output: str, k: int = 0) -> ParseWorker:
-    return ParseWorker(ParseJob(str(model), "cpu", None, k, output))
+def worker_for(model: Path, output: str, k: int | None = None) -> ParseWorker:
+    return ParseWorker(ParseJob(str(model), output, "cpu", k=k))
 
 
 WINDOW: Window = [
     InputSentence("1", list(TREES[0].words), "in:1"),
     TreebankError("byte 0xff is not utf-8", "in", 2),
     InputSentence("3", [], "in:3"),
-    InputLine("4", "Wir lachen .", "in:4", 40, ""),
+    InputSentence("4", ["Wir", "lachen", "."], "in:4"),
 ]
 
 
@@ -62,6 +64,29 @@ def test_k_trees_per_sentence(model: Path) -> None:
     assert [line.rpartition("\t")[2] for line in text.splitlines()] == ["1.1", "1.2", "1.3"]
 
 
+@pytest.mark.parametrize("format", [name for name in OUTPUTS if name not in ("draw", "json")])
+def test_header_sentences_and_footer_make_a_file(model: Path, format: str) -> None:
+    worker = worker_for(model, format)
+    sentences = [InputSentence(tree.id, list(tree.words), "") for tree in TREES]
+    pairs = enumerate(zip(sentences, TREES, strict=True), 1)
+    text = "".join(worker.text(sentence, [tree], number) for number, (sentence, tree) in pairs)
+    assert [tree.words for tree in parsed(worker.header + text + worker.footer, format)] == [t.words for t in TREES]
+
+
+def test_json_has_offsets_where_there_was_a_text(model: Path) -> None:
+    tree = TREES[0]
+    offsets = [(3 * k, 3 * k + 2) for k in range(len(tree))]
+    text = worker_for(model, "json").text(InputSentence("1", list(tree.words), "", offsets), [tree], 1)
+    assert [(token["start"], token["end"]) for token in json.loads(text)["tokens"]] == offsets
+
+
+def test_headings_tell_several_drawings_apart(model: Path) -> None:
+    sentence = InputSentence("1", list(TREES[0].words), "")
+    plain = worker_for(model, "draw").text(sentence, TREES[:1], 1)
+    assert plain == f"{TREES[0].draw()}\n\n"
+    assert worker_for(model, "draw", k=2).text(sentence, TREES[:1], 1) == f"{TREES[0].id}\n{plain}"
+
+
 @pytest.mark.parametrize(
     ("device", "size", "cores", "expected"),
     [
@@ -74,5 +99,5 @@ def test_k_trees_per_sentence(model: Path) -> None:
     ],
 )
 def test_more_processes_for_more_work(monkeypatch, device, size, cores, expected) -> None:
-    monkeypatch.setattr(workers, "usable_cores", lambda: cores)
-    assert workers.suitable_workers(device, size) == expected
+    monkeypatch.setattr(outputs, "usable_cores", lambda: cores)
+    assert outputs.suitable_workers(device, size) == expected

@@ -7,25 +7,27 @@ from typing import Any
 
 from support.networks import TREES
 
-from discotree.integrations.annotation.lines import AnnotationStep, ModelUse, Prediction
-from discotree.integrations.annotation.project import Project
 from discotree.trees.tree import Node, Tree
+from discotree.web.annotation.journal import Entry
+from discotree.web.annotation.project import Project
 
 CONFIDENCES = [0.9, 0.3, 0.6, 0.3, 1.0, 0.8]
-USE = ModelUse("nl", "f" * 64, who="Ann")
+USE = ("nl", "f" * 64, "Ann")
 
 
-def predicted(trees: Sequence[Tree] = TREES[:6], confidences: Sequence[float] = CONFIDENCES) -> list[Prediction]:
+def predicted(trees: Sequence[Tree] = TREES[:6], confidences: Sequence[float] = CONFIDENCES) -> list[Entry]:
     """Return trees as a parser would have found them."""
     pairs = zip(trees, confidences, strict=True)
-    return [Prediction(replace(tree, confidence=c).to_dict(), f"in.txt:{k}") for k, (tree, c) in enumerate(pairs, 1)]
+    return [
+        {"tree": replace(tree, confidence=c).to_dict(), "where": f"in.txt:{k}"} for k, (tree, c) in enumerate(pairs, 1)
+    ]
 
 
-def project_at(path: Path, predictions: Sequence[Prediction] | None = None) -> Project:
+def project_at(path: Path, predictions: Sequence[Entry] | None = None) -> Project:
     """Return a new project with six sentences."""
     project = Project.open(str(path), {"input": ["in.txt"], "time": "", "who": "Ann"})
     found = predicted() if predictions is None else predictions
-    project.predict(list(enumerate(found, 1)), project.use_model(USE))
+    project.predict(list(enumerate(found, 1)), project.use_model(*USE))
     return project
 
 
@@ -36,8 +38,8 @@ def flat(number: int, label: str = "X") -> dict[str, Any]:
 
 
 def accept(project: Project, number: int, who: str = "Ann", **other: Any) -> dict[str, Any]:
-    return project.step(AnnotationStep(number, "accept", who, **other))
+    return project.step(number, "accept", who, **other)
 
 
 def correct(project: Project, number: int, label: str = "X", who: str = "Ann", **other: Any) -> dict[str, Any]:
-    return project.step(AnnotationStep(number, "correct", who, tree=flat(number, label), **other))
+    return project.step(number, "correct", who, tree=flat(number, label), **other)

@@ -1,20 +1,19 @@
-"""The slow and obvious way from decisions to a tree, step by step: what the assembler must agree with."""
+"""The slow and obvious way from prediction to a tree, step by step: what the tree_builder must agree with."""
 
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from discotree.encoding.dependencies import Dependencies, spines, to_tree
-from discotree.encoding.spines import DUMMY_ROOT
-from discotree.network.assemble import Decisions
+from discotree.decoding.trees import Prediction
+from discotree.encoding.dependencies import DUMMY_ROOT, Dependencies, spines, to_tree
 from discotree.network.vocab import Vocab
 from discotree.trees.tree import NONE, Token, Tree
 
 
-def assembled(tokens: Sequence[Token], decisions: Decisions, vocab: Vocab, id: str = "") -> Tree:
+def assembled(tokens: Sequence[Token], prediction: Prediction, vocab: Vocab, id: str = "") -> Tree:
     """The tree of one sentence from what was decided about its words."""
-    names = {head: [vocab.outputs[head][k] for k in classes] for head, classes in decisions.auxiliary.items()}
+    names = {head: [vocab.outputs[head][k] for k in classes] for head, classes in prediction.auxiliary.items()}
     tags, morphs = names.get("tag"), names.get("morph")
     words = [
         token._replace(tag=tags[k] if tags else token.tag, morph=morphs[k] if morphs else token.morph)
@@ -22,8 +21,8 @@ def assembled(tokens: Sequence[Token], decisions: Decisions, vocab: Vocab, id: s
     ]
     dependencies = Dependencies(
         tuple(words),
-        tuple(decisions.heads),
-        tuple([vocab.labels[k] for k in decisions.labels]),
+        tuple(prediction.heads),
+        tuple([vocab.labels[k] for k in prediction.labels]),
         unaries=tuple(names.get("unary", ())),
         root=vocab.root,
         id=id,
@@ -31,7 +30,7 @@ def assembled(tokens: Sequence[Token], decisions: Decisions, vocab: Vocab, id: s
     if "function" in names:
         dependencies = with_functions(dependencies, names["function"], vocab.head_functions)
     tree = to_tree(dependencies)
-    values = confidences(tree, decisions)
+    values = confidences(tree, prediction)
     return replace(tree, confidence=statistics.mean(values[1:] or values), confidences=values)
 
 
@@ -50,7 +49,7 @@ def with_functions(tree: Dependencies, top: Sequence[str], head_functions: dict[
     return Dependencies(tuple(words), tree.heads, tree.labels, tuple(functions), tree.unaries, tree.root, tree.id)
 
 
-def confidences(tree: Tree, decisions: Decisions) -> tuple[float, ...]:
+def confidences(tree: Tree, prediction: Prediction) -> tuple[float, ...]:
     """The confidence of every node, in the order of ``tree.nodes()``.
 
     Of a phrase: the product of the probabilities of the arcs, with their labels, that join its children to its
@@ -64,15 +63,15 @@ def confidences(tree: Tree, decisions: Decisions) -> tuple[float, ...]:
     for node in reversed(nodes):
         words = [child if isinstance(child, int) else head_word[id(child)] for child in node.children]
         if node is tree.root:
-            values[id(node)] = math.prod(decisions.arc_probabilities[word] for word in words)
+            values[id(node)] = math.prod(prediction.arc_probabilities[word] for word in words)
             continue
         if len(words) == 1:
             (child,) = node.children
             head_word[id(node)] = words[0]
-            values[id(node)] = decisions.unary_probabilities[child] if isinstance(child, int) else values[id(child)]
+            values[id(node)] = prediction.unary_probabilities[child] if isinstance(child, int) else values[id(child)]
             continue
         inside = set(words)
-        head = next((word for word in words if decisions.heads[word] not in inside), words[0])
+        head = next((word for word in words if prediction.heads[word] not in inside), words[0])
         head_word[id(node)] = head
-        values[id(node)] = math.prod(decisions.arc_probabilities[word] for word in words if word != head)
+        values[id(node)] = math.prod(prediction.arc_probabilities[word] for word in words if word != head)
     return tuple([values[id(node)] for node in nodes])

@@ -1,7 +1,6 @@
 """A calibration with round numbers."""
 
-from discotree.network.calibration import CONSTITUENT, FORMAT, ROOTS, TREE, Calibration
-from discotree.network.evidence import LOGARITHMS
+from discotree.decoding.trees import CONSTITUENT, FORMAT, LOGARITHMS, ROOTS, TREE, Calibration
 
 WEIGHTS = {name: 0.5 if name in (*LOGARITHMS, *ROOTS) else -0.25 for name in CONSTITUENT}
 CALIBRATION = Calibration(

@@ -7,15 +7,13 @@ import torch
 from support.models import saved_model
 from support.networks import CALM, saved_trees
 
-from discotree.config import Config, DataSource, Distillation, Training
-from discotree.training.distillation import sentences as sentence_module
-from discotree.training.distillation.corpus import Targets
-from discotree.training.distillation.scoring import score
-from discotree.training.distillation.sentences import SentenceJob, prepare_sentences
-from discotree.training.distillation.shards import SentenceShards
-from discotree.training.distillation.teachers import Teacher, Teachers
+from discotree.config.schema import Config, DataSource, Distillation, Training
+from discotree.training.distillation import text as sentence_module
+from discotree.training.distillation.targets import TeacherTargets
+from discotree.training.distillation.teachers import Teacher, Teachers, score
+from discotree.training.distillation.text import SentenceJob, SentenceShards, prepare_sentences
+from discotree.training.fit import autocast
 from discotree.training.text_sources import text_sources
-from discotree.training.trainer import autocast
 
 NAMES = ("Anna", "Otto", "Eva", "Hans", "Ida")
 LINES = [
@@ -62,15 +60,15 @@ def sentences_in(folder: Path, settings: Distillation = EASY) -> SentenceShards:
     return prepare_sentences(job_of(folder, settings), folder / "sentences", quiet)
 
 
-def teachers_of(*names: str, top: int = 4, words: int = 0) -> Teachers:
+def teachers_of(*names: str, top: int = 4) -> Teachers:
     cpu = torch.device("cpu")
-    return Teachers([Teacher.load(name) for name in names], top, words, autocast(Training(), cpu), cpu)
+    return Teachers([Teacher.load(name) for name in names], top, autocast(Training(), cpu), cpu)
 
 
 def teacher_in(folder: Path, name: str = "teacher", language: str = "de") -> str:
     return str(saved_model(folder / name, language))
 
 
-def targets_in(folder: Path, settings: Distillation = EASY) -> Targets:
+def targets_in(folder: Path, settings: Distillation = EASY) -> TeacherTargets:
     teachers = teachers_of(teacher_in(folder))
     return score(sentences_in(folder, settings), teachers, settings, folder / "targets", quiet)

@@ -11,8 +11,8 @@ from support.networks import CALM, TREES
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
-from discotree.config import NetworkSettings
-from discotree.network.pytorch.pretrained import load_transformer
+from discotree.config.schema import NetworkSettings
+from discotree.network.pytorch.transformer import load_transformer
 from discotree.network.transformer import Pretrained
 
 WORDS = [token.form for tree in TREES for token in tree.tokens]

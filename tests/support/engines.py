@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 from support.networks import CALM, HEADS, parser_of
 
+from discotree.models.folder import shapes
 from discotree.network.onnx.engine import OnnxEngine
 from discotree.network.pytorch.engine import TorchEngine, network_of
-from discotree.network.shapes import shapes
 from discotree.network.weights import rounded
 
 NO_HEADS = dict.fromkeys(HEADS, 0.0)
@@ -31,7 +31,7 @@ def random_weights(parser, seed=0, bits=0):
     """Weights that are not small: a network that was never trained says the same about everything."""
     rng = np.random.default_rng(seed)
     parts = (parser.config.network, parser.vocab, parser.has_tags, parser.model.subwords)
-    weights = {name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes(*parts).items()}
+    weights = {name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes(*parts)}
     return rounded(weights, bits) if bits else weights
 
 

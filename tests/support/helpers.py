@@ -21,7 +21,7 @@ def brackets_of(trees: Iterable[Tree]) -> list[str]:
 
 def written(trees: Iterable[Tree], format: str) -> Any:
     """Return the trees as the content of a file: text, or bytes."""
-    pieces = list(FORMATS[format].write(trees))
+    pieces = list(FORMATS[format].writer().file(trees))
     return "".join(pieces) if format in TEXT_FORMATS else b"".join(pieces)
 
 

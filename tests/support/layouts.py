@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from discotree.config import load_recipe
+from discotree.config.recipes import load_recipe
 
 NEGRA = "negra/negra-corpus.export"
 TIGER = "tiger/tiger_release_aug07.corrected.16012013.xml"

@@ -7,7 +7,7 @@ from typing import Any
 
 from support.networks import CALM, TREES, split_of
 
-from discotree.config import Config, Data, Training
+from discotree.config.schema import Config, Data, Training
 from discotree.models.folder import write_model
 from discotree.training.run import build
 

@@ -12,12 +12,11 @@ import torch
 from support.helpers import tree_of
 
 from discotree import HeadRules, Token, Tree, to_dependencies, write
-from discotree.config import Config, Data, DataSource, Decoding, NetworkSettings, Training
-from discotree.models.model import Model
+from discotree.config.schema import Config, Data, DataSource, Decoding, NetworkSettings, Training
+from discotree.models.folder import Model
 from discotree.network.batch import Corpus
 from discotree.network.pytorch.tensors import TensorBatch
-from discotree.parsing.engines import new_engine
-from discotree.parsing.parser import Parser
+from discotree.parsing.parser import Parser, new_engine
 from discotree.training.data import Split, corpus_of
 from discotree.training.run import build, train
 from discotree.trees.transforms import split_functions

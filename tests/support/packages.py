@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from discotree.models import packages
+from discotree.models import finding
 
 HOSTILE = 'raise RuntimeError("the code of a model\'s package was run")\n'
 
@@ -20,10 +20,9 @@ def model_package(site: Path, name: str, distribution: str = "", version: str = 
     (about / "entry_points.txt").write_text(
         f"[console_scripts]\nx = y:z\n\n[discotree.models]\n{name} = {value or distribution}\n"
     )
-    return site / distribution / packages.MODEL
+    return site / distribution / finding.MODEL
 
 
 def use_models_of(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the models in a folder be the only installed ones."""
-    monkeypatch.setattr(packages, "SEARCH_PATH", [str(site)])
-    packages._scan.cache_clear()
+    monkeypatch.setattr(finding, "SEARCH_PATH", [str(site)])

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from discotree.cli import app, main
-from discotree.config import load_recipe
 from discotree.config.pretraining import load_pretraining
+from discotree.config.recipes import load_recipe
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -181,24 +181,25 @@ def check_command(command: str) -> None:
 
 
 def check_ours(words: list[str]) -> None:
-    group: Any = typer.main.get_command(app)
     words = [word for word in words if word != ">"]
-    top = group.make_context("discotree", words[:1], resilient_parsing=True)
-    name, command, rest = group.resolve_command(top, words)
-    given = command.make_context(name, rest, parent=top).params
-    if name in ("train", "tag"):
-        if given.get("start"):  # the model says what fits, and need not be here
-            given["recipe"] = given["recipe"] or "alpino"
-        load_recipe(given["recipe"], given["settings"] or (), given.get("scenario", ""), given["preset"])
-    elif name == "pretrain":
-        load_pretraining(given["size"], given["settings"] or ())
+    if not words:  # shell completion
+        return
+    top = app.make_context("discotree", words[:1], resilient_parsing=True)
+    name, command, rest = app.resolve_command(top, words)
+    assert command is not None
+    values = command.make_context(name, rest, parent=top).params
+    if name == "train":
+        recipe = values["recipe"] or "alpino"  # not needed for fine-tuning
+        load_recipe(recipe, values["settings"], values["scenario"] or "", values["preset"] or "")
+    elif name == "pretrain" and not values["vectors"]:
+        load_pretraining(values["size"] or "small", values["settings"])
 
 
 def options_of(name: str) -> set[str]:
     """Return all options of one of our commands."""
-    group: Any = typer.main.get_command(app)
-    assert name in group.commands, f"there is no command {name}"
+    command = app.get_command(click.Context(app), name)
+    assert command is not None, f"there is no command {name}"
     options = {"--help"}
-    for parameter in group.commands[name].params:
+    for parameter in command.params:
         options.update(parameter.opts, parameter.secondary_opts)
     return options

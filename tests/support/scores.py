@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discotree.network.scores import Scores, bilinear_labeler
+from discotree.network.scores import Scores, grouped_labeler
 
 KINDS = ("plain", "peaked", "ties", "holes")
 
@@ -29,3 +29,9 @@ def random_scores(lengths, seed=0, kind="plain", labels=3, features=2) -> Scores
         arcs -= np.log(np.exp(arcs).sum(-1, keepdims=True))
     arcs, dependents, heads, bilinear = (x.astype(np.float32) for x in (arcs, dependents, heads, bilinear))
     return Scores(np.array(lengths), arcs, dependents, heads, bilinear_labeler(bilinear), {})
+
+
+def bilinear_labeler(bilinear):
+    """Return the labeler of a biaffine layer (L, K, K): a label's score for a dependent and its head is d · W · h."""
+    matrix = bilinear.transpose(2, 1, 0).reshape(bilinear.shape[2], -1)  # (K, K · L)
+    return grouped_labeler(lambda heads: heads @ matrix, len(bilinear))

@@ -9,7 +9,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from discotree.integrations.web.server import configuration, listen
+from discotree.web.server import listen, uvicorn_config
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def serving(app: FastAPI) -> Iterator[httpx.Client]:
     """Serve an application on a free port while the block runs; yield a client."""
     with listen("127.0.0.1", 0) as bound:
         is_ours = hasattr(app.state, "endpoints")
-        config = configuration(app) if is_ours else uvicorn.Config(app, log_level="error", access_log=False)
+        config = uvicorn_config(app) if is_ours else uvicorn.Config(app, log_level="error", access_log=False)
         config.timeout_graceful_shutdown = 1
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([bound],))

@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from discotree import Tree
-from discotree.integrations.spacy.storage import to_line
+from discotree.integrations.spacy.extensions import to_line
 
 VOCAB = spacy.blank("xx").vocab
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from typing import NamedTuple
 
 from discotree import Node
-from discotree.drawing.glyphs import ems
+from discotree.drawing.measure import ems
 
 SVG = "{http://www.w3.org/2000/svg}"
 _STEP = re.compile(r"([MVHLZ])(-?[\d.]+)?(?: (-?[\d.]+))?")

@@ -23,7 +23,6 @@ TINY_SETTINGS = (
     "training.steps=12",
     "training.report_steps=3",
     "training.checkpoint_seconds=0",
-    "training.checkpoint_steps=3",
     "training.learning_rate=0.01",
     "training.device=cpu",
 )

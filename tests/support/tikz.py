@@ -1,9 +1,9 @@
-"""Readers of TikZ and forest sources that know nothing of how they are made: they follow names and brackets."""
+"""Reader of TikZ sources that follows the names of nodes and knows nothing of the code that writes them."""
 
 import re
 
 from discotree import Node
-from discotree.drawing.tex import SPECIAL
+from discotree.drawing.latex import SPECIAL
 
 _NODE = re.compile(r"\\node\[(word|phrase)[^\]]*\] \(([\w-]+)\) at \(-?\d+,-?\d+\) \{(.*)\};")
 _STEM = re.compile(r"\(([\w-]+) \|- ([\w-]+)-bar\) -- \(([\w-]+?)(?:-tag|-function|)(?:\.north|-tip)\);")
@@ -51,54 +51,3 @@ def read_tikz(source):
 
     roots = in_order([node(name) for name in tops])
     return (roots[0] if len(roots) == 1 else roots), [texts[name] for name in words]
-
-
-def read_forest(source):
-    """Return the root and the words of brackets, with moved parts where their lines begin."""
-    body = source[source.index("  [") :]
-    stack, root, words, named, moved = [], None, [], {}, set()
-    for line in body.splitlines():
-        if line.strip().startswith("\\draw[moved"):
-            parent, child = re.search(r"\(([\w-]+)\.south\).*?\(?(?:\[yshift=6pt\])?([\w-]+)\.north\)", line).groups()
-            cell = named[child]
-            cell["parent"]["children"].remove(cell)
-            named[parent]["children"].append(cell)
-            moved.add(child)
-        if not line.strip().startswith("["):
-            continue
-        line = line.strip()
-        while line.startswith("[, phantom"):
-            stack.append({"parent": stack[-1] if stack else None, "children": [], "text": None})
-            if stack[-1]["parent"]:
-                stack[-1]["parent"]["children"].append(stack[-1])
-            root = root or stack[-1]
-            line = line.removeprefix("[, phantom").strip()
-        if not line:
-            continue
-        text, options, closed = re.fullmatch(r"\[\{(.*?)\}((?:, [^\]]*)?)(\]*)", line).groups()
-        cell = {"parent": stack[-1] if stack else None, "children": [], "text": plain(text), "word": None}
-        if cell["parent"]:
-            cell["parent"]["children"].append(cell)
-        root = root or cell
-        if name := re.search(r"name=([\w-]+)", options):
-            named[name[1]] = cell
-        stack.append(cell)
-        if closed:
-            cell["word"] = len(words)
-            words.append(plain(text.split("\\\\")[-1]))
-        del stack[len(stack) - len(closed) :]
-    assert not stack, "brackets that do not close"
-
-    def node(cell):
-        if cell.get("word") is not None:
-            return cell["word"]
-        below = [inner for child in cell["children"] for inner in _shown(child)]
-        return Node(cell["text"], [node(child) for child in below])
-
-    tops = in_order([node(top) for top in _shown(root)])
-    return (tops[0] if len(tops) == 1 else tops), words
-
-
-def _shown(cell):
-    """Return a cell, or in place of an invisible one those below it."""
-    return [cell] if cell["text"] is not None else [inner for child in cell["children"] for inner in _shown(child)]

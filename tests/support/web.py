@@ -8,8 +8,8 @@ import httpx
 from support.helpers import written
 
 import discotree as dt
-from discotree.integrations.web import Limits
 from discotree.trees.tree import Tree
+from discotree.web import Limits
 
 TEXT = "Es kam nichts Interessantes. Den Hund hat er gesehen."
 LIMITS = Limits()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from discotree.errors import ConfigError
-from discotree.text import LANGUAGES, Convention, conventions, sentences
-from discotree.text.conventions import FOLDER, convention
+from discotree.text import LANGUAGES, Convention, segmentation, sentences
+from discotree.text.segmentation import FOLDER, convention
 
 PAGE = Path(__file__).parents[2] / "docs" / "text.md"
 KEYS = {field.name for field in dataclasses.fields(Convention)}
@@ -30,9 +30,9 @@ contractions = ["moat te"]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of languages that starts with Frisian alone."""
-    monkeypatch.setattr(conventions, "FOLDER", tmp_path)
+    monkeypatch.setattr(segmentation, "FOLDER", tmp_path)
     (tmp_path / "fy.toml").write_text(FRISIAN, "utf-8")
-    conventions._bundled.cache_clear()
+    segmentation._bundled.cache_clear()
     return tmp_path
 
 
@@ -41,7 +41,7 @@ def forms(text: str, language: str | Convention) -> list[str]:
 
 
 def test_a_file_in_the_folder_is_a_language(folder: Path) -> None:
-    assert conventions.languages() == ("fy",)
+    assert segmentation.languages() == ("fy",)
     text = "Dr. Sk. komt [hjoed] ensfh. It is de 3. dei, seit'k. Hy moatte."
     expected = ["Dr. Sk. komt -LSB- hjoed ] ensfh.", "It is de 3. dei , seit 'k .", "Hy moat te ."]
     assert forms(text, "fy") == expected
@@ -75,7 +75,7 @@ def test_every_key_and_language_is_documented() -> None:
 def test_no_file_has_a_key_to_no_effect() -> None:
     """A value equal to the default is noise, or a mistake."""
     for path in FOLDER.glob("*.toml"):
-        table = conventions._read(path)
+        table = segmentation._read(path)
         if "extends" not in table:
             assert [key for key, value in table.items() if value in (False, 0, "", [], {})] == [], path.name
 
@@ -88,7 +88,7 @@ def test_no_file_has_a_key_to_no_effect() -> None:
         ("sentence_openers = ['it']", "fy.toml: sentence_openers: expected a string of words, got ['it']"),
         ("sentence_openers = 'it De'", "fy.toml: sentence_openers: 'De' must be lowercase"),
         ("abbreviations_before_numbers = 'nû.'", "before_numbers: write 'nû.' without its last full stop"),
-        ("abbreviations_before_numbers = 'dr'", "fy.toml: non_final_abbreviations: 'dr' stands in another list"),
+        ("abbreviations_before_numbers = 'dr'", "fy.toml: non_final_abbreviations: 'dr' is also in another list"),
         ("ordinals = 1", "fy.toml: ordinals: expected bool, got 1"),
         ("colon_min_words = true", "fy.toml: colon_min_words: expected int, got True"),
         ('clitics = "\'k"', "fy.toml: clitics: expected a list of regular expressions"),
@@ -97,7 +97,7 @@ def test_no_file_has_a_key_to_no_effect() -> None:
         ("contractions = ['cannot']", 'fy.toml: contractions: expected a list of strings such as "can not"'),
         ("forms = 'x'", "fy.toml: forms: expected a table, got 'x'"),
         ("forms = { ab = 'x' }", "fy.toml: forms: 'ab' is not one character"),
-        ("extends = 'xx'", "fy.toml: extends: there is no language 'xx'; there are de, en,"),
+        ("extends = 'xx'", "fy.toml: extends: unknown language 'xx'; choose one of de, en,"),
         ("extends = 'en-wsj'", "fy.toml: extends: en-wsj extends en; extend that"),
     ],
 )

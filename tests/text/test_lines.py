@@ -5,8 +5,7 @@ import textwrap
 import pytest
 
 from discotree.text import sentences
-from discotree.text.conventions import convention
-from discotree.text.lines import standing
+from discotree.text.segmentation import convention, split_standalone_lines
 
 # Lines of a paragraph; / is a break that ends no sentence.
 ALONE = {
@@ -46,7 +45,7 @@ def test_lines_that_stand_alone(language: str, lines: str) -> None:
         text, expected = lines, lines.split("\n")
     else:
         text, expected = lines.replace("|", "\n").replace("/", "\n"), lines.replace("/", "\n").split("|")
-    found = [text[begin:end].strip() for begin, end in standing(text, convention(language))]
+    found = [text[begin:end].strip() for begin, end in split_standalone_lines(text, convention(language))]
     assert found == expected
 
 
@@ -77,6 +76,6 @@ def test_every_line_of_a_corpus_ends_its_sentences() -> None:
 
 def test_the_parts_follow_each_other() -> None:
     text = " \nKop\r\n  - een\r\n  - twee\n"
-    parts = list(standing(text, convention("nl")))
+    parts = list(split_standalone_lines(text, convention("nl")))
     assert [text[begin:end] for begin, end in parts] == [" \nKop", "\r\n  - een", "\r\n  - twee\n"]
-    assert list(standing("Geen regels.", convention("nl"))) == [(0, 12)]
+    assert list(split_standalone_lines("Geen regels.", convention("nl"))) == [(0, 12)]

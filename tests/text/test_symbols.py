@@ -3,7 +3,7 @@
 import pytest
 
 from discotree.text import LANGUAGES, convention, sentences
-from discotree.text.symbols import tag_of
+from discotree.text.segmentation import tag_of
 
 PICTURES = ["😀", "👍🏽", "🇳🇱", "👩\u200d👩\u200d👧", "❤️", "1\ufe0f\u20e3", ":-)", ";)", ":D", "<3", "☕"]
 ADDRESSES = [

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 import discotree.text
 from discotree import ConfigError, read
-from discotree.config import load_recipe
-from discotree.text import LANGUAGES, Word, sentences, streams, tokenised
-from discotree.text.conventions import convention
-from discotree.text.tokens import _pattern, tokenise
+from discotree.config.recipes import load_recipe
+from discotree.text import LANGUAGES, Word, read_pretokenised, sentences, streams
+from discotree.text.segmentation import _pattern, convention, tokenise
 
 
 def parts(*lines: str) -> list[str]:
@@ -105,17 +104,17 @@ def test_a_line_of_two_sentences_has_two_full_stops() -> None:
 
 @given(TEXTS)
 def test_tokenised_text_keeps_its_tokens(text: str) -> None:
-    found = list(tokenised(text))
+    found = list(read_pretokenised(text))
     lines = text.removesuffix("\n").split("\n") if text else []
     stripped = [line.strip(" \t\r") for line in lines]
     expected = [re.split(r"[ \t\r]+", line) if line else [] for line in stripped]
     assert [[word.form for word in sentence] for sentence in found] == expected
     assert all(word.form == text[word.start : word.end] for sentence in found for word in sentence)
-    assert list(tokenised(streams.lines_of(text))) == found
+    assert list(read_pretokenised(streams.lines_of(text))) == found
 
 
 def test_tokenised_lines_may_come_without_their_ends() -> None:
-    assert list(tokenised(["a  b", "", "c\td\n"])) == [
+    assert list(read_pretokenised(["a  b", "", "c\td\n"])) == [
         [Word("a", 0, 1), Word("b", 3, 4)],
         [],
         [Word("c", 4, 5), Word("d", 6, 7)],
@@ -205,7 +204,7 @@ def test_composed_and_decomposed_letters_are_tokenised_alike(pieces: list[str], 
 
 
 def test_an_unknown_language_is_named_at_once() -> None:
-    with pytest.raises(ConfigError, match="'xx'; there are de, en, en-wsj, is, nl, nl-alpino"):
+    with pytest.raises(ConfigError, match="'xx'; choose one of de, en, en-wsj, is, nl, nl-alpino"):
         sentences("", "xx")
     with pytest.raises(TypeError, match="expected a code such as 'nl', or a Convention, got None"):
         sentences("", None)  # type: ignore[arg-type]

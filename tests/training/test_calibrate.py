@@ -7,15 +7,24 @@ import pytest
 from support.networks import TREES, parser_of
 
 from discotree import Token, evaluate
+from discotree.decoding.trees import LOGARITHMS, NAMES, ConfidenceFeatures, sigmoid
 from discotree.models.finding import fingerprint
 from discotree.models.folder import read_model, write_model
-from discotree.network.calibration import LOGARITHMS, sigmoid
-from discotree.network.evidence import NAMES, Evidence
 from discotree.parsing.parser import Parser
-from discotree.training.calibrate import Outcomes, calibrated, cross_validated, fit, observe
+from discotree.training.calibrate import (
+    Outcomes,
+    auc,
+    calibrate_model,
+    correlation,
+    cross_validated,
+    deciles,
+    ece,
+    fit,
+    fit_logistic,
+    observe,
+    reliability,
+)
 from discotree.training.data import Split
-from discotree.training.logistic import fit_logistic
-from discotree.training.reliability import Reliability, auc, correlation, deciles, ece
 
 WORDS = [[Token(form) for form in tree.words] for tree in TREES]
 MANY, MANY_WORDS = [*TREES] * 6, WORDS * 6
@@ -34,17 +43,17 @@ def drawn(trees, seed=0, informative=True):
     raw = rng.random(len(tree))
     labels = rng.choice(["NP", "VP"], len(tree)).tolist()
     return Outcomes(
-        Evidence(values, labels, tree, counts), raw, rng.random(trees), np.ones(len(tree), bool), correct, f1
+        ConfidenceFeatures(values, labels, tree, counts), raw, rng.random(trees), np.ones(len(tree), bool), correct, f1
     )
 
 
 def test_what_it_learns_comes_true_for_other_trees():
     calibration, fresh = fit(drawn(400, 1)), drawn(400, 2)
     confidence = calibration.constituents(fresh.evidence)
-    found = Reliability.of(confidence, fresh.correct)
-    assert found.auc > 0.75
-    assert found.ece < 0.05
-    assert found.brier < 0.9 * found.constant
+    found = reliability(confidence, fresh.correct)
+    assert found["auc"] > 0.75
+    assert found["ece"] < 0.05
+    assert found["brier"] < 0.9 * found["constant"]
     expected = calibration.trees(fresh.evidence, confidence)
     assert expected.mean() == pytest.approx(fresh.f1.mean(), abs=0.03)
     assert correlation(expected, fresh.f1) > 0.3
@@ -85,7 +94,7 @@ def test_outcomes_are_those_of_the_evaluator():
 
 @pytest.fixture(scope="module")
 def model():
-    return calibrated(parser_of(), Split(MANY, inputs=MANY_WORDS))
+    return calibrate_model(parser_of(), Split(MANY, inputs=MANY_WORDS))
 
 
 def test_a_calibrated_parser_gives_its_trees_new_confidences(model):
@@ -117,7 +126,7 @@ def test_a_model_keeps_its_calibration(model, tmp_path):
 
 
 def test_few_trees_are_not_enough():
-    assert calibrated(parser_of(), Split(TREES[:3], inputs=WORDS[:3])).calibration is None
+    assert calibrate_model(parser_of(), Split(TREES[:3], inputs=WORDS[:3])).calibration is None
 
 
 # Metrics

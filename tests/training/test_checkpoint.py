@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from discotree.errors import DiscotreeError, ModelError
-from discotree.training.checkpoint import FILE, load_checkpoint, save_checkpoint
+from discotree.training.fit import CHECKPOINT, load_checkpoint, save_checkpoint
 
 
 @dataclass
@@ -34,20 +34,20 @@ STATE = State(3, 87.123456789012345, [{"loss": 0.1 + 0.2, "epoch": 1}, {"loss": 
 
 @pytest.fixture
 def path(tmp_path):
-    path = tmp_path / FILE
+    path = tmp_path / CHECKPOINT
     save_checkpoint(path, tensors(1.5), STATE, "me")
     return path
 
 
-def loaded(path, identity="me"):
+def loaded(path, fingerprint="me"):
     found = tensors()
-    state = load_checkpoint(path, found, State, identity)
+    state = load_checkpoint(path, found, State, fingerprint)
     return found, state
 
 
-def message(path, identity="me"):
+def message(path, fingerprint="me"):
     with pytest.raises(ModelError) as caught:
-        loaded(path, identity)
+        loaded(path, fingerprint)
     text = str(caught.value)
     assert text.startswith(f"{path}: ")
     assert "remove it" in text
@@ -72,7 +72,7 @@ def test_a_new_checkpoint_takes_the_place_of_the_old_one(path):
     save_checkpoint(path, tensors(2.5), State(4), "me")
     found, state = loaded(path)
     assert (state.epoch, float(found["adam/step/a"])) == (4, 2.5)
-    assert [file.name for file in path.parent.iterdir()] == [FILE]
+    assert [file.name for file in path.parent.iterdir()] == [CHECKPOINT]
 
 
 @pytest.mark.parametrize("failing", ["fsync", "replace"])
@@ -86,30 +86,30 @@ def test_the_old_checkpoint_survives_a_write_that_fails(path, monkeypatch, faili
             save_checkpoint(path, tensors(2.5), State(4), "me")
     assert str(path) in str(caught.value)
     assert loaded(path)[1] == STATE
-    assert [file.name for file in path.parent.iterdir()] == [FILE]
+    assert [file.name for file in path.parent.iterdir()] == [CHECKPOINT]
 
 
 def test_a_checkpoint_of_other_settings_is_refused(path):
-    assert "another run (other settings or data)" in message(path, "you")
+    assert "written with different settings or data" in message(path, "you")
 
 
 @pytest.mark.parametrize("change", [{"more": torch.zeros(1)}, {"wide": None}], ids=["more", "less"])
 def test_a_checkpoint_of_another_network_is_refused(path, change):
     changed = {name: value for name, value in (tensors() | change).items() if value is not None}
     save_checkpoint(path, changed, STATE, "me")
-    assert "another network" in message(path)
+    assert "a different network" in message(path)
 
 
 def test_a_checkpoint_of_other_sizes_is_refused(path):
     save_checkpoint(path, tensors() | {"weights/a": torch.zeros(4, 4)}, STATE, "me")
-    assert "cannot be read" in message(path)
+    assert "cannot read the checkpoint" in message(path)
 
 
 def test_a_truncated_checkpoint_is_refused(path):
     whole = path.read_bytes()
     for size in {0, 1, 7, 8, 9, 100, len(whole) // 2, len(whole) - 1}:
         path.write_bytes(whole[:size])
-        assert "cannot be read" in message(path)
+        assert "cannot read the checkpoint" in message(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x04.", b"PK\x03\x04" + bytes(100), b"\xff" * 64])
@@ -125,14 +125,14 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
 
 @pytest.mark.parametrize("state", [None, "", "[]", "5", "{}", '{"epoch": 1}', "[" * 100_000])
 def test_a_checkpoint_without_a_state_is_refused(path, state):
-    about = {"identity": "me"} | ({} if state is None else {"state": state})
+    about = {"fingerprint": "me"} | ({} if state is None else {"state": state})
     save_file({name: value.contiguous() for name, value in tensors().items()}, path, about)
-    assert "cannot be read" in message(path)
+    assert "cannot read the checkpoint" in message(path)
 
 
 def test_a_file_without_any_description_is_refused(path):
     save_file({name: value.contiguous() for name, value in tensors().items()}, path)
-    assert "another run" in message(path)
+    assert "different settings" in message(path)
 
 
 def test_flipped_bytes_are_an_error_or_another_number(path):

@@ -18,21 +18,20 @@ from support.tiny import small_recipe
 
 import discotree as dt
 from discotree import ConfigError, ModelError
-from discotree.config import DEFAULT, Config, DataSource, Training
+from discotree.config.recipes import DEFAULT
+from discotree.config.schema import Config, DataSource, Training
+from discotree.decoding.trees import Calibration
 from discotree.models import CALIBRATION, CONFIG, RESULTS, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README, Card
 from discotree.models.finding import fingerprint
-from discotree.models.folder import read_model, write_model
-from discotree.models.private_paths import public
-from discotree.network.calibration import Calibration
+from discotree.models.folder import public, read_model, write_model
 from discotree.network.vocab import UNKNOWN, UNKNOWN_CHAR
-from discotree.network.weights import Rows, dense, rounded
+from discotree.network.weights import QuantizedMatrix, dense, rounded
 from discotree.parsing.parser import Parser
 from discotree.training import run as module
 from discotree.training.data import load_splits, resolve
-from discotree.training.fine_tuning import fine_tuning
+from discotree.training.fine_tuning import BaseModel, fine_tuning, grow
 from discotree.training.run import MODEL, build, train
-from discotree.training.start import Start, grown
 from discotree.trees.tree import NONE
 
 QUICK = ["training.epochs=2", "training.batch_words=20", "training.device=cpu", "training.warmup=1"]
@@ -54,8 +53,8 @@ def new_trees(folder, trees=TREES, name="mine.export"):
 def started(config):
     """The parser that a run begins with, and the model that it starts from."""
     splits = load_splits(resolve(config.data))
-    start = Start.read(config)
-    return build(config, splits, start=start), start
+    base_model = BaseModel.read(config)
+    return build(config, splits, base=base_model), base_model
 
 
 # Settings
@@ -69,59 +68,56 @@ def test_the_model_brings_its_network_and_scheme_and_the_recipe_its_trees(tmp_pa
     recipe = tmp_path / "small.toml"
     extra = 'heads = "negra"\ntags = "gold"\n[network]\nlstm_size = 99\n[training]\nepochs = 70\n'
     recipe.write_text(f'language = "is"\n{recipe.read_text()}{extra}')
-    chosen = fine_tuning(str(tmp_path / "base"), recipe, ["training.seed=9"])
-    config = chosen.config
+    config, notes = fine_tuning(str(tmp_path / "base"), recipe, ["training.seed=9"])
     assert (config.name, config.language, config.training.seed) == ("small", "is", 9)
-    assert config.training.start == str(tmp_path / "base")
+    assert config.training.base_model == str(tmp_path / "base")
     assert config.training.epochs < 70
     assert config.training.learning_rate < DEFAULT.training.learning_rate
     assert config.network == CALM
     assert (config.data.punctuation, config.data.heads, config.data.tags) == ("keep", "ptb", "none")
     assert (config.data.folder, config.data.hold_out) == ("", 0)
     assert [source.sentences for source in config.data.dev] == ["15-17"]
-    first, second = chosen.notes
+    first, second = notes
     for kept in ("data.heads=ptb (the recipe has negra)", "network.lstm_size=5 (the recipe has 99)",
                  "data.tags=none (the recipe has gold)", "training.epochs="):  # fmt: skip
         assert kept in first
-    assert second.startswith("the recipe is for the language 'is', the model ")
+    assert second.startswith("the language of the recipe is 'is', that of ")
 
 
 def test_a_recipe_that_names_its_model_says_how_to_train(tmp_path):
     small_recipe(tmp_path)
     recipe = tmp_path / "small.toml"
     folder = base(tmp_path / "base")
-    recipe.write_text(f"{recipe.read_text()}[training]\nstart = {json.dumps(folder)}\nepochs = 70\n")
-    chosen = fine_tuning(folder, recipe)
-    assert (chosen.config.training.epochs, chosen.notes) == (70, ())
+    recipe.write_text(f"{recipe.read_text()}[training]\nbase_model = {json.dumps(folder)}\nepochs = 70\n")
+    config, notes = fine_tuning(folder, recipe)
+    assert (config.training.epochs, notes) == (70, [])
 
 
 def test_trees_alone_make_a_run_and_give_every_tenth_sentence_to_dev(tmp_path):
-    config = fine_tuning(base(tmp_path / "base"), train=[new_trees(tmp_path)]).config
+    config = fine_tuning(base(tmp_path / "base"), train=[new_trees(tmp_path)])[0]
     assert (config.name, config.data.hold_out) == ("base-mine", 10)
     splits = load_splits(resolve(config.data))
     assert [tree.id for tree in splits["dev"].trees] == ["s10", "s20"]
     assert len(splits["train"]) == 18
     few = dataclasses.replace(config.data, train=(DataSource(config.data.train[0].file, sentences="1-3"),))
     assert [len(split) for split in load_splits(resolve(few)).values()] == [2, 1, 0]
-    named = fine_tuning(base(tmp_path / "base"), train=["a"], dev=["b"], test=["c", "d"]).config.data
+    named = fine_tuning(base(tmp_path / "base"), train=["a"], dev=["b"], test=["c", "d"])[0].data
     assert [len(sources) for sources in (named.train, named.dev, named.test)] == [1, 1, 2]
     assert named.hold_out == 0
 
 
 @pytest.mark.parametrize("setting", ["network.lstm_size=7", "network.encoder=hf:bert", "data.tags=gold"])
 def test_another_network_is_refused_with_both_values(tmp_path, setting):
-    with pytest.raises(
-        ConfigError, match=rf"{setting.partition('=')[0]}: .* makes another network than that of .*base"
-    ):
+    with pytest.raises(ConfigError, match=rf"{setting.partition('=')[0]}: .*expected .* as in the base model .*base"):
         fine_tuning(base(tmp_path / "base"), train=["trees"], settings=[setting])
-    config = fine_tuning(base(tmp_path / "base"), train=[new_trees(tmp_path)]).config
+    config = fine_tuning(base(tmp_path / "base"), train=[new_trees(tmp_path)])[0]
     other = dataclasses.replace(config, network=dataclasses.replace(config.network, lstm_size=6))
-    with pytest.raises(ConfigError, match="makes another network"):
+    with pytest.raises(ConfigError, match="as in the base model"):
         train(other, tmp_path / "out")
 
 
 def test_nothing_to_learn_from_and_no_such_model_are_told(tmp_path):
-    with pytest.raises(ConfigError, match="nothing to learn from: name a recipe, or trees with --train"):
+    with pytest.raises(ConfigError, match="no training trees: pass a recipe or --train"):
         fine_tuning(base(tmp_path / "base"))
     with pytest.raises(ModelError, match="there is no model 'nowhere'"):
         fine_tuning("nowhere", train=["trees"])
@@ -132,20 +128,20 @@ def test_head_rules_of_its_own_go_from_model_to_model(tmp_path):
     made = parser_of(TREES[:8], CALM).model
     settings = dataclasses.replace(made.config, data=dataclasses.replace(made.config.data, heads="lost.headrules"))
     write_model(dataclasses.replace(made, config=settings), tmp_path / "lost")
-    with pytest.raises(ConfigError, match=r"its head rules, lost.headrules, are neither ours nor in its folder"):
+    with pytest.raises(ConfigError, match=r"the head rules 'lost.headrules' are neither built in nor in"):
         fine_tuning(str(tmp_path / "lost"), train=["trees"])
     rules = "S right VVFIN VAFIN\n* left *\n"
     write_model(dataclasses.replace(made, config=settings, own_head_rules=rules), tmp_path / "own")
-    config = fine_tuning(str(tmp_path / "own"), train=[new_trees(tmp_path)], settings=QUICK).config
+    config = fine_tuning(str(tmp_path / "own"), train=[new_trees(tmp_path)], settings=QUICK)[0]
     train(config, tmp_path / "out")
     assert read_model(tmp_path / "out" / MODEL).own_head_rules == rules
 
 
 def test_a_model_that_is_shared_does_not_tell_where_its_base_was():
-    settings = Config(training=Training(start="/home/me/models/mine"))
-    assert public(settings).training.start == "mine"
+    settings = Config(training=Training(base_model="/home/me/models/mine"))
+    assert public(settings).training.base_model == "mine"
     for kept in ("nl", "hub:me/dutch@v2"):
-        assert public(Config(training=Training(start=kept))).training.start == kept
+        assert public(Config(training=Training(base_model=kept))).training.base_model == kept
 
 
 # Weights
@@ -154,7 +150,7 @@ def test_a_model_that_is_shared_does_not_tell_where_its_base_was():
 @pytest.mark.parametrize("bits", [16, 6])
 def test_before_it_learns_the_network_finds_the_trees_of_its_base(tmp_path, bits):
     folder = base(tmp_path / "base", bits=bits)
-    parser, start = started(fine_tuning(folder, train=[new_trees(tmp_path)]).config)
+    parser, start = started(fine_tuning(folder, train=[new_trees(tmp_path)])[0])
     before = Parser.from_pretrained(Path(folder), engine="torch", device="cpu")
     old, new = before.vocab, parser.vocab
     assert len(new.words) > len(old.words)
@@ -170,8 +166,8 @@ def test_before_it_learns_the_network_finds_the_trees_of_its_base(tmp_path, bits
     np.testing.assert_array_equal(words[-1], words[UNKNOWN])
     np.testing.assert_array_equal(chars[len(old.chars)], chars[UNKNOWN_CHAR])
     np.testing.assert_allclose(labels[-1], labels[: len(old.labels)].mean(0), atol=1e-6)
-    assert isinstance(before.model.weights["encoder.words.weight"], Rows) == (bits == 6)
-    assert start.additions(new)["words"]["count"] == len(new.words) - len(old.words)
+    assert isinstance(before.model.weights["encoder.words.weight"], QuantizedMatrix) == (bits == 6)
+    assert start.record(new, True)["new"]["words"] == len(new.words) - len(old.words)
 
 
 @pytest.mark.slow
@@ -181,7 +177,7 @@ def test_a_transformer_comes_from_the_model_not_from_where_the_settings_say(tmp_
     train(settings, tmp_path / "first")
     shutil.rmtree(tmp_path / "bert")
     start = tmp_path / "first" / MODEL
-    config = fine_tuning(str(start), train=[new_trees(tmp_path)], settings=[*QUICK, "training.learning_rate=0"]).config
+    config = fine_tuning(str(start), train=[new_trees(tmp_path)], settings=[*QUICK, "training.learning_rate=0"])[0]
     train(config, tmp_path / "second")
     before, after = (read_model(folder).weights for folder in (start, tmp_path / "second" / MODEL))
     assert any(name.startswith("encoder.pieces.model.") for name in before)
@@ -190,7 +186,7 @@ def test_a_transformer_comes_from_the_model_not_from_where_the_settings_say(tmp_
 
 
 def test_trees_of_another_language_get_a_warning(tmp_path, caplog):
-    _, start = started(fine_tuning(base(tmp_path / "base"), train=[new_trees(tmp_path)]).config)
+    _, start = started(fine_tuning(base(tmp_path / "base"), train=[new_trees(tmp_path)])[0])
     start.check_language(TREES)
     assert not caplog.records
     start.check_language(list(dt.read(Path(dt.__file__).parent / "treebanks" / "samples" / "dutch.discbracket")))
@@ -200,8 +196,8 @@ def test_trees_of_another_language_get_a_warning(tmp_path, caplog):
 
 
 def test_a_weight_that_cannot_grow_is_refused():
-    with pytest.raises(ConfigError, match=r"decoder.start.weight has the shape \(2, 3\), and the settings make it"):
-        grown("decoder.start.weight", np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32))
+    with pytest.raises(ConfigError, match=r"decoder.start.weight has the shape \(2, 3\) in the base model, but"):
+        grow("decoder.start.weight", np.zeros((2, 3), np.float32), np.zeros((2, 4), np.float32))
 
 
 def test_a_head_that_the_model_lacks_starts_afresh(tmp_path):
@@ -209,7 +205,7 @@ def test_a_head_that_the_model_lacks_starts_afresh(tmp_path):
     write_model(parser_of(TREES[:8], quiet).model, tmp_path / "base")
     config = fine_tuning(
         str(tmp_path / "base"), train=[new_trees(tmp_path)], settings=["network.spine_weight=0.5", *QUICK]
-    ).config
+    )[0]
     parser, _ = started(config)
     assert "auxiliary.spine.weight" in parser.model.weights
 
@@ -219,7 +215,7 @@ def test_trees_without_tags_unteach_no_tags(tmp_path):
         dataclasses.replace(tree, tokens=tuple(token._replace(tag=NONE, morph=NONE) for token in tree.tokens))
         for tree in TREES
     ]
-    config = fine_tuning(base(tmp_path / "base"), train=[new_trees(tmp_path, bare)], settings=QUICK).config
+    config = fine_tuning(base(tmp_path / "base"), train=[new_trees(tmp_path, bare)], settings=QUICK)[0]
     parser, _ = started(config)
     assert NONE not in parser.vocab.outputs["tag"].symbols
     results = train(config, tmp_path / "out")
@@ -235,7 +231,7 @@ def test_trees_without_tags_unteach_no_tags(tmp_path):
 def test_a_run_leaves_a_model_whose_card_and_results_name_its_base(tmp_path):
     folder, _ = overfitted()
     start = with_card(Path(_copied(folder / "run" / MODEL, tmp_path / "base")))
-    config = fine_tuning(str(start), train=[new_trees(tmp_path)], settings=QUICK).config
+    config = fine_tuning(str(start), train=[new_trees(tmp_path)], settings=QUICK)[0]
     results = train(config, tmp_path / "out")
     model = tmp_path / "out" / MODEL
     assert {CARD, README, CONFIG, VOCAB, WEIGHTS} <= {path.name for path in model.iterdir()}
@@ -247,7 +243,7 @@ def test_a_run_leaves_a_model_whose_card_and_results_name_its_base(tmp_path):
     assert card.sentences == 18
     page = (model / README).read_text("utf-8")
     assert f"- Fine-tuned from xx ({mark[:16]})." in page
-    assert "the licence of its own data applies, too. **Not for commercial use.**" in page
+    assert "the licence of its own data also applies. **Not for commercial use.**" in page
     found = results["start"]
     assert (found["name"], found["fingerprint"], found["licence"]) == (str(start), mark, "CC BY-NC 4.0")
     assert (found["new"], found["dev_decides"]) == ({}, False)
@@ -271,15 +267,17 @@ def test_a_small_dev_set_decides_nothing(tmp_path, monkeypatch, needed, epoch):
     """The last epoch is kept, and prices and confidences are those of the base; a larger one refits all."""
     monkeypatch.setattr(module, "MIN_DEV", needed)
     made = parser_of(TREES, CALM).model
-    priced = dataclasses.replace(made.config, decoding=dataclasses.replace(made.config.decoding, gap_prices={"S": 2.5}))
+    priced = dataclasses.replace(
+        made.config, decoding=dataclasses.replace(made.config.decoding, gap_penalties={"S": 2.5})
+    )
     write_model(dataclasses.replace(made, config=priced, calibration=CALIBRATED), tmp_path / "base")
     settings = [*QUICK, "training.epochs=3", "training.learning_rate=0.0"]  # all epochs are equal: the first is best
-    config = fine_tuning(str(tmp_path / "base"), train=[new_trees(tmp_path)], settings=settings).config
+    config = fine_tuning(str(tmp_path / "base"), train=[new_trees(tmp_path)], settings=settings)[0]
     results = train(config, tmp_path / "out")
     assert results["start"]["dev_decides"] == (epoch is None)
     assert results["best_epoch"] == (epoch or 1)
     model = read_model(tmp_path / "out" / MODEL)
-    assert (model.config.decoding.gap_prices == {"S": 2.5}) == (epoch is not None)
+    assert (model.config.decoding.gap_penalties == {"S": 2.5}) == (epoch is not None)
     assert (tmp_path / "out" / MODEL / CALIBRATION).exists()
     assert model.calibration.bias == CALIBRATED.bias  # of two sentences, nothing is learned about confidences
 
@@ -288,10 +286,10 @@ def test_a_small_dev_set_decides_nothing(tmp_path, monkeypatch, needed, epoch):
 def test_another_base_does_not_go_on_in_the_same_folder(tmp_path):
     trees = new_trees(tmp_path)
     folder = base(tmp_path / "base")
-    config = fine_tuning(folder, train=[trees], settings=QUICK).config
+    config = fine_tuning(folder, train=[trees], settings=QUICK)[0]
     train(config, tmp_path / "out")
     base(tmp_path / "base", TREES[:9])
-    with pytest.raises(ModelError, match="a checkpoint of another run"):
+    with pytest.raises(ModelError, match="written with different settings or data"):
         train(config, tmp_path / "out")
 
 
@@ -300,8 +298,8 @@ def test_the_pull_keeps_weights_near_their_start(tmp_path):
     folder, trees = base(tmp_path / "base", TREES), new_trees(tmp_path)
     moved = []
     for pull in (0, 50):
-        settings = [*QUICK, "training.learning_rate=0.01", f"training.pull={pull}", "training.average=0"]
-        config = fine_tuning(folder, train=[trees], settings=settings).config
+        settings = [*QUICK, "training.learning_rate=0.01", f"training.l2_sp={pull}", "training.ema_decay=0"]
+        config = fine_tuning(folder, train=[trees], settings=settings)[0]
         train(config, tmp_path / f"out{pull}")
         weights = [read_model(path).weights["arc_bilinear"] for path in (Path(folder), tmp_path / f"out{pull}" / MODEL)]
         moved.append(float(np.abs(dense(weights[0]) - dense(weights[1])).mean()))
@@ -311,9 +309,9 @@ def test_the_pull_keeps_weights_near_their_start(tmp_path):
 @pytest.mark.slow
 def test_a_killed_fine_tuning_resumes_to_the_same_bytes(tmp_path):
     folder, trees = base(tmp_path / "base"), new_trees(tmp_path)
-    settings = ["--set", "training.epochs=12", "--set", "training.batch_words=20", "--set", "training.pull=5"]
-    command = [sys.executable, "-m", "discotree", "train", "--from", folder, "--train", trees, *settings,
-               "--no-tensorboard", "-o"]  # fmt: skip
+    settings = ["--set", "training.epochs=12", "--set", "training.batch_words=20", "--set", "training.l2_sp=5"]
+    command = [sys.executable, "-m", "discotree", "train", "--base", folder, "--train", trees, *settings,
+               "-o"]  # fmt: skip
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
     subprocess.run([*command, str(tmp_path / "whole")], check=True, env=env, capture_output=True)
     with subprocess.Popen([*command, str(tmp_path / "killed")], env=env, stderr=subprocess.PIPE, text=True) as killed:
@@ -347,6 +345,6 @@ def test_fine_tuning_beats_training_from_nothing_on_200_sentences_of_a_new_domai
     recipe = dt.config.load_recipe(tmp_path / "nothing.toml", [*small, *quick])
     nothing = train(recipe, tmp_path / "nothing")
     few = ["training.epochs=3", "training.device=cpu"]
-    results = train(fine_tuning("de", train=[trees], test=[test], settings=few).config, tmp_path / "tuned")
+    results = train(fine_tuning("de", train=[trees], test=[test], settings=few)[0], tmp_path / "tuned")
     f1 = [scores["test"]["all"]["f1"] for scores in (nothing["scores"], results["start"]["scores"], results["scores"])]
     assert f1[0] + 10 < f1[1] < f1[2], f1

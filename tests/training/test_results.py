@@ -1,11 +1,11 @@
-"""Results: attachment by hand, and the summary of several runs."""
+"""Results: attachment by hand."""
 
 import pytest
 from support.networks import TREES, corpus_for, overfitted
 
 from discotree.parsing.parser import Parser
 from discotree.training.data import load_splits, resolve
-from discotree.training.results import attachment, summarize
+from discotree.training.results import attachment
 from discotree.training.run import MODEL
 
 
@@ -24,11 +24,3 @@ def test_attachment_counts_words():
     assert found["las"] == pytest.approx(100 * (words - 2) / words)
     assert found["tag"] == pytest.approx(100 * (words - 1) / words)
     assert found["function"] == 100.0
-
-
-def test_a_summary_has_mean_and_deviation():
-    runs = [{"scores": {"dev": {"all": {"f1": f1}, "discontinuous": {"f1": None}}}} for f1 in (80.0, 90.0, 70.0)]
-    summary = summarize(runs)
-    assert summary["dev"]["all"] == {"mean": 80.0, "deviation": 10.0, "f1": [80.0, 90.0, 70.0]}
-    assert summary["dev"]["discontinuous"] == {"mean": 0.0, "deviation": 0.0, "f1": [0.0, 0.0, 0.0]}
-    assert summarize(runs[:1])["dev"]["all"]["deviation"] == 0.0

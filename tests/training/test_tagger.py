@@ -10,14 +10,14 @@ from support.networks import TREES, split_of
 from support.tiny import TINY, small_recipe
 
 from discotree import Node, Token, Tree, write
-from discotree.config import Config, Training, load_recipe
-from discotree.errors import ConfigError, ModelError, TreebankError
+from discotree.config.recipes import load_recipe
+from discotree.config.schema import Config, Training
+from discotree.errors import ConfigError, DiscotreeError, TreebankError
 from discotree.network.batch import Corpus
 from discotree.training import tagger
-from discotree.training.data import Split, load_splits, resolve
-from discotree.training.folds import accuracies, jackknife
-from discotree.training.predicted_tags import format_tags, read_tags
-from discotree.training.tagger import Tagger, enough_epochs, tag
+from discotree.training.data import Split, format_tags, load_splits, read_tags, resolve
+from discotree.training.distributed import ProcessGroup
+from discotree.training.tagger import Tagger, accuracies, enough_epochs, jackknife, tag
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_tags_can_be_learned_from(config: Config, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_tagger_learns(config: Config, tmp_path: Path) -> None:
     """Dev is among the training sentences, so the tagger can learn it by heart."""
-    plain = ["training.schedule=plateau", "training.average=0.0", "training.learning_rate=0.02"]
+    plain = ["training.schedule=plateau", "training.ema_decay=0.0", "training.learning_rate=0.02"]
     small = [*plain, "training.batch_words=60", "network.lstm_size=24", "network.unknown=0.0"]
     calm = [f"network.{name}_dropout=0.0" for name in ("embedding", "lstm", "recurrent")]
     dev = 'data.dev=[{file="small.export", sentences="1-3"}]'
@@ -123,7 +123,7 @@ def test_a_tagger_learns(config: Config, tmp_path: Path) -> None:
     write([dataclasses.replace(tree, id=f"dev{tree.id}") for tree in TREES[:3]], tmp_path / "dev.export")
     config = load_recipe(tmp_path / "small.toml", [*settings, 'data.dev=["dev.export"]'])
     found = tag(config, tmp_path / "tags.tsv", folds=2, epochs=16)
-    assert found["dev"]["all"] > 90 > found["train"]["all"]
+    assert found["dev"] > 90 > found["train"]
     assert list(found) == ["train", "dev"]
 
 
@@ -153,7 +153,9 @@ def test_nothing_is_lost_when_the_work_is_interrupted(config: Config, tmp_path: 
     with pytest.raises(KeyboardInterrupt):
         tag(config, path, folds=3, epochs=2, report=report((2, 2)))
     assert not path.exists()
-    with pytest.raises(ModelError, match=r"tags\.tsv\.folds: tags of another run"):
+    with pytest.raises(
+        DiscotreeError, match=r"tags\.tsv\.folds was started with different settings: folds was 3, now 4"
+    ):
         tag(config, path, folds=4, epochs=2)
     tag(config, path, folds=3, epochs=2, report=report(None))
     assert epochs == [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 2)]
@@ -196,11 +198,7 @@ def test_accuracies_by_hand() -> None:
     ]
     splits = {"train": split_of(trees[:2]), "dev": split_of(trees[2:]), "test": split_of([])}
     tags = {"1": ["A", "X"], "2": ["A", "C"], "3": ["B", "X", "X"]}
-    found = accuracies(splits, jackknife(splits, 2), tags)
-    assert found == {
-        "train": {"all": 75, "known": 100, "unknown": 50},  # a1 and a2 are the same word: digits count as 0
-        "dev": {"all": pytest.approx(100 / 3), "known": 50, "unknown": 0},
-    }
+    assert accuracies(splits, tags) == {"train": 75, "dev": pytest.approx(100 / 3)}
 
 
 # What is refused
@@ -208,7 +206,7 @@ def test_accuracies_by_hand() -> None:
 
 @pytest.mark.parametrize(("id", "tags"), [("a\tb", ["NN"]), ("a\nb", ["NN"]), ("a", ["N N"]), ("a", ["NN", ""])])
 def test_tags_that_the_file_cannot_hold_are_refused(id: str, tags: list[str]) -> None:
-    with pytest.raises(TreebankError, match="cannot be written"):
+    with pytest.raises(TreebankError, match="cannot write the tags of"):
         format_tags([(id, tags)])
 
 
@@ -232,3 +230,52 @@ def test_ids_with_odd_characters_come_back(tmp_path: Path) -> None:
     path = tmp_path / "tags.tsv"
     path.write_text(format_tags(rows), "utf-8")
     assert list(read_tags(path).items()) == rows
+
+
+pytestmark = pytest.mark.slow  # every process imports torch
+
+
+# Folds
+
+
+def test_folds_in_parallel_give_the_same_tags(tmp_path: Path) -> None:
+    config = load_recipe(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY])
+    tag(config, tmp_path / "one.tsv", folds=2, epochs=2)
+    epochs: list[float] = []
+
+    def note(event: str, metrics: dict[str, float]) -> None:
+        if event == "epoch":
+            epochs.append(metrics["fold"])
+
+    tag(config, tmp_path / "two.tsv", folds=2, epochs=2, report=note, jobs=2)
+    assert sorted(epochs) == [1, 2, 3], "every process reports its last epoch"
+    assert (tmp_path / "two.tsv").read_text("utf-8") == (tmp_path / "one.tsv").read_text("utf-8")
+    assert not (tmp_path / "two.tsv.folds").exists()
+
+
+def test_finished_folds_are_kept_when_the_work_is_interrupted(tmp_path: Path) -> None:
+    config = load_recipe(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY])
+
+    def until(fold: float) -> Callable[[str, dict[str, float]], None]:
+        def note(event: str, metrics: dict[str, float]) -> None:
+            seen.append((event, metrics["fold"]))
+            if event == "epoch" and metrics["fold"] == fold:
+                raise KeyboardInterrupt
+
+        return note
+
+    seen: list[tuple[str, float]] = []
+    path = tmp_path / "tags.tsv"
+    with pytest.raises(KeyboardInterrupt):
+        tag(config, path, folds=2, epochs=1, report=until(2), jobs=1)
+    assert [file.name for file in Path(f"{path}.folds").glob("*.tsv")] == ["1.tsv"]
+    seen.clear()
+    tag(config, path, folds=2, epochs=1, report=until(-1), jobs=2)
+    assert 1 not in {fold for _, fold in seen}
+    assert path.exists()
+
+
+def test_several_jobs_cannot_be_combined_with_torchrun(tmp_path: Path) -> None:
+    config = load_recipe(small_recipe(tmp_path), [f"data.folder={tmp_path}", *TINY])
+    with pytest.raises(ConfigError, match="several jobs cannot be combined with torchrun"):
+        tag(config, tmp_path / "tags.tsv", folds=2, process_group=ProcessGroup(size=2), jobs=2)

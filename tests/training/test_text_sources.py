@@ -3,35 +3,13 @@
 import bz2
 import gzip
 import lzma
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from discotree.errors import ConfigError, TreebankError
-from discotree.training.text_sources import TextSource, text_sources
-
-TEXT = "Hij komt a.s. dinsdag. Zij niet.\n\nDe hond blaft .\n"
-
-
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-}
-
-
-@pytest.mark.parametrize("suffix", PACKERS)
-def test_plain_and_compressed_files_give_the_same_sentences(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"text.txt{suffix}"
-    path.write_bytes(PACKERS[suffix](TEXT.encode()))
-    source = TextSource(str(path))
-    assert list(source.lines()) == [*TEXT.splitlines(keepends=True), ""]
-    split = [sentence for sentence in source.sentences("nl") if sentence]
-    assert split == [["Hij", "komt", "a.s.", "dinsdag", "."], ["Zij", "niet", "."], ["De", "hond", "blaft", "."]]
-    tokenised = [sentence for sentence in source.sentences() if sentence]
-    assert tokenised == [["Hij", "komt", "a.s.", "dinsdag.", "Zij", "niet."], ["De", "hond", "blaft", "."]]
+from discotree.training import text_sources as module
+from discotree.training.text_sources import TextSource, byte_counter, text_sources
 
 
 def test_a_star_and_a_number_say_how_often_a_text_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,29 +26,44 @@ def test_a_star_and_a_number_say_how_often_a_text_counts(tmp_path: Path, monkeyp
 
 def test_a_file_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(ConfigError, match=r"named twice; .*a.txt\*2 reads it twice"):
+    with pytest.raises(ConfigError, match=r"is given twice; write .*a.txt\*2 to read it twice"):
         text_sources([str(tmp_path / "a.txt"), f"{tmp_path}/./a.txt*3"])
 
 
 def test_what_is_no_text_is_refused_with_its_address(tmp_path: Path) -> None:
-    with pytest.raises(TreebankError, match=r"nowhere\.txt: there is no such file"):
+    with pytest.raises(TreebankError, match=r"nowhere\.txt: no such file"):
         text_sources([str(tmp_path / "nowhere.txt*2")])
-    with pytest.raises(TreebankError, match="a folder, expected a file of text"):
+    with pytest.raises(TreebankError, match="expected a text file, got a folder"):
         text_sources([str(tmp_path)])
-    path = tmp_path / "latin.txt"
-    path.write_bytes(b"een\ncaf\xe9\n")
-    with pytest.raises(TreebankError, match=r"latin\.txt:2: byte 0xe9 is not utf-8"):
-        list(TextSource(str(path)).lines())
-    packed = tmp_path / "cut.txt.bz2"
-    packed.write_bytes(bz2.compress(TEXT.encode())[:-9])
-    with pytest.raises(TreebankError, match=r"cut\.txt\.bz2: cannot be read"):
-        list(TextSource(str(packed)).lines())
 
 
-def test_a_line_without_end_comes_in_pieces(tmp_path: Path) -> None:
-    path = tmp_path / "long.txt"
-    path.write_text("woord " * 50_000)
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress),
+                                              (".xz", lzma.compress)])  # fmt: skip
+def test_lines_come_in_blocks_with_their_numbers(file, monkeypatch, suffix, pack):
+    monkeypatch.setattr(module, "BLOCK_CHARACTERS", 8)
+    path = file(f"a.txt{suffix}", pack("\ufeffeen\r\n\ntwee drie\nvier".encode()))
+    read = []
     source = TextSource(str(path))
-    assert max(map(len, source.lines())) <= 1 << 16
-    assert sum(map(len, source.sentences())) in range(50_000, 50_010)  # a word may be cut between two pieces
-    assert len(source.sha256()) == 64
+    counter = byte_counter(lambda *event: read.append(event), "reading", source.size)
+    assert list(source.blocks(counter)) == [(1, ["een", "", "twee drie"]), (4, ["vier"])]
+    assert read[-1] == ("reading", source.size, source.size)
+
+
+def test_text_that_is_not_utf8_has_an_address(file):
+    path = file("a.txt", b"goed\nfout \xff\n")
+    with pytest.raises(TreebankError, match=r"a\.txt:2: byte 0xff is not utf-8"):
+        list(TextSource(str(path)).blocks())
+
+
+def test_damage_and_missing_files_have_an_address(file, tmp_path):
+    path = file("a.txt.gz", gzip.compress(b"goed\n" * 99)[:-9])
+    with pytest.raises(TreebankError, match=r"a\.txt\.gz: cannot be read"):
+        list(TextSource(str(path)).blocks())
+    with pytest.raises(TreebankError, match=r"none\.txt: no such file"):
+        TextSource(str(tmp_path / "none.txt")).sha256()
+
+
+def test_a_line_has_a_limit(file, monkeypatch):
+    monkeypatch.setenv("DISCOTREE_MAX_LINE_BYTES", "10")
+    with pytest.raises(TreebankError, match=r"a\.txt:2: a line has more than 10 bytes"):
+        list(TextSource(str(file("a.txt", "kort\nveel te lang\n"))).blocks())

@@ -111,7 +111,7 @@ def test_a_broken_tree_is_refused_with_its_line_and_can_be_skipped(tmp_path, bod
 def test_a_tree_without_words_below_a_node_is_refused(tmp_path, body):
     broken = alpino("2", body).replace("<alpino_ds", f"{MARK}<alpino_ds")
     content = treebank(alpino("1", GOOD), broken, alpino("3", GOOD))
-    assert_broken(tmp_path / "broken.alpino", content, "2: no node has words", ["1", "3"])
+    assert_broken(tmp_path / "broken.alpino", content, "2: the sentence has no words", ["1", "3"])
 
 
 def test_a_truncated_file_gives_what_is_before_the_cut(tmp_path):

@@ -134,7 +134,7 @@ def test_a_folder_or_archive_without_treebanks_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "README").write_text("nothing\n")
     for path in (tmp_path / "empty", pack(tmp_path / "empty", tmp_path / "a.zip")):
-        with pytest.raises(TreebankError, match="holds no treebank file"):
+        with pytest.raises(TreebankError, match="contains no treebank file"):
             list(read(path))
 
 

@@ -174,7 +174,7 @@ def test_psd_writes_spaces_in_lemmas_as_underscores_and_refuses_control_characte
     tree = Tree((Token("a", "N", "b c"),), Node("ROOT", [0]), "1")
     assert through("psd", tree).tokens[0].lemma == "b_c"
     tree = Tree((Token("a", "N", "b\tc"),), Node("ROOT", [0]), "1")
-    with pytest.raises(TreebankError, match=r"sentence 1: the lemma 'b\\tc' is one that psd cannot hold"):
+    with pytest.raises(TreebankError, match=r"sentence 1: psd cannot represent the lemma 'b\\tc'"):
         written([tree], "psd")
 
 
@@ -223,7 +223,7 @@ def test_what_stands_between_trees_is_refused_with_its_line_and_can_be_skipped(t
 def test_a_truncated_file_is_refused_at_the_tree_that_is_cut(tmp_path):
     for cut in ("( (S (N", "( (S (N b", "( (S (N b)", "(", "( (S (N b))"):
         content = f"( (N a))\n◀{cut}\n"
-        assert_broken(tmp_path / "cut.mrg", content, r"the file ends inside this tree: '\)' expected", ["1"])
+        assert_broken(tmp_path / "cut.mrg", content, r"expected '\)' before the end of the file", ["1"])
 
 
 def test_a_tree_that_is_not_closed_does_not_swallow_the_next_one(tmp_path):

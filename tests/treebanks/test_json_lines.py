@@ -1,8 +1,8 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 from support.helpers import MARK, assert_broken, parsed, tree_of, written
-from typer.testing import CliRunner
 
 from discotree import Node, Token, Tree, read, write
 from discotree.cli import app
@@ -36,7 +36,7 @@ def test_no_character_breaks_a_line(tmp_path, character):
     [
         ("{", "expected a JSON object on one line: Expecting property name enclosed in double quotes at column 2"),
         ("[1]", r"expected an object with the fields of a tree, got \[1\]"),
-        ('{"id": "2", "error": "too long"}', "there is no tree, only an error: too long"),
+        ('{"id": "2", "error": "too long"}', "the record has an error instead of a tree: too long"),
         (GOOD.replace("[0]", "[1]"), r"constituent 0: expected positions of tokens \(0 to 0\), got 1"),
         ("[" * 100_000, "expected a JSON object on one line: it is nested too deeply"),
         ('{"tokens": ' + "9" * 5000 + "}", "expected a JSON object on one line: Exceeds the limit"),

@@ -21,17 +21,17 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from support.helpers import ONE, TWO, tree_of, written
 from support.mutants import mutants
 from support.strategies import random_tree
-from typer.testing import CliRunner
 
 from discotree import Node, SecondaryEdge, Token, Tree, TreebankError, evaluate, read, write
 from discotree.cli import app
-from discotree.integrations.web.schemas import Upload
-from discotree.integrations.web.uploads import upload_format
-from discotree.treebanks import parquet
-from discotree.treebanks.columns import schema, to_batch
+from discotree.treebanks import arrow
+from discotree.treebanks.arrow import schema, to_batch
+from discotree.web.schemas import Upload
+from discotree.web.uploads import upload_format
 
 TABLES = {"parquet": "a.parquet", "arrow": "a.arrow"}
 HAND_WRITTEN = ("figure1.export", "tiger4.export", "negra3.export", "tiger.xml", "alpino_many.xml", "small.dbr")
@@ -91,8 +91,8 @@ def test_groups_and_batches_change_nothing(tmp_path, monkeypatch):
     rng = random.Random(1)
     trees = [replace(random_tree(rng, 1 + k % 9, odd=True), id=f"s{k}") for k in range(100)]
     write(trees, tmp_path / "whole.parquet")
-    monkeypatch.setattr(parquet, "BATCH", 3)
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 10)
+    monkeypatch.setattr(arrow, "BATCH", 3)
+    monkeypatch.setattr(arrow, "GROUP_ROWS", 10)
     for name in TABLES.values():
         write(trees, tmp_path / name)
         assert list(read(tmp_path / name)) == trees
@@ -101,16 +101,16 @@ def test_groups_and_batches_change_nothing(tmp_path, monkeypatch):
 
 
 def test_large_trees_do_not_wait_for_a_whole_group(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "BATCH", 1)
-    monkeypatch.setattr(parquet, "GROUP_BYTES", 1)
+    monkeypatch.setattr(arrow, "BATCH", 1)
+    monkeypatch.setattr(arrow, "GROUP_BYTES", 1)
     write([FULL] * 3, tmp_path / "a.parquet")
     assert pq.ParquetFile(tmp_path / "a.parquet").num_row_groups == 3
 
 
 def test_trees_are_written_as_they_come(monkeypatch):
     """An endless stream gives its first pieces."""
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 500)
-    for pieces in (parquet.write_parquet(repeat(FULL)), parquet.write_arrow(repeat(FULL))):
+    monkeypatch.setattr(arrow, "GROUP_ROWS", 500)
+    for pieces in (arrow.ParquetFileWriter().file(repeat(FULL)), arrow.ArrowFileWriter().file(repeat(FULL))):
         assert all(islice(pieces, 3))
         pieces.close()
 
@@ -136,7 +136,7 @@ def test_half_a_character_is_refused_with_its_sentence(tmp_path, what):
         "word", "tag", "lemma", "morph", "function") else Token("a")  # fmt: skip
     tree = Tree((token,), Node(half if what == "label" else "S", [0]), half if what == "id" else "9")
     tree = replace(tree, comment=half) if what == "comment" else tree
-    with pytest.raises(TreebankError, match=rf"sentence .*: the {what} '\\ud800' is one that UTF-8 cannot hold"):
+    with pytest.raises(TreebankError, match=rf"sentence .*: UTF-8 cannot represent the {what} '\\ud800'"):
         write([FULL, tree, FULL], tmp_path / "a.parquet")
     assert os.listdir(tmp_path) == []
     errors = []
@@ -266,47 +266,6 @@ def test_offsets_in_the_middle_and_lists_of_all_kinds(tmp_path):
     assert (tree.id, tree.root, tree.words, tree.tokens[2].lemma) == ("2", FULL.root, FULL.words, "--")
 
 
-# Trees as strings
-
-
-def test_a_column_of_brackets_is_read(tmp_path, data):
-    trees = list(read(data / "figure1.export"))
-    table = [
-        {"id": k, "tokens": list(tree.words), "tree": str(tree), "confidence": 0.5, "error": None}
-        for k, tree in enumerate(trees, 10)
-    ]
-    found = list(read(file_of(table, tmp_path / "a.parquet")))
-    assert [(tree.id, str(tree), tree.confidence) for tree in found] == [
-        (str(row["id"]), row["tree"], 0.5) for row in table
-    ]
-    frame = pl.DataFrame({"tree": [row["tree"] for row in table]})
-    frame.write_ipc(tmp_path / "a.arrow")
-    assert [str(tree) for tree in read(tmp_path / "a.arrow")] == [row["tree"] for row in table]
-
-
-def test_functions_beside_brackets_are_those_of_words_and_nodes(tmp_path, data):
-    (tree,) = read(data / "figure1.export")
-    functions = [token.function for token in tree.tokens] + [node.function for node in tree.nodes()]
-    row = {"id": "1", "tree": str(tree), "functions": functions}
-    (found,) = read(file_of([row], tmp_path / "a.parquet"))
-    assert found.root == tree.root
-    assert [token.function for token in found.tokens] == [token.function for token in tree.tokens]
-    with pytest.raises(TreebankError, match=r"a\.parquet:1: there are 4 functions, expected 9"):
-        list(read(file_of([row | {"functions": functions[:4]}], tmp_path / "a.parquet")))
-
-
-def test_a_row_without_a_tree_says_why(tmp_path):
-    table = [{"tree": "(S (A 0=a))", "error": None}, {"tree": None, "error": "too long"}, {"tree": "(", "error": None}]
-    path = file_of([*table, {"tree": None, "error": None}], tmp_path / "a.parquet")
-    errors = []
-    assert [tree.id for tree in read(path, on_error=errors.append)] == ["1"]
-    assert [str(error) for error in errors] == [
-        f"{path}:2: too long",
-        f"{path}:3: expected '(LABEL', 'POSITION=WORD)' or ')', got '('",
-        f"{path}:4: there is no tree",
-    ]
-
-
 # Files that are not what they should be
 
 
@@ -324,25 +283,28 @@ def changed(**changes):
 
 
 IMPOSSIBLE = {
-    "no words": (changed(words=[]), "there are no words"),
-    "words that are nothing": (changed(words=None), "there are no words"),
+    "no words": (changed(words=[]), "the sentence has no words"),
+    "words that are nothing": (changed(words=None), "the sentence has no words"),
     "a word that is nothing": (changed(words=["a", None, "c"]), "a word is missing"),
-    "too few tags": (changed(tags=["A"]), "there are 1 tags, expected 3"),
-    "too many parents": (changed(parents=[0, 0, 0, 0]), "there are 4 parents, expected 3"),
-    "no parents": (changed(parents=None), "there are 0 parents, expected 3"),
-    "a parent that is nothing": (changed(parents=[0, None, 0]), "word 1 has the parent None"),
-    "a parent that is not there": (changed(parents=[0, 7, 0]), "word 1 has the parent 7, but there are 2 constituents"),
-    "the root as everybody's child": (changed(parents=[0, -1, 0]), "word 1 has the parent -1"),
-    "no constituents": (changed(constituents=[]), "the first constituent has to be the root"),
-    "constituents that are nothing": (changed(constituents=None), "the first constituent has to be the root"),
-    "no root": (changed(constituents__parent=[0, 0]), "the first constituent has to be the root"),
+    "too few tags": (changed(tags=["A"]), "expected 3 tags, got 1"),
+    "too many parents": (changed(parents=[0, 0, 0, 0]), "expected 3 parents, got 4"),
+    "no parents": (changed(parents=None), "expected 3 parents, got 0"),
+    "a parent that is nothing": (changed(parents=[0, None, 0]), "a word has the parent None"),
+    "a parent that is not there": (changed(parents=[0, 7, 0]), "a word has the parent 7, but there are 2 constituents"),
+    "the root as everybody's child": (changed(parents=[0, -1, 0]), "a word has the parent -1"),
+    "no constituents": (changed(constituents=[]), "the first constituent must be the root"),
+    "constituents that are nothing": (changed(constituents=None), "the first constituent must be the root"),
+    "no root": (changed(constituents__parent=[0, 0]), "the first constituent must be the root"),
     "two roots": (changed(constituents__parent=[-1, -1]), "constituent 1 has the parent -1"),
     "a circle": (changed(constituents__parent=[-1, 1]), "constituent 1 has the parent 1"),
     "an orphan": (changed(constituents__parent=[-1, None]), "constituent 1 has the parent None"),
-    "no label": (changed(constituents__label=["S", None]), "constituent 1: node None has no label"),
+    "no label": (changed(constituents__label=["S", None]), "constituent 1: node '' has no label"),
     "a phrase without words": (changed(parents=[0, 0, 0]), "constituent 1: node 'NP' has no children"),
     "half an edge": (changed(secondary=[{"label": "X", "child": None, "parent": 4}]), "edge is not complete"),
-    "an edge to nowhere": (changed(secondary=[{"label": "X", "child": 0, "parent": 9}]), "leads outside the tree"),
+    "an edge to nowhere": (
+        changed(secondary=[{"label": "X", "child": 0, "parent": 9}]),
+        "leads to 9, outside the tree",
+    ),
 }
 
 
@@ -393,19 +355,15 @@ def test_a_column_of_another_type_is_named(tmp_path, case):
         table = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
         for kind, path in (("parquet", tmp_path / "a.parquet"), ("arrow", tmp_path / "a.arrow")):
             pl.from_arrow(table).write_ipc(path) if kind == "arrow" else pq.write_table(table, path)
-            with pytest.raises(TreebankError, match=rf"the column {name}\S* has the type .* does not belong") as caught:
+            with pytest.raises(TreebankError, match=rf"the column {name}\S* has the unexpected type") as caught:
                 list(read(path))
             assert caught.value.path == str(path)
 
 
 def test_another_table_is_not_a_treebank(tmp_path):
     path = file_of(pa.table({"price": [1], "words": ["a"]}), tmp_path / "a.parquet")
-    with pytest.raises(
-        TreebankError, match="expected the columns words, parents, constituents, or tree; there are pri"
-    ):
+    with pytest.raises(TreebankError, match="expected the columns words, parents, constituents, got price"):
         list(read(path))
-    with pytest.raises(TreebankError, match=r"the column tree has the type list<"):
-        list(read(file_of(pa.table({"tree": [["(S (A 0=a))"]]}), tmp_path / "a.parquet")))
 
 
 @pytest.mark.parametrize("format", TABLES)
@@ -422,7 +380,7 @@ def test_what_is_no_such_file_or_cut_off_is_a_treebank_error(file, format):
 
 
 def test_what_comes_before_the_damage_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 500)
+    monkeypatch.setattr(arrow, "GROUP_ROWS", 500)
     trees = [replace(FULL, id=f"s{k}") for k in range(1000)]
     write(trees, tmp_path / "a.parquet")
     raw = bytearray((tmp_path / "a.parquet").read_bytes())
@@ -441,7 +399,7 @@ def test_a_mutant_gives_trees_or_a_treebank_error(format, hand_written):
     refused = 0
     for _, raw in mutants(format, written(hand_written, format), [], 200):
         try:
-            found = list(parquet.read_parquet(source(raw)) if format == "parquet" else parquet.read_arrow(source(raw)))
+            found = list(arrow.read_parquet(source(raw)) if format == "parquet" else arrow.read_arrow(source(raw)))
         except TreebankError:
             refused += 1
         else:
@@ -450,7 +408,7 @@ def test_a_mutant_gives_trees_or_a_treebank_error(format, hand_written):
 
 
 def source(raw):
-    return parquet.Source("<memory>", io.BytesIO(raw), on_error=[].append)
+    return arrow.Source("<memory>", io.BytesIO(raw), on_error=[].append)
 
 
 def test_a_row_that_is_too_long_is_refused_before_it_becomes_a_tree(tmp_path):
@@ -461,7 +419,9 @@ def test_a_row_that_is_too_long_is_refused_before_it_becomes_a_tree(tmp_path):
     table = pa.Table.from_pylist([row], schema()).set_column(1, "words", words)
     pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
     assert os.path.getsize(tmp_path / "a.parquet") < 50_000
-    with pytest.raises(TreebankError, match="3,000,000 values in one list of the column words: no tree is that large"):
+    with pytest.raises(
+        TreebankError, match="3,000,000 values in one list of the column words, expected at most 1,000,000"
+    ):
         list(read(tmp_path / "a.parquet"))
 
 
@@ -470,7 +430,7 @@ def test_a_row_that_is_too_long_is_refused_before_it_becomes_a_tree(tmp_path):
 BARE = """
 import sys
 import discotree as dt
-from discotree.treebanks import dataframes as tables
+from discotree.treebanks import tables as tables
 assert not {"pyarrow", "numpy", "pandas", "polars"} & set(sys.modules)
 
 class Refuse:
@@ -529,12 +489,12 @@ def test_commands_take_them_like_any_treebank(tmp_path, data):
 def test_parsing_writes_other_formats(tmp_path):
     done = run("parse", "Ja.", "-o", tmp_path / "a.parquet")
     assert done.exit_code == 1
-    assert "parquet is not written sentence by sentence" in str(done.exception)
+    assert "parquet cannot be written sentence by sentence" in str(done.exception)
 
 
 def test_what_is_sent_to_the_web_server_is_text():
     upload = Upload(content="PAR1", name="a.parquet")
-    with pytest.raises(TreebankError, match=r"a\.parquet: the format is unclear: set it to one of export, "):
+    with pytest.raises(TreebankError, match=r"a\.parquet: cannot detect the format; set format to one of export, "):
         upload_format(upload)
 
 
@@ -550,7 +510,7 @@ def test_a_column_that_is_there_twice_is_an_error_with_the_path(tmp_path, format
     else:
         with pa.ipc.new_file(path, table.schema) as writer:
             writer.write_table(table)
-    with pytest.raises(TreebankError, match=f"the column {name} is there twice") as caught:
+    with pytest.raises(TreebankError, match=f"duplicate column {name}") as caught:
         list(read(path))
     assert caught.value.path == str(path)
 
@@ -563,5 +523,5 @@ def test_a_field_of_constituents_that_is_there_twice_is_an_error(tmp_path):
     table = pa.table({"words": batch.column("words"), "parents": batch.column("parents"), "constituents": lists})
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
         writer.write_table(table)
-    with pytest.raises(TreebankError, match="a field of the column constituents is there twice"):
+    with pytest.raises(TreebankError, match="duplicate field in the column constituents"):
         list(read(tmp_path / "a.arrow"))

@@ -85,7 +85,7 @@ GOOD = WORD + '\n<nt id="n0" cat="S">\n<edge label="HD" idref="t1"/>\n</nt>'
     ("body", "message"),
     [
         pytest.param(
-            f'{WORD}\n<nt id="n0" cat="S">\n◀<edge idref="t9"/></nt>', "leads to 't9', which is not", id="dangling"
+            f'{WORD}\n<nt id="n0" cat="S">\n◀<edge idref="t9"/></nt>', "leads to the unknown node 't9'", id="dangling"
         ),
         pytest.param(f'{WORD}\n◀<edge idref="t1"/>', "starts at 't1', which is not a nonterminal", id="edge of a word"),
         pytest.param(
@@ -128,7 +128,7 @@ def test_a_broken_sentence_is_refused_with_its_line_and_can_be_skipped(tmp_path,
 
 def test_a_sentence_without_words_is_refused(tmp_path):
     content = corpus(sentence(1, GOOD), MARK + sentence(2, "<terminals/>"), sentence(3, GOOD))
-    assert_broken(tmp_path / "broken.tigerxml", content, "there are no words", ["1", "3"])
+    assert_broken(tmp_path / "broken.tigerxml", content, "the sentence has no words", ["1", "3"])
 
 
 def test_a_truncated_file_gives_what_is_before_the_cut(tmp_path):

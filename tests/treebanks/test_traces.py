@@ -8,9 +8,8 @@ import pytest
 from support.helpers import parsed
 
 from discotree import TreebankError, TreeError
-from discotree.treebanks import traces
-from discotree.treebanks.brackets import _leaves
-from discotree.treebanks.traces import MOVEMENT, Item, _phrase_of, move_fillers
+from discotree.treebanks import brackets
+from discotree.treebanks.brackets import MOVEMENT, Item, _leaves, _phrase_of, move_fillers
 from discotree.trees.tree import NONE
 
 
@@ -130,12 +129,12 @@ def captured(n):
 
 
 def lines_run(text):
-    """Count the lines of traces.py that run while a text is read."""
+    """Count the lines of brackets.py that run while a text is read."""
     count = 0
 
     def trace(frame, event, _):
         nonlocal count
-        if frame.f_code.co_filename != traces.__file__:
+        if frame.f_code.co_filename != brackets.__file__:
             return None
         count += event == "line"
         return trace
@@ -157,15 +156,11 @@ def reused(n):
     return "( " + " ".join(f"(C{k % 50}-1 (N w{k}))" for k in range(1, n)) + inner + "(N w)" + ")" * n
 
 
-@pytest.mark.parametrize("shape", [nested, pairs, reused])
-def test_work_grows_with_the_tree(shape):
-    assert lines_run(shape(400)) < 6 * lines_run(shape(100))
-
-
-@pytest.mark.parametrize("shape", [chained, captured])
-def test_jumps_between_moves_are_limited(monkeypatch, shape):
+@pytest.mark.parametrize("shape", [nested, pairs, reused, chained, captured])
+def test_work_is_limited(monkeypatch, shape):
     assert len(parsed(shape(40), "penn")) == 1
-    monkeypatch.setattr(traces, "MAX_JUMPS_PER_LEAF", 5)
-    with pytest.raises(TreebankError, match="<memory>:1: too many fillers have moved into each other"):
+    monkeypatch.setattr(brackets, "MAX_STEPS", 0)
+    monkeypatch.setattr(brackets, "MAX_STEPS_PER_LEAF", 5)
+    with pytest.raises(TreebankError, match="<memory>:1: too many fillers and traces are inside each other"):
         parsed(shape(100), "penn")
     assert lines_run(shape(400)) < 6 * lines_run(shape(100))

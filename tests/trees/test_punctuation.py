@@ -14,6 +14,7 @@ from discotree.trees.punctuation import (
     is_punctuation_tag,
     move_punctuation,
     remove_punctuation,
+    remove_tokens,
     root_punctuation,
 )
 
@@ -254,3 +255,9 @@ def test_removal_renumbers_and_takes_empty_phrases_and_their_edges_along() -> No
     assert str(bare) == "(ROOT (S (NN 0=a) (NN 1=b)))"
     assert bare.secondary == (SecondaryEdge("SB", 1, 3),)
     assert bare.id == "x"
+
+
+def test_words_leave_and_empty_phrases_with_them():
+    tree = Tree.parse("(ROOT (S (NP (NN 0=a) (NN 2=c)) (VP (X (SU 1=b)))))")
+    assert remove_tokens(tree, {1}) == Tree.parse("(ROOT (S (NP (NN 0=a) (NN 1=c))))")
+    assert remove_tokens(tree, {0, 1, 2}) is None

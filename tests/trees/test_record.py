@@ -11,7 +11,7 @@ from support.helpers import DEEP, tree_of
 from support.strategies import HOLDS, trees
 
 from discotree import Node, SecondaryEdge, Token, Tree, TreeError
-from discotree.trees.record import offsets_of, shown
+from discotree.trees.tree import offsets_of, short_repr
 
 FIGURE = tree_of("(ROOT (S (NP (PPER 0=Es) (NP (PIS 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)) ($. 4=.))", "7")
 HUGE = 10**5000
@@ -127,12 +127,12 @@ def broken(*path, value):
     [
         (None, "expected an object with the fields of a tree, got None"),
         ([], r"expected an object .* got \[\]"),
-        ({}, "the record: expected tokens as a list that is not empty, but there is none"),
-        ({"id": "7", "error": "too long"}, "there is no tree, only an error: too long"),
+        ({}, "the record: expected tokens as a list that is not empty, but it is missing"),
+        ({"id": "7", "error": "too long"}, "the record has an error instead of a tree: too long"),
         (broken("tokens", value=[]), r"expected tokens as a list that is not empty, got \[\]"),
         (broken("tokens", value={"form": "a"}), "expected tokens as a list"),
         (broken("tokens", 1, value="kam"), """token 1: expected an object like {"form": "Haus"}, got 'kam'"""),
-        (broken("tokens", 1, value={}), "token 1: expected form as a string, but there is none"),
+        (broken("tokens", 1, value={}), "token 1: expected form as a string, but it is missing"),
         (broken("tokens", 1, "tag", value=7), "token 1: expected tag as a string, got 7"),
         (broken("id", value=7), "the record: expected id as a string, got 7"),
         (broken("comment", value=[]), "expected comment as a string"),
@@ -149,8 +149,8 @@ def broken(*path, value):
         (broken("constituents", 2, "positions", value=[0, True]), "got True"),
         (broken("constituents", 2, "positions", value=[0, 2.0]), "got 2.0"),
         (broken("constituents", 2, "positions", value=[0, HUGE]), "got a very large int"),
-        (broken("constituents", 2, "positions", value=[0, 2, 2]), "constituent 2 has a position twice"),
-        (broken("constituents", 0, "positions", value=[0, 1, 2, 3]), "the first constituent has to be the root"),
+        (broken("constituents", 2, "positions", value=[0, 2, 2]), "constituent 2: duplicate position"),
+        (broken("constituents", 0, "positions", value=[0, 1, 2, 3]), "the first constituent must be the root"),
         (broken("constituents", 3, "positions", value=[1, 2]), "constituent 3 overlaps one before it"),
         (broken("constituents", 3, "positions", value=[0, 1, 2, 3, 4]), "constituent 3 overlaps one before it"),
         (broken("constituents", 2, "confidence", value=2), "expected confidence as a number from 0 to 1, got 2"),
@@ -176,7 +176,7 @@ def test_a_record_that_is_no_tree_is_refused_with_the_reason(record, message):
 def test_siblings_go_from_left_to_right():
     record = tree_of("(ROOT (A (N 0=a)) (B (N 1=b)))").to_dict()
     record["constituents"][1:] = reversed(record["constituents"][1:])
-    with pytest.raises(TreeError, match="constituent 2 comes too late: siblings go from left to right"):
+    with pytest.raises(TreeError, match="constituent 2 is out of order: siblings must be ordered from left to right"):
         Tree.from_dict(record)
 
 
@@ -211,7 +211,7 @@ def test_a_value_that_is_nested_deeply_has_a_short_name():
     deep = []
     for _ in range(100_000):
         deep = [deep]
-    assert len(shown(deep)) < 100
+    assert len(short_repr(deep)) < 100
     with pytest.raises(TreeError):
         Tree.from_dict(broken("tokens", 0, "form", value=deep))
 
@@ -228,5 +228,5 @@ def test_offsets_that_make_no_sense_are_refused(start, end):
 
 def test_offsets_are_there_for_all_tokens_or_for_none():
     assert offsets_of(FIGURE.to_dict()) == []
-    with pytest.raises(TreeError, match="there are 2 offsets for 5 tokens"):
+    with pytest.raises(TreeError, match="expected 5 offsets, one per token, got 2"):
         FIGURE.to_dict([(0, 1), (1, 2)])

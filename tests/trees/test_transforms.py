@@ -7,28 +7,11 @@ from support.strategies import trees_with_edges
 from discotree import Node, Tree
 from discotree.trees.transforms import (
     add_root,
-    collapse_unaries,
     join_functions,
-    restore_unaries,
     split_functions,
     strip_functions,
-    strip_root,
     transform,
 )
-
-
-@given(trees_with_edges())
-def test_unaries_collapse_and_come_back(tree: Tree) -> None:
-    collapsed = collapse_unaries(tree)
-    for node in collapsed.nodes():
-        only = node.children[0] if len(node.children) == 1 else 0
-        assert isinstance(only, int) or node is collapsed.root
-    assert restore_unaries(collapsed) == tree
-
-
-def test_a_collapsed_chain_reads_from_top_to_bottom() -> None:
-    tree = Tree.parse("(ROOT (S (VP (A+B (NN 0=a) (NN 1=b)))))")
-    assert repr(collapse_unaries(tree).root) == r"(ROOT (S+VP+A\+B 0 1))"
 
 
 @given(trees_with_edges())
@@ -46,18 +29,11 @@ def test_labels_that_begin_with_a_dash_are_not_split() -> None:
 
 
 @given(trees_with_edges())
-def test_a_root_is_added_and_stripped(tree: Tree) -> None:
+def test_a_root_is_added_once(tree: Tree) -> None:
     bare = Tree(tree.tokens, Node("S", tree.root.children, tree.root.function), tree.id, tree.secondary)
     rooted = add_root(bare)
-    assert rooted.root.label == "ROOT"
+    assert (rooted.root.label, rooted.root.children) == ("ROOT", (bare.root,))
     assert add_root(rooted) == rooted
-    assert strip_root(rooted) == bare
-    assert strip_root(rooted).secondary == bare.secondary
-
-
-def test_a_root_with_several_children_stays() -> None:
-    tree = Tree.parse("(ROOT (S (NN 0=a)) ($. 1=.))")
-    assert strip_root(tree) == tree
 
 
 def test_transform_rejects_what_it_does_not_know() -> None:

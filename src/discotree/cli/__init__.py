@@ -1,86 +1,130 @@
 """The command line.
 
-Exit codes: 0 done, 1 something is wrong with the data, 2 something is wrong with the command, 130 interrupted, 141
-nobody reads the output any more (``discotree … | head``).
+Exit codes: 0 success, 1 an error in the data, 2 a usage error, 130 interrupted, 141 the reader closed the output
+(``discotree … | head``).
+
+To add a command, write a module with a Click command and add a line to ``GROUPS``.
 """
 
 import atexit
 import gc
 import sys
-from typing import Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, NamedTuple
 
-import typer
-from typer.core import TyperGroup
+import click
 
-from discotree.cli.commands import ENTRIES, LazyCommands
-from discotree.cli.common import err, show_warnings
-from discotree.cli.leaving import leave_quietly
-from discotree.cli.values import unchecked
+from discotree.cli.console import INTERRUPTED, complain, exit_closed_pipe, show_warnings
 from discotree.errors import DiscotreeError, printable
 from discotree.version import __version__
 
-NEW_OBJECTS = 100_000  # before the collector of garbage looks at them
-UsageError: Any = typer.BadParameter.__base__
+GC_THRESHOLD = 100_000  # new objects before the garbage collector runs
+WIDTH = 100  # most columns of a help text
 
 
-class CommandGroup(TyperGroup):
-    """Imports a command when it is called, and makes the messages about wrong commands printable.
+class Entry(NamedTuple):
+    """The module that defines a command, and the first sentence of its help."""
 
-    The messages quote arguments, which may be names of files.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.commands: Any = LazyCommands()
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return list(ENTRIES)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return unchecked(super().get_params(ctx))
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except UsageError as error:
-            error.message = printable(error.message)
-            raise
-        except BrokenPipeError:
-            leave_quietly()
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        from discotree.cli.help import print_help
-
-        options = [(", ".join(sorted(option.opts, key=len)), option.help or "") for option in self.get_params(ctx)]
-        commands = [(name, entry.summary) for name, entry in ENTRIES.items()]
-        print_help(self.get_usage(ctx), self.help or "", options, commands)
+    module: str
+    summary: str
 
 
-app = typer.Typer(
-    cls=CommandGroup,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Discontinuous constituent trees: parse text, train parsers; convert, count, draw and compare treebanks.",
+# `discotree --help` shows this table, so that it does not import all commands. A test compares the two.
+GROUPS = {
+    "Parse": {
+        "parse": Entry("parse", "Parse text, or the sentences of treebanks."),
+        "bulk": Entry("bulk", "Parse a large corpus on many cores, GPUs or machines with Ray."),
+        "models": Entry("models", "List the installed models, or show the card of one model."),
+    },
+    "Treebanks": {
+        "convert": Entry("treebanks", "Convert treebanks from one format to another."),
+        "stats": Entry("treebanks", "Count trees, tokens, labels, unaries and discontinuities."),
+        "evaluate": Entry("evaluate", "Score trees against gold trees, exactly like disco-dop."),
+        "draw": Entry("draw", "Draw trees as text, SVG, PNG, PDF, LaTeX or one HTML page."),
+    },
+    "Search": {
+        "search": Entry("search", "Search treebanks for constructions."),
+        "index": Entry("search", "Index treebanks that you search often."),
+    },
+    "Train": {
+        "train": Entry("train", "Train a model from a recipe, or fine-tune an existing model."),
+        "pretrain": Entry("pretrain", "Pretrain an encoder, or word vectors, on raw text."),
+        "distill": Entry("distill", "Train a small model on the predictions of large models."),
+        "calibrate": Entry("calibrate", "Fit the gap penalties and confidences of a model on held-out trees."),
+        "export": Entry("export", "Export a model as one ONNX file, or upload it to the Hugging Face hub."),
+    },
+    "Serve": {
+        "serve": Entry("serve", "Serve the web page and the HTTP API."),
+        "annotate": Entry("annotate", "Annotate sentences in the browser."),
+    },
+}
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+
+
+class LazyGroup(click.Group):
+    """Imports a command when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"discotree.cli.{COMMANDS[cmd_name].module}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        width = max(map(len, COMMANDS))
+        for title, entries in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), entry.summary) for name, entry in entries.items()])
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with printable_usage_errors():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with printable_usage_errors():
+            try:
+                return super().invoke(ctx)
+            except BrokenPipeError:
+                exit_closed_pipe()
+            except KeyboardInterrupt:
+                complain("interrupted")
+                ctx.exit(INTERRUPTED)
+
+
+@contextmanager
+def printable_usage_errors() -> Iterator[None]:
+    """Replace control characters in usage errors: they quote arguments, which may be file names."""
+    try:
+        yield
+    except click.UsageError as error:
+        error.message = printable(error.message)  # type: ignore[misc]
+        raise
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": WIDTH},
 )
-
-
-@app.callback(invoke_without_command=True)
-def options(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
-    if version:
-        print(f"discotree {__version__}")
-        raise typer.Exit
+@click.version_option(__version__, prog_name="discotree", message="%(prog)s %(version)s")
+def app() -> None:
+    """Parse text into discontinuous constituent trees, train parsers, and convert, search, score and draw treebanks."""
 
 
 def main() -> None:
-    """Run the command line; errors meant for the user come without a traceback."""
-    # Start-up makes many objects that stay, and hardly a cycle: looking for some again and again, and once more at the
-    # end, would take a tenth of the time of a short command.
-    gc.set_threshold(NEW_OBJECTS)
+    """Run the command line; print errors meant for the user without a traceback."""
+    # Start-up creates many objects that stay, and hardly any cycles: collecting garbage again and again, and once more
+    # at exit, would take a tenth of the time of a short command.
+    gc.set_threshold(GC_THRESHOLD)
     atexit.register(gc.freeze)
     show_warnings()
     try:
         app(prog_name="discotree")
     except (DiscotreeError, OSError) as error:
-        err.print(f"discotree: {error}", style="red", soft_wrap=True)
+        complain(str(error))
         sys.exit(1)

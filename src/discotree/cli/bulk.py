@@ -1,123 +1,154 @@
-"""bulk: parse more rows than one process can, into a folder of shards."""
+"""bulk: parse more rows than one process can, and write them to a folder of shards."""
 
+import os
 import time
 from collections.abc import Generator
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Any
 
-import typer
+import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from discotree.cli.common import INTERRUPTED, err, report_choice
-from discotree.cli.model_options import Engine, Model
-from discotree.cli.options import expand
+from discotree.cli.console import INTERRUPTED, SECONDS_BETWEEN_LINES, complain, err, note, report_choice
+from discotree.cli.options import examples, expand, model_option
 from discotree.errors import DiscotreeError, requires_extra
-from discotree.models.choice import Candidates, Choice, mismatch
-from discotree.models.finding import find, fingerprint, names
-from discotree.models.hub import HUB
+from discotree.models import HUB
+from discotree.models.finding import Candidates, Choice, find, fingerprint, mismatch, names
 from discotree.version import __version__
 
-if TYPE_CHECKING:
-    from discotree.integrations.bulk.work import ShardOutcome
-
-SECONDS_BETWEEN_REPORTS = 30.0  # where there is no terminal
-MAX_PROBLEMS = 10  # failed shards before the job stops: something else must be wrong
+MAX_PROBLEMS = 10  # failed shards before the job stops, because the cause is probably not the data
 
 
+@click.command(
+    epilog=examples(
+        "discotree bulk corpus/ -o parsed",
+        "discotree bulk s3://mine/corpus -o s3://mine/parsed --address auto --workers 400",
+    )
+)
+@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+@click.option("--output", "-o", metavar="FOLDER", required=True, help="Folder to write the shards to.")
+@click.option(
+    "--from",
+    "kind",
+    type=click.Choice(["lines", "tokens", "text"]),
+    default="lines",
+    help="Content of a row: a sentence, its tokens, or a text.",
+)
+@model_option
+@click.option(
+    "--column",
+    metavar="NAME",
+    help="Column of JSONL and Parquet to parse. By default text, or tokens with --from tokens.",
+)
+@click.option("--id-column", metavar="NAME", default="id", help="Column with the ids, if there is one.")
+@click.option(
+    "--shard-rows",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=10_000,
+    help="Approximate number of rows per shard.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Number of workers; 0 parses in this process, without Ray. By default, as many as fit.",
+)
+@click.option(
+    "--address", metavar="ADDRESS", help="Address of a Ray cluster, or auto. By default, this machine is used."
+)
+@click.option(
+    "--gpus",
+    type=click.FloatRange(min=0),
+    metavar="N",
+    help="GPUs per worker, such as 0.25. By default 1 if there is one.",
+)
 def bulk(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="INPUT", help="Text, JSONL or Parquet: files, folders, patterns, addresses (s3://…)."),
-    ],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write the shards to.")],
-    to: Annotated[Literal["parquet", "json"], typer.Option(help="Format of the shards.")] = "parquet",
-    from_: Annotated[
-        Literal["lines", "tokens", "text"],
-        typer.Option("--from", help="What a row holds: a sentence, its tokens, or a text."),
-    ] = "lines",
-    model: Model = "",
-    engine: Engine = None,
-    column: Annotated[
-        str, typer.Option(help="Column of JSONL and Parquet to parse: text, or tokens with --from tokens.")
-    ] = "",
-    id_column: Annotated[str, typer.Option(help="Column of the ids, if there is one.")] = "id",
-    shard_rows: Annotated[int, typer.Option(min=1, help="Approximate number of rows per shard.")] = 10_000,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Number of workers; all that fit by default; 0: this process, no Ray.")
-    ] = None,
-    address: Annotated[str, typer.Option(help="Address of a Ray cluster, or auto; this machine by default.")] = "",
-    cpus: Annotated[float, typer.Option(min=0.01, help="Cores per worker.")] = 1.0,
-    gpus: Annotated[
-        float | None, typer.Option(min=0, help="GPUs per worker, such as 0.25; by default 1 if there are any.")
-    ] = None,
+    inputs: tuple[str, ...],
+    output: str,
+    kind: str,
+    model: str | None,
+    column: str | None,
+    id_column: str,
+    shard_rows: int,
+    workers: int | None,
+    address: str | None,
+    gpus: float | None,
 ) -> None:
-    """Parse very many rows on many cores, GPUs or machines, with Ray.
+    """Parse a large corpus on many cores, GPUs or machines with Ray.
 
-    Every row of the input gets one row of the output, with a tree or an error. The same command resumes an interrupted
-    job. Exit codes: 0 all shards are written, 1 some are missing, 130 interrupted.
+    INPUT is text, JSONL or Parquet: a file, a folder, a pattern, or an address such as s3://….
+
+    Every input row becomes one output row, with a tree or an error. Run the same command again to resume an interrupted
+    job. Exit codes: 0 if all shards are written, 1 if some are missing, 130 if interrupted.
     """
     if address and workers == 0:
-        raise typer.BadParameter("--workers 0 means this process: leave out --address")
+        raise click.UsageError("--workers 0 parses in this process and cannot be combined with --address")
     with requires_extra("ray"):
-        from discotree.integrations.bulk.job import Cluster, on_ray
-        from discotree.integrations.bulk.plan import ShardPlan, check_column, check_output
-        from discotree.integrations.bulk.sentences import sample_of_rows
-        from discotree.integrations.bulk.shards import ShardFolder
-        from discotree.integrations.bulk.storage import absolute
-        from discotree.integrations.bulk.work import BulkTask, ShardWorker
-    inputs = expand(inputs)
-    column = column or ("tokens" if from_ == "tokens" else "text")
-    folder = ShardFolder(absolute(output), to, documents=from_ == "text")
-    check_output(inputs, output)
-    plan = ShardPlan.of(inputs, shard_rows)
-    check_column(plan.files, column)
-    sample = sample_of_rows(plan.shards, column, id_column)
+        from discotree.integrations.ray import (
+            DONE,
+            BulkJob,
+            ShardWorker,
+            check_output,
+            parse_on_ray,
+            plan_shards,
+            sample_text,
+        )
+    paths = expand(inputs)
+    column = column or ("tokens" if kind == "tokens" else "text")
+    check_output(paths, output)
+    files, shards = plan_shards(paths, shard_rows, column)
+    sample = sample_text(shards, column, id_column)
     if not model:
         choice = Candidates.installed().choose(sample)
         report_choice(choice)
         model = choice.model
         sample = ""
     name = model if model in names() or model.startswith(HUB) else str(find(model).resolve())  # for any worker
-    task = BulkTask(name, fingerprint(find(name)), from_, column, id_column, folder, engine or "")
-    job = {
+    checksum = fingerprint(find(name))
+    output_folder = output if "://" in output else os.path.abspath(output)
+    job = BulkJob(name, checksum, kind, column, id_column, output_folder)
+    settings = {
         "discotree": __version__,
-        "files": [file.identity for file in plan.files],
-        "model": task.fingerprint,
-        "--from": from_,
+        "files": files,
+        "model": checksum,
+        "--from": kind,
         "--column": column,
         "--id-column": id_column,
-        "--to": to,
         "--shard-rows": shard_rows,
-        "--engine": engine,
     }
-    # Made here even where others do the work: a model that does not fit is refused before anything begins.
-    worker = ShardWorker(task, "" if workers == 0 else "cpu")
+    # Loaded here even if other machines parse, so that an unsuitable model is refused before anything starts.
+    worker = ShardWorker(job, None if workers == 0 else "cpu")
     report_choice(Choice(model, warning=mismatch(sample, worker.language)))
     interrupted = False
-    with folder.begun(job):
-        left = folder.missing(plan.shards)
-        progress = ShardProgress(len(plan.shards), len(plan.shards) - len(left))
-        cluster = Cluster(address, workers, cpus, gpus)
+    with job.start(settings):
+        missing = job.missing(shards)
+        progress = ShardProgress(len(shards), len(shards) - len(missing))
         try:
-            if left:
-                progress((worker(shard) for shard in left) if workers == 0 else on_ray(task, left, cluster))
+            if missing:
+                progress(
+                    (worker(shard._asdict()) for shard in missing)
+                    if workers == 0
+                    else parse_on_ray(job, missing, address or "", workers, gpus)
+                )
         except KeyboardInterrupt:
             interrupted = True
-        left = folder.missing(plan.shards)
-        if not left:
-            folder.finish()
-    progress.done = len(plan.shards) - len(left)
+        missing = job.missing(shards)
+        if not missing:
+            job.write(DONE, b"")
+    progress.done = len(shards) - len(missing)
     progress.report(f"written to {output}")
     if interrupted:
-        err.print("discotree: interrupted; the same command resumes the job", style="red")
-        raise typer.Exit(INTERRUPTED)
-    if left:
-        hint = "the same command tries again" if progress.problems else "do the workers write to other disks?"
-        raise DiscotreeError(f"{len(left):,} shards are missing: {hint}")
+        complain("interrupted; run the same command to resume the job")
+        raise click.exceptions.Exit(INTERRUPTED)
+    if missing:
+        first = ", ".join(shard.output for shard in missing[:MAX_PROBLEMS])
+        hint = "" if progress.problems else "; check that all workers write to the same disk and have enough memory"
+        raise DiscotreeError(f"{len(missing):,} shards are missing ({first}); run the same command to try again{hint}")
 
 
 class ShardProgress:
-    """Shows the progress of a job: a bar on a terminal, elsewhere a line from time to time."""
+    """Shows the progress of a job: a bar on a terminal, a line now and then in a pipe."""
 
     def __init__(self, shards: int, done: int) -> None:
         self.shards = shards
@@ -125,7 +156,7 @@ class ShardProgress:
         self.rows = self.sentences = self.errors = self.problems = 0
         self.start = self.reported = time.monotonic()
 
-    def __call__(self, outcomes: "Generator[ShardOutcome, None, None]") -> None:
+    def __call__(self, outcomes: Generator[dict[str, Any], None, None]) -> None:
         columns = (
             BarColumn(),
             MofNCompleteColumn(),
@@ -138,20 +169,20 @@ class ShardProgress:
             for outcome in outcomes:
                 self.add(outcome)
                 bar.update(task, completed=self.done, description=self.summary)
-                if not err.is_terminal and time.monotonic() - self.reported > SECONDS_BETWEEN_REPORTS:
+                if not err.is_terminal and time.monotonic() - self.reported > SECONDS_BETWEEN_LINES:
                     self.report("so far")
 
-    def add(self, outcome: "ShardOutcome") -> None:
-        if outcome.problem:
+    def add(self, outcome: dict[str, Any]) -> None:
+        if outcome["problem"]:
             self.problems += 1
-            err.print(f"discotree: {outcome.problem}", style="red", soft_wrap=True)
+            complain(outcome["problem"])
             if self.problems >= MAX_PROBLEMS:
-                raise DiscotreeError(f"{self.problems} shards failed: the job stops")
+                raise DiscotreeError(f"{self.problems} shards failed; the job was stopped")
             return
         self.done += 1
-        self.rows += outcome.rows
-        self.sentences += outcome.sentences
-        self.errors += outcome.errors
+        self.rows += outcome["rows"]
+        self.sentences += outcome["sentences"]
+        self.errors += outcome["errors"]
 
     @property
     def summary(self) -> str:
@@ -160,5 +191,4 @@ class ShardProgress:
 
     def report(self, state: str) -> None:
         self.reported = time.monotonic()
-        text = f"{self.done:,} of {self.shards:,} shards, {self.summary}; {state}"
-        err.print(f"discotree: {text}", style="dim", soft_wrap=True)
+        note(f"{self.done:,} of {self.shards:,} shards, {self.summary}; {state}")

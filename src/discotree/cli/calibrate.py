@@ -1,69 +1,65 @@
 """calibrate."""
 
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-from rich.table import Table
+import click
 
-from discotree.cli.common import out, report_written
-from discotree.cli.model_options import Device, Engine, complete_model
-from discotree.cli.options import check_output_folder, expand
+from discotree.cli.console import number, out, report_written, table
+from discotree.cli.options import check_output_folder, examples, expand, model_argument
 from discotree.errors import InputError
+from discotree.models import HUB
 from discotree.models.finding import find, names
 from discotree.models.folder import write_fitted
-from discotree.models.hub import HUB
-from discotree.parsing.load import load
 from discotree.treebanks import read
 
 if TYPE_CHECKING:
-    from discotree.network.calibration import Calibration
+    from rich.table import Table
+
+    from discotree.decoding.trees import Calibration
     from discotree.parsing.parser import Parser
     from discotree.training.data import Split
 
 
-def calibrate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", autocompletion=complete_model, help="A name or a folder.")],
-    treebanks: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TREEBANK", help="Held-out trees; by default the dev split of the model's own recipe."),
-    ] = None,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FOLDER", help="Write a copy; the model itself by default.")
-    ] = "",
-    keep_prices: Annotated[
-        bool, typer.Option("--keep-prices", help="Leave the prices of gaps as they are, and so the trees.")
-    ] = False,
-    device: Device = "",
-    engine: Engine = None,
-) -> None:
-    """Fit the prices of gaps and the confidences of a model on held-out trees.
+@click.command(epilog=examples("discotree calibrate runs/alpino/model", "discotree calibrate nl mine.export -o mine"))
+@model_argument
+@click.argument("treebanks", metavar="[TREEBANK]...", nargs=-1)
+@click.option(
+    "--output", "-o", metavar="FOLDER", help="Write a copy of the model. By default, the model itself is changed."
+)
+@click.option("--keep-penalties", is_flag=True, help="Do not change the gap penalties, and so the trees.")
+def calibrate(model: str, treebanks: tuple[str, ...], output: str | None, keep_penalties: bool) -> None:
+    """Fit the gap penalties and confidences of a model on held-out trees.
 
-    Changes config.json and writes calibration.json in the model's folder, or in a copy of it. The trees must be none
-    that the model was trained on, or its confidences will be too high. The metrics are cross-validated: each fold is
-    scored by a fit on the others.
+    MODEL is an installed model or a folder. TREEBANK contains the held-out trees; by default, the dev split of the
+    model's recipe is used. The model must not have been trained on these trees, or its confidences will be too high.
+
+    The command changes config.json and writes calibration.json in the folder of the model, or in a copy. The metrics it
+    prints are cross-validated: each fold is scored by a fit on the others.
     """
     from discotree.parsing.parser import Parser
-    from discotree.training.calibrate import MIN_CONSTITUENTS, calibrated, finished
+    from discotree.training.calibrate import MIN_CONSTITUENTS, calibrate_model, fit_on_held_out
 
     if not output and (model.startswith(HUB) or model in names()):
-        raise typer.BadParameter(f"{model} is not yours to change: -o FOLDER writes a copy")
+        raise click.UsageError(f"{model} is an installed model and read-only; use -o FOLDER to write a copy")
     folder = find(model)
     if output:
         check_output_folder(output, [str(folder)])
-    parser = load(model, device, engine=engine or "")
-    split = _held_out(parser, expand(treebanks or []))
-    fitted = calibrated(parser, split) if keep_prices else finished(parser, split)
+    from discotree.parsing.parser import load
+
+    parser = load(model)
+    split = _held_out(parser, expand(treebanks))
+    fitted = calibrate_model(parser, split) if keep_penalties else fit_on_held_out(parser, split)
     if fitted.calibration is None:
-        raise InputError(f"there are fewer than {MIN_CONSTITUENTS} constituents to learn from: give more trees")
+        raise InputError(f"at least {MIN_CONSTITUENTS} constituents are needed for calibration; pass more trees")
     if output:
         Parser(fitted, parser.engine).save_pretrained(output)
     else:
         write_fitted(fitted, folder)
-    prices = fitted.config.decoding.gap_prices
-    out().print(f"prices of gaps: {', '.join(f'{label} {price:g}' for label, price in prices.items()) or 'none'}\n")
+    penalties = fitted.config.decoding.gap_penalties.items()
+    out().print(f"gap penalties: {', '.join(f'{label} {value:g}' for label, value in penalties) or 'none'}\n")
     out().print(_table(fitted.calibration))
-    report_written("prices and calibration", output or str(folder))
+    report_written("gap penalties and calibration", output or str(folder))
 
 
 def _held_out(parser: "Parser", paths: list[str]) -> "Split":
@@ -73,25 +69,21 @@ def _held_out(parser: "Parser", paths: list[str]) -> "Split":
         return treebank_split(chain.from_iterable(map(read, paths)), parser.config.data)
     data = parser.config.data
     if not data.dev and not (data.train and data.hold_out):
-        raise InputError("this model's settings name no dev split: give treebanks")
+        raise InputError("the settings of this model have no dev split; pass held-out treebanks")
     return load_held_out(resolve(data))
 
 
-def _table(calibration: "Calibration") -> Table:
-    found = calibration.fitted
-
-    def cell(name: str) -> str:
-        return f"{found[name]:.3f}" if name in found else "–"
-
-    count = f"{found['constituents']:,.0f} constituents, {found['sentences']:,.0f} trees"
-    table = Table(count, box=None, pad_edge=False)
-    for column in ("before", "calibrated"):
-        table.add_column(column, justify="right")
-    table.add_row("AUC", cell("raw_auc"), cell("auc"))
-    table.add_row("ECE", cell("raw_ece"), cell("ece"))
-    table.add_row("Brier score", cell("raw_brier"), cell("brier"))
-    table.add_row("Brier score of a constant", cell("constant"), cell("constant"))
-    table.add_row("correlation with the F1 of trees", cell("raw_tree_correlation"), cell("tree_correlation"))
-    table.add_row("mean expected F1 of trees", cell("raw_tree_f1"), cell("expected_tree_f1"))
-    table.add_row("mean F1 of trees", cell("tree_f1"), cell("tree_f1"))
-    return table
+def _table(calibration: "Calibration") -> "Table":
+    metrics = calibration.fitted
+    rows = [
+        ("AUC", "raw_auc", "auc"),
+        ("ECE", "raw_ece", "ece"),
+        ("Brier score", "raw_brier", "brier"),
+        ("Brier score of a constant", "constant", "constant"),
+        ("correlation with the F1 of trees", "raw_tree_correlation", "tree_correlation"),
+        ("mean expected F1 of trees", "raw_tree_f1", "expected_tree_f1"),
+        ("mean F1 of trees", "tree_f1", "tree_f1"),
+    ]
+    count = f"{metrics['constituents']:,.0f} constituents, {metrics['sentences']:,.0f} trees"
+    cells = [[title, number(metrics.get(raw), 3), number(metrics.get(new), 3)] for title, raw, new in rows]
+    return table([count, "before", "calibrated"], cells, left=[count])

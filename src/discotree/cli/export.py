@@ -1,52 +1,77 @@
-"""export."""
+"""export: write a model as ONNX, or upload it to the Hugging Face hub."""
 
 import sys
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Literal
 
-import typer
+import click
 
-from discotree.cli.common import report_written
-from discotree.cli.model_options import complete_model
-from discotree.cli.options import check_output
+from discotree.cli.console import report_written
+from discotree.cli.options import check_output, choice_option, examples, model_argument
 from discotree.errors import MissingExtraError, ModelError
-from discotree.files.names import STANDARD_STREAM
+from discotree.files.writing import STANDARD_STREAM
 from discotree.models.finding import find
 
+Precision = Literal["float32", "int8"]
 
+
+@click.command(
+    epilog=examples(
+        "discotree export nl --onnx nl.onnx",
+        "discotree export runs/pcc/model --onnx pcc.onnx --precision int8",
+        "discotree export runs/alpino/model --hub me/dutch --card card.json",
+    )
+)
+@model_argument
+@click.option("--onnx", metavar="FILE", help="Write the network to this ONNX file.")
+@choice_option(
+    "--precision",
+    Precision,
+    "Weights in the ONNX file. float32 runs everywhere; int8 is smaller and faster, and needs ONNX Runtime.",
+    "float32",
+)
+@click.option("--hub", metavar="ORG/NAME", help="Upload the model to this repository on the hub; create it if needed.")
+@click.option("--card", metavar="FILE", help="Model card to upload, as written by discotree models MODEL --to json.")
+@click.option("--private", is_flag=True, help="Make the repository on the hub private.")
 def export(
-    model: Annotated[
-        str,
-        typer.Argument(metavar="MODEL", autocompletion=complete_model, help="A name, a folder, or hub:ORG/NAME."),
-    ],
-    onnx: Annotated[str, typer.Option(metavar="FILE", show_default=False, help="File to write, for example nl.onnx.")],
-    precision: Annotated[
-        Literal["float32", "int8"],
-        typer.Option(help="float32 runs everywhere; int8 is smaller and faster, and needs ONNX Runtime."),
-    ] = "float32",
+    model: str, onnx: str | None, precision: Precision, hub: str | None, card: str | None, private: bool
 ) -> None:
-    """Export a model as one ONNX file, for runtimes of your own.
+    """Export a model as one ONNX file, or upload it to the Hugging Face hub.
 
-    It takes words, characters and sub-words as numbers and returns scores. Its metadata say what the numbers mean.
+    MODEL is an installed model, a folder, or hub:ORG/NAME. The ONNX file takes words, characters and sub-words as
+    numbers and returns scores; its metadata describe the numbers. Uploading needs a token with write access: log in
+    with hf auth login, or set HF_TOKEN.
     """
+    if (onnx is None) == (hub is None):
+        raise click.UsageError("pass either --onnx FILE or --hub ORG/NAME")
+    if hub is not None:
+        from discotree.models.card import Card
+        from discotree.parsing.parser import load
+
+        new_card = Card.read(Path(card)) if card else None
+        print(load(model, "cpu").push_to_hub(hub, new_card, private=private or None))
+        return
+    assert onnx is not None
+    if card or private:
+        raise click.UsageError("--card and --private need --hub")
     if onnx == STANDARD_STREAM and sys.stdout.isatty():
-        raise typer.BadParameter("a terminal cannot show an ONNX file: --onnx FILE")
+        raise click.UsageError("an ONNX file cannot be shown on a terminal; pass --onnx FILE")
     folder = find(model)
     check_output(onnx, [str(folder)])
     from discotree.models.card import CARD, Card
-    from discotree.models.choice import announce_licence
-    from discotree.models.folder import read_model
-    from discotree.models.private_paths import public
+    from discotree.models.finding import announce_licence
+    from discotree.models.folder import public, read_model
     from discotree.network.onnx.export import NO_GRAPH
     from discotree.network.onnx.export import export as write
 
     try:
-        found = read_model(folder)
+        content = read_model(folder)
     except MissingExtraError as error:
         if error.name != "transformers":
             raise
         raise ModelError(f"{folder}: {NO_GRAPH}") from None  # installing it would not help
     announce_licence(folder)
-    card = {"card": Card.read(folder / CARD).to_json()} if (folder / CARD).exists() else {}
-    network = public(found.config).network
-    size = write(network, found.vocab, found.has_tags, found.subwords, found.weights, onnx, precision, card)
+    metadata = {"card": Card.read(folder / CARD).to_json()} if (folder / CARD).exists() else {}
+    network = public(content.config).network
+    size = write(network, content.vocab, content.has_tags, content.subwords, content.weights, onnx, precision, metadata)
     report_written(f"{size:,} bytes", onnx)

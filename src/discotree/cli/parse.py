@@ -1,277 +1,439 @@
-"""parse: text or treebanks in, trees or pictures out, as a stream."""
+"""parse: read text or treebanks, write trees or pictures, as a stream.
 
+Sentences are parsed window by window. The size of a window depends on the number of sentences before it: one at first,
+so that the first tree appears at once, then more and more. A run that is resumed after any window therefore gives
+exactly the same output as an undisturbed one; the numbers that a network computes depend a little on the batch.
+"""
+
+import hashlib
 import os
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import chain
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-import typer
+import click
 
-from discotree.cli.common import INTERRUPTED, err, report_choice, report_written
-from discotree.cli.model_options import Device, Engine, Model
+from discotree.cli.console import (
+    INTERRUPTED,
+    ProgressBar,
+    complain,
+    err,
+    report_choice,
+    report_written,
+    show_warnings,
+    size_of,
+    warn,
+)
 from discotree.cli.options import (
     PICTURE_SUFFIXES,
     PICTURES,
-    Encoding,
     PictureFormat,
     check_output,
+    choice_option,
+    device_option,
+    encoding_option,
+    engine_option,
+    examples,
     expand,
     format_option,
+    model_option,
     output_option,
+    workers_option,
 )
-from discotree.cli.parse_run import FailureReport, ParseRun, parse_trees
-from discotree.cli.progress import ProgressBar, size_of
-from discotree.config import Method
-from discotree.errors import DiscotreeError, InputError, TreebankError, printable
-from discotree.files.names import STANDARD_STREAM, is_archive
+from discotree.config.schema import Method
+from discotree.errors import DiscotreeError, InputError, TreebankError, printable, shorten
+from discotree.files.writing import STANDARD_STREAM, is_archive
 from discotree.models import finding
-from discotree.models.choice import Candidates, Choice, mismatch
-from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, beginning_of, find_sources, text_source
-from discotree.parsing.outputs import DRAW, OUTPUTS, PLAIN, OutputFormat, output_for
-from discotree.parsing.resumable import ResumableFile, Sink, StreamSink
-from discotree.parsing.text_input import LINES, TEXT, DecodingErrors, Sentences
-from discotree.parsing.workers import ParseJob, ParseWorker, suitable_workers
-from discotree.treebanks import guess_format
+from discotree.models.finding import Candidates, Choice, mismatch
+from discotree.parsing.inputs import (
+    INPUT_KINDS,
+    LINES,
+    TEXT,
+    DecodingErrors,
+    InputItem,
+    OutputFailedError,
+    Sentences,
+    SentenceSource,
+    beginning_of,
+    find_sources,
+    text_source,
+)
+from discotree.parsing.outputs import (
+    DEFAULT_FORMAT,
+    DRAW,
+    OUTPUTS,
+    FailedSentence,
+    ParseJob,
+    ParseWorker,
+    ResumableFile,
+    SentenceCounts,
+    Sink,
+    StreamSink,
+    Texts,
+    Window,
+    output_for,
+    parse_in_processes,
+    suitable_workers,
+)
+from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
-K_BEST_WINDOW = 16  # sentences per window where each is parsed by itself
-FORMATS = (*OUTPUTS, *PICTURES)
+K_BEST_WINDOW = 16  # sentences per window if each is parsed separately
+MAX_FAILURES_REPORTED = 20
+MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
 
 
+@click.command(
+    epilog=examples(
+        'discotree parse "Zij heeft het boek gelezen."',
+        "discotree parse corpus.txt -o corpus.export --model de",
+        'discotree parse "Zij heeft het boek gelezen." -o tree.svg',
+        "cat corpus.txt | discotree parse --from lines --to json",
+    )
+)
+@click.argument("inputs", metavar="[INPUT]...", nargs=-1)
+@click.option("--text", metavar="TEXT", help="Parse this text, even if it looks like the name of a file.")
+@output_option("File to write. By default, standard output.")
+@format_option("--to", (*OUTPUTS, *PICTURES), "Format of the output, if the name of the file does not show it")
+@format_option("--from", INPUT_KINDS, "Format of the input, if it cannot be detected")
+@model_option
+@device_option
+@engine_option
+@choice_option("--decode", Method, "Search method; by default that of the model.")
+@click.option("--k", type=click.IntRange(min=1), metavar="K", help="Return the K most probable trees per sentence.")
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="Leave out sentences whose tree has an expected F1 below P, a number from 0 to 1.",
+)
+@encoding_option
+@choice_option(
+    "--errors", DecodingErrors, "Skip sentences that cannot be decoded, or replace the invalid bytes by �.", "strict"
+)
+@click.option("--resume", is_flag=True, help="Resume an interrupted run; needs -o.")
+@click.option("--tags", is_flag=True, help="Pass the tags of the treebank to the model.")
+@workers_option("Number of processes. By default one, or more for a large input on many cores.")
 def parse(
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="INPUT", help="A text, or files, folders, patterns, - for standard input."),
-    ] = None,
-    text: Annotated[str | None, typer.Option(help="Parse this text, even if it is a single word.")] = None,
-    output: Annotated[str, output_option("File to write; standard output if not given.")] = STANDARD_STREAM,
-    to: Annotated[
-        str | None,
-        format_option("--to", FORMATS, f"Format of the output, if not clear: {', '.join(FORMATS)}."),
-    ] = None,
-    from_: Annotated[
-        str | None,
-        format_option("--from", INPUT_KINDS, f"Format of the input, if not clear: {', '.join(INPUT_KINDS)}."),
-    ] = None,
-    model: Model = "",
-    device: Device = "",
-    engine: Engine = None,
-    decode: Annotated[Method | None, typer.Option(help="Method to search for the best tree.")] = None,
-    k: Annotated[int, typer.Option(min=0, help="Return the K most probable trees per sentence.")] = 0,
-    min_confidence: Annotated[
-        float, typer.Option(min=0, max=1, help="Leave out sentences whose tree has a lower expected F1, from 0 to 1.")
-    ] = 0,
-    uncertain: Annotated[
-        str, typer.Option(metavar="FILE", help="With --min-confidence: write the sentences that it leaves out.")
-    ] = "",
-    encoding: Encoding = None,
-    errors: Annotated[
-        DecodingErrors, typer.Option(help="Leave out sentences that cannot be decoded, or replace bytes by �.")
-    ] = "strict",
-    resume: Annotated[bool, typer.Option("--resume", help="With -o: resume an interrupted run.")] = False,
-    tags: Annotated[bool, typer.Option("--tags", help="Give the model the tags of the treebank.")] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of processes; by default one, or more for a large input and many cores."),
-    ] = None,
+    inputs: tuple[str, ...],
+    text: str | None,
+    output: str,
+    to: str | None,
+    from_: str | None,
+    model: str | None,
+    device: str | None,
+    engine: str | None,
+    decode: Method | None,
+    k: int | None,
+    min_confidence: float | None,
+    encoding: str | None,
+    errors: DecodingErrors,
+    resume: bool,
+    tags: bool,
+    workers: int | None,
 ) -> None:
     """Parse text, or the sentences of treebanks.
 
-    Text is split into sentences and words. With --from lines there is a sentence on every line, with --from tokens
-    also whitespace between the words. The output file appears when it is complete. Exit codes: 0 all sentences were
-    parsed, 1 some were not, 130 interrupted.
+    INPUT is a text, or a file, a folder, a pattern, or - for standard input. Text is split into sentences and words.
+    With --from lines, every line is a sentence; with --from tokens, its words are also separated by spaces.
+
+    The output file is created only when it is complete. Exit codes: 0 if all sentences were parsed, 1 if some were not,
+    130 if interrupted.
     """
-    paths = expand(inputs or [], or_text=True)
+    paths = expand(inputs, or_text=True)
     sources = _sources(paths, text, from_)
-    if resume and output == STANDARD_STREAM:
-        raise typer.BadParameter("--resume needs a file: -o FILE")
-    if k and decode not in (None, "exact"):
-        raise typer.BadParameter("--k searches exactly: leave out --decode")
     if tags and not all(source.is_treebank for source in sources):
-        raise typer.BadParameter("--tags needs a treebank to take them from")
+        raise click.UsageError("--tags needs a treebank as input")
     on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
-    chosen = to or (DRAW if on_terminal else _format_for(output))
-    if chosen in PICTURES and (resume or (workers or 1) > 1):
-        raise typer.BadParameter("pictures are drawn by one process in one go: leave out --resume and --workers")
-    _check_uncertain(uncertain, min_confidence, chosen)
-    with _interruptible():
-        if not model:
-            sample, sources = _beginning(sources, encoding, tags)
-            choice = Candidates.installed().choose(sample)
-            report_choice(choice)
-        folder = finding.find(model or choice.model)
-    used = [*(paths if text is None else []), *([] if paths else [STANDARD_STREAM]), str(folder)]
-    check_output(output, used)
-    if uncertain:
-        check_output(uncertain, [*used, output])
-        if os.path.realpath(uncertain) == os.path.realpath(output):
-            raise typer.BadParameter(f"--uncertain {uncertain}: is also the output: choose another name")
+    format = to or (DRAW if on_terminal else _format_for(output))
+    _check_options(click.get_current_context().params, format)
+    if not model:
+        sample, sources = beginning_of(sources, encoding, tags)
+        choice = Candidates.installed().choose(sample)
+        report_choice(choice)
+    folder = finding.find(model or choice.model)
+    check_output(output, [*(paths if text is None else []), *([] if paths else [STANDARD_STREAM]), str(folder)])
     colors = on_terminal and "NO_COLOR" not in os.environ
     width = shutil.get_terminal_size().columns if on_terminal else None
-    output_format = PLAIN if chosen in PICTURES else chosen
-    job = ParseJob(str(folder), device, decode, k, output_format, colors, width, engine or "", 0, min_confidence)
-    identity: dict[str, object] = {
+    tree_format = DEFAULT_FORMAT if format in PICTURES else format
+    threshold = min_confidence or 0.0
+    job = ParseJob(str(folder), tree_format, device, engine, None, decode, k, threshold, colors, width)
+    settings: dict[str, object] = {
         "--from": [source.kind for source in sources],
-        "--to": chosen,
-        "--k": k,
-        "--min-confidence": min_confidence,
-        "--uncertain": bool(uncertain),
+        "--to": format,
+        "--k": k or 0,
+        "--min-confidence": threshold,
         "--decode": decode,
         "--errors": errors,
         "--encoding": encoding,
         "--tags": tags,
     }
-    with _interruptible():
-        worker = ParseWorker(job)
-        identity["--engine"] = worker.parser.engine.name
-        _check(worker.parser, sources, tags)
-        if min_confidence and not worker.parser.model.calibration:
-            err.print(
-                "discotree: this model is not calibrated: its confidences are too low or too high", style="yellow"
-            )
-        window = K_BEST_WINDOW if k else worker.parser.window
-        language = worker.parser.config.language
-        if model:
-            sample, sources = _beginning(sources, encoding, tags, waits=False)
-            report_choice(Choice(model, warning=mismatch(sample, language)))
-        bar = ProgressBar("sentences", not on_terminal)
-        names = [STANDARD_STREAM if source.text else source.name for source in sources]
-        bar.expect("parsing", names)
+    worker = ParseWorker(job)
+    settings["--engine"] = worker.parser.engine.name
+    check_model_input(worker.parser, sources, tags)
+    if threshold and not worker.parser.model.calibration:
+        warn("this model is not calibrated, so its confidences are unreliable")
+    window = K_BEST_WINDOW if k else worker.parser.window
+    language = worker.parser.config.language
+    if model:
+        sample, sources = beginning_of(sources, encoding, tags, waits=False)
+        report_choice(Choice(model, warning=mismatch(sample, language)))
+    bar = ProgressBar("sentences", not on_terminal)
+    names = [STANDARD_STREAM if source.text else source.name for source in sources]
+    bar.expect("parsing", names)
 
-        def sentences(before_waiting: Callable[[], None] | None = None) -> Sentences:
-            return chain.from_iterable(
-                source.sentences(language, encoding, errors, tags, before_waiting, bar.on_bytes) for source in sources
-            )
+    def sentences(before_waiting: Callable[[], None] | None = None) -> Sentences:
+        return chain.from_iterable(
+            source.sentences(language, encoding, errors, tags, before_waiting, bar.on_bytes) for source in sources
+        )
 
-        if chosen in PICTURES:
-            failures = _draw(worker, sentences(), window, cast(PictureFormat, chosen), output, bar)
-            failed, left_out = failures.count, failures.uncertain
-        else:
-            sink = _sink(output, worker.format, identity, folder, resume, chosen == DRAW)
-            processes = workers or suitable_workers(worker.parser.device, size_of(names))
-            beside = None
-            if uncertain:
-                try:
-                    beside = ResumableFile(uncertain, worker.format.header, identity | _own(folder), resume, sink)
-                except DiscotreeError:
-                    sink.stop(worker.format.footer)
-                    raise
-            run = ParseRun(sink, worker, processes, window, beside)
-            # A file's windows depend on its sentences alone, so that a run can resume.
-            eager = None if sink.is_file or processes > 1 else run.flush
-            run(sentences(eager), bar)
-            failed, left_out = sink.counts.failed, sink.counts.uncertain
-            report_written(f"{sink.counts.written - left_out:,} sentences", output)
-    if left_out:
-        where = f"written to {uncertain}" if uncertain else "left out"
-        err.print(f"discotree: {left_out:,} sentences below --min-confidence {min_confidence} {where}", soft_wrap=True)
+    if format in PICTURES:
+        failed, omitted = _draw(worker, sentences(), window, cast(PictureFormat, format), output, bar)
+    else:
+        sink = _sink(output, worker.header, settings, folder, resume, format == DRAW)
+        processes = workers or suitable_workers(worker.parser.device, size_of(names))
+        run = ParseRun(sink, worker, processes, window, bar)
+        # The windows of a file depend on its sentences alone, so that a run can be resumed.
+        run(sentences(None if sink.is_file or processes > 1 else run.flush))
+        failed, omitted = sink.counts.failed, sink.counts.omitted
+        report_written(f"{sink.counts.written:,} sentences", output)
+    if omitted:
+        err.print(f"discotree: {omitted:,} sentences below --min-confidence {threshold} left out", soft_wrap=True)
     if failed:
-        err.print(f"discotree: {failed:,} sentences could not be parsed or written", style="red")
-        raise typer.Exit(1)
+        complain(f"{failed:,} sentences could not be parsed or written")
+        raise click.exceptions.Exit(1)
 
 
-def _sources(inputs: list[str], text: str | None, kind: str | None) -> list[SentenceSource]:
-    """Return what is to be parsed."""
-    if text is not None:
-        if inputs:
-            raise typer.BadParameter("--text and an input do not go together")
-        return [text_source(text, kind)]
-    paths = inputs or [STANDARD_STREAM]
-    if paths.count(STANDARD_STREAM) > 1:
-        raise typer.BadParameter("standard input can be read only once")
-    if STANDARD_STREAM in paths and (sys.stdin is None or (not inputs and sys.stdin.isatty())):
-        raise typer.BadParameter("nothing to parse: give a text, a file, or - for standard input")
-    return find_sources(paths, kind)
-
-
-def _format_for(output: str) -> str:
-    """Return the format that the suffix of an output asks for."""
-    if output == STANDARD_STREAM or (os.path.exists(output) and not os.path.isfile(output)):
-        return PLAIN  # the name of a pipe or a device says nothing
-    picture = PICTURE_SUFFIXES.get(Path(output).suffix.lower())
-    return picture if picture in PICTURES else output_for(output)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """End the command after Ctrl-C with the exit code that shells expect."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None
-
-
-def _beginning(
-    sources: list[SentenceSource], encoding: str | None, tags: bool, waits: bool = True
-) -> tuple[str, list[SentenceSource]]:
-    """Look at the beginning of the input, for its language."""
-    try:
-        return beginning_of(sources, encoding, tags, waits)
-    except KeyboardInterrupt:
-        err.print("discotree: interrupted; nothing was written", style="red")
-        raise
-
-
-def _check(parser: "Parser", sources: list[SentenceSource], tags: bool) -> None:
-    """Refuse what would fail for every single sentence."""
-    if any(source.kind in (TEXT, LINES) for source in sources) and not parser.config.language:
-        raise InputError("this model has no language to tokenise text by: --from tokens")
-    if parser.has_tags and not tags:
-        raise InputError("this model needs tags: give it a treebank that has them, and --tags")
-    if tags and not parser.has_tags:
-        raise InputError("this model takes no tags: leave out --tags")
-
-
-def _sink(
-    output: str, format: OutputFormat, identity: dict[str, object], folder: Path, resume: bool, is_drawn: bool
-) -> Sink:
-    if output == STANDARD_STREAM:
-        shown = printable if sys.stdout.isatty() and not is_drawn else str  # drawings have colours
-        return StreamSink(cast(BinaryIO, sys.stdout.buffer), format.header, shown)
-    if is_archive(output):
-        raise TreebankError("archives can be read but not written", output)
-    if os.path.exists(output) and not os.path.isfile(output):  # a pipe or a device cannot be replaced
-        return StreamSink(open(output, "wb"), format.header)
-    return ResumableFile(output, format.header, identity | _own(folder), resume)
-
-
-def _own(folder: Path) -> dict[str, object]:
-    """Return what tells the model of a run from others."""
-    return {"model": finding.fingerprint(folder)}
-
-
-def _check_uncertain(uncertain: str, min_confidence: float, chosen: str) -> None:
-    """Refuse what is no confidence, and a file that nothing goes to or that cannot be like the output."""
-    if min_confidence != min_confidence:
-        raise typer.BadParameter("--min-confidence: expected a number from 0 to 1")
-    if not uncertain:
-        return
-    if not min_confidence:
-        raise typer.BadParameter("--uncertain needs --min-confidence")
-    if chosen in PICTURES:
-        raise typer.BadParameter("--uncertain is for trees: pictures of uncertain ones are only left out")
-    is_other = os.path.exists(uncertain) and not os.path.isfile(uncertain)
-    if uncertain == STANDARD_STREAM or is_archive(uncertain) or is_other:
-        raise typer.BadParameter(f"--uncertain {uncertain}: expected the name of a file")
-    if guess_format(uncertain) not in (None, chosen):
-        raise typer.BadParameter(f"--uncertain {uncertain}: expected the format of the output, {chosen}")
+def _check_options(options: dict[str, Any], format: str) -> None:
+    """Refuse options that cannot be combined."""
+    if options["resume"] and options["output"] == STANDARD_STREAM:
+        raise click.UsageError("--resume needs an output file: pass -o FILE")
+    if options["k"] and options["decode"] not in (None, "exact"):
+        raise click.UsageError("--k always searches exactly and cannot be combined with --decode")
+    if options["min_confidence"] != options["min_confidence"]:
+        raise click.UsageError("--min-confidence must be a number from 0 to 1, not nan")
+    if format in PICTURES and (options["resume"] or (options["workers"] or 1) > 1):
+        raise click.UsageError("--resume and --workers cannot be used with picture output")
 
 
 def _draw(
     worker: ParseWorker, sentences: Sentences, window: int, format: PictureFormat, output: str, bar: ProgressBar
-) -> FailureReport:
-    """Draw all trees; return which sentences failed."""
-    from discotree.cli.pictures import TreePair, style_for, write_pictures
+) -> tuple[int, int]:
+    """Draw all trees; return the numbers of failed and omitted sentences."""
+    from discotree.cli.draw import Artist
 
     failures = FailureReport()
+
+    def pairs() -> Iterator[tuple[Tree, None]]:
+        for items in windows_of(sentences, window):
+            for _, outcome in worker.parse(items):
+                if isinstance(outcome, FailedSentence):
+                    failures.add(outcome.reason)
+                elif worker.omits(outcome):
+                    failures.omitted += 1
+                else:
+                    yield from ((tree, None) for tree in outcome)
+            bar.advance(len(items), bar.bytes)
+
     with bar:
-        pairs = map(TreePair, parse_trees(worker, sentences, window, failures, bar))
-        target = None if output == STANDARD_STREAM else output
-        write_pictures(pairs, format, style_for(format, None, "auto"), target, Path(output).name)
-    return failures
+        Artist(format, functions=True).write(pairs(), None if output == STANDARD_STREAM else output, Path(output).name)
+    return failures.count, failures.omitted
+
+
+def _sources(inputs: list[str], text: str | None, kind: str | None) -> list[SentenceSource]:
+    """Return the sources of sentences."""
+    if text is not None:
+        if inputs:
+            raise click.UsageError("--text cannot be combined with INPUT")
+        return [text_source(text, kind)]
+    paths = inputs or [STANDARD_STREAM]
+    if paths.count(STANDARD_STREAM) > 1:
+        raise click.UsageError("standard input can be read only once")
+    if STANDARD_STREAM in paths and (sys.stdin is None or (not inputs and sys.stdin.isatty())):
+        raise click.UsageError("nothing to parse: pass a text, a file, or - for standard input")
+    return find_sources(paths, kind)
+
+
+def _format_for(output: str) -> str:
+    """Return the format for the suffix of an output."""
+    if output == STANDARD_STREAM or (os.path.exists(output) and not os.path.isfile(output)):
+        return DEFAULT_FORMAT  # the name of a pipe or a device has no suffix
+    picture = PICTURE_SUFFIXES.get(Path(output).suffix.lower())
+    return picture if picture in PICTURES else output_for(output)
+
+
+def check_model_input(parser: "Parser", sources: list[SentenceSource], tags: bool) -> None:
+    """Refuse an input for which every single sentence would fail."""
+    if any(source.kind in (TEXT, LINES) for source in sources) and not parser.config.language:
+        raise InputError("this model cannot tokenise raw text; pass --from tokens")
+    if sources and parser.has_tags and not tags:
+        raise InputError("this model needs tags: pass a tagged treebank and --tags")
+    if tags and not parser.has_tags:
+        raise InputError("this model does not use tags: remove --tags")
+
+
+def _sink(output: str, header: str, settings: dict[str, object], folder: Path, resume: bool, is_drawn: bool) -> Sink:
+    if output == STANDARD_STREAM:
+        escape = printable if sys.stdout.isatty() and not is_drawn else str  # drawings contain colour codes
+        return StreamSink(cast(BinaryIO, sys.stdout.buffer), header, escape)
+    if is_archive(output):
+        raise TreebankError("archives can be read but not written", output)
+    if os.path.exists(output) and not os.path.isfile(output):  # a pipe or a device cannot be replaced
+        return StreamSink(open(output, "wb"), header)
+    return ResumableFile(output, header, settings | {"model": finding.fingerprint(folder)}, resume)
+
+
+class FailureReport:
+    """Reports the first failed sentences on standard error, and counts all of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.omitted = 0  # sentences below the minimum confidence
+
+    def add(self, reason: str) -> None:
+        self.count += 1
+        if self.count <= MAX_FAILURES_REPORTED:
+            complain(shorten(reason, MAX_REASON_CHARACTERS))
+        if self.count == MAX_FAILURES_REPORTED:
+            complain("further errors are counted, but not shown")
+
+
+def window_size(done: int, max_window: int) -> int:
+    """Return the size of the next window, from the number of sentences before it."""
+    return min(max(done, 1), max_window)
+
+
+def windows_of(sentences: Sentences, max_window: int, done: int = 0) -> Iterator[Window]:
+    """Gather sentences into windows; ``done`` is the number of sentences before them."""
+    while window := list(islice(sentences, window_size(done, max_window))):
+        yield window
+        done += len(window)
+
+
+class ParseRun:
+    """Parses sentences and writes them to a sink."""
+
+    def __init__(self, sink: Sink, worker: ParseWorker, processes: int, max_window: int, bar: ProgressBar) -> None:
+        self.sink = sink
+        self.worker = worker
+        self.processes = processes
+        self.max_window = max_window
+        self.bar = bar
+        self.window: Window = []
+        self.positions: deque[int] = deque()  # input bytes read for each unfinished window
+        self.failures = FailureReport()
+        self.unparsable = 0  # sentences that could be read but not parsed
+        self.checksum = hashlib.blake2b(digest_size=16)  # of the input
+
+    def __call__(self, sentences: Sentences) -> None:
+        self.skip(sentences)
+        try:
+            with self.bar:
+                if self.processes > 1:
+                    self.run_in_processes(sentences)
+                else:
+                    self.run_here(sentences)
+            with uninterrupted():
+                self.sink.finish(self.worker.footer)
+        except BrokenPipeError:
+            raise
+        except (KeyboardInterrupt, DiscotreeError, OSError) as error:
+            with uninterrupted():
+                message = self.sink.stop(self.worker.footer)
+            if isinstance(error, KeyboardInterrupt):
+                complain(f"interrupted; {message}")
+                raise click.exceptions.Exit(INTERRUPTED) from None
+            complain(f"stopped; {message}")
+            raise
+
+    def skip(self, sentences: Sentences) -> None:
+        """Skip the sentences that an earlier run has parsed; refuse to resume if they have changed."""
+        try:
+            self.add_to_checksum(islice(sentences, self.sink.counts.done))
+            self.sink.check_input(self.checksum.hexdigest())
+        except (KeyboardInterrupt, DiscotreeError, OSError):
+            with uninterrupted():
+                self.sink.stop(self.worker.footer)
+            raise
+
+    def run_here(self, sentences: Sentences) -> None:
+        """Parse in this process."""
+        try:
+            for sentence in sentences:
+                self.window.append(sentence)
+                if len(self.window) >= window_size(self.sink.counts.done, self.max_window):
+                    self.flush()
+            self.flush()
+        except OutputFailedError as problem:
+            raise problem.error from None
+
+    def run_in_processes(self, sentences: Sentences) -> None:
+        """Parse in several processes."""
+        numbered = self.numbered_windows(sentences)
+        with closing(parse_in_processes(self.worker.job, self.processes, numbered, show_warnings)) as results:
+            for window, number, texts in results:
+                is_numbered = number == self.sink.counts.parsed + 1  # unless an earlier sentence failed
+                self.write(window, texts if is_numbered else self.worker(window, self.sink.counts.parsed + 1))
+
+    def numbered_windows(self, sentences: Sentences) -> Iterator[tuple[Window, int]]:
+        """Yield all windows, each with the number of its first sentence if all sentences before it can be parsed."""
+        done, parsed = self.sink.counts[:2]
+        for window in windows_of(sentences, self.max_window, done):
+            self.positions.append(self.bar.bytes)
+            yield window, parsed + 1 - self.unparsable
+            parsed += sum(not isinstance(item, TreebankError) for item in window)
+
+    def flush(self) -> None:
+        """Parse and write the sentences that have been read."""
+        if self.window:
+            self.positions.append(self.bar.bytes)
+            self.write(self.window, self.worker(self.window, self.sink.counts.parsed + 1))
+            self.window = []
+
+    def write(self, window: Window, texts: Texts) -> None:
+        """Write the texts of a window and report failed sentences."""
+        failed = 0
+        for item, text in zip(window, texts, strict=True):
+            if isinstance(text, FailedSentence):
+                self.failures.add(text.reason)
+                self.unparsable += not isinstance(item, TreebankError)
+                failed += 1
+        if self.sink.is_file:
+            self.add_to_checksum(window)
+        done, parsed, omitted, _ = self.sink.counts
+        counts = SentenceCounts(
+            done + len(texts), parsed + len(texts) - failed, omitted + texts.count(None), self.checksum.hexdigest()
+        )
+        with uninterrupted():
+            self.sink.write("".join(text for text in texts if isinstance(text, str)), counts)
+        self.bar.advance(len(texts), self.positions.popleft())
+
+    def add_to_checksum(self, items: Iterable[InputItem]) -> None:
+        """Add everything that the trees of sentences depend on, without names of files."""
+        for item in items:
+            if isinstance(item, TreebankError):
+                content: tuple[object, ...] = (item.message, item.line)
+            else:
+                content = (item.id, item.words, item.offsets, item.tags)
+            self.checksum.update(f"{content!r}\n".encode())
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Delay Ctrl-C until the block is done. If it was ignored, as in the background, it stays ignored."""
+    pending: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pending.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pending and before is not signal.SIG_IGN:
+        raise KeyboardInterrupt

@@ -1,182 +1,254 @@
 """search and index."""
 
+import csv
+import io
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
-from typing import Annotated
+from itertools import chain
+from typing import Any
 
-import typer
+import click
 
-from discotree.cli.common import err, report_written, show_warnings
-from discotree.cli.options import Encoding, From, Skip, check_output, expand, format_for, one_of, output_option
-from discotree.cli.progress import ProgressBar, size_of
-from discotree.cli.reading import report_skipped
-from discotree.cli.search_output import PARQUET, TABLES, Tally, write_counts, write_items, write_lines
-from discotree.errors import DiscotreeError, QueryError, TreebankError
-from discotree.files.names import STANDARD_STREAM, stems
-from discotree.network.cores import usable_cores
-from discotree.queries.first_look import FirstLook
-from discotree.queries.index import SUFFIX, is_index
-from discotree.queries.index_writing import write_batches
-from discotree.queries.parts import Input, OrderedRun
+from discotree.cli.console import ProgressBar, complain, report_written, show_warnings, size_of
+from discotree.cli.options import (
+    Decorator,
+    TreebankInput,
+    check_output,
+    choice_option,
+    examples,
+    format_for,
+    output_option,
+    treebank_options,
+    workers_option,
+)
+from discotree.errors import DiscotreeError, QueryError
+from discotree.files.writing import STANDARD_STREAM, writable
+from discotree.processes import usable_cores
+from discotree.queries.index import SUFFIX, is_index, write_batches
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey
-from discotree.queries.work import IndexWorker, Items, SearchJob, SearchWorker
-from discotree.treebanks import FORMATS
+from discotree.queries.rows import GroupKey, as_text, binding_table, by_count, columns, count_table
+from discotree.queries.search import OutputKind, ParallelSearch, SearchJob
+from discotree.treebanks import FORMATS, write
 from discotree.trees.transforms import Punctuation
 
-NOTHING_FOUND, FAILED = 1, 2  # exit codes, as grep has them
-
-LARGE, MAX_WORKERS = 5_000_000, 16  # a treebank of so many bytes is worth several processes, but not more than these
-
+NO_MATCH, FAILED = 1, 2  # exit codes, like those of grep
+LARGE, MAX_WORKERS = 5_000_000, 16  # bytes of a treebank that is searched by several processes, and at most how many
+PARQUET = "parquet"
+TABLES = ("csv", "tsv", PARQUET)
+ITEMS: dict[str, OutputKind] = {
+    "concordance": "lines",
+    "draw": "drawings",
+    "csv": "rows",
+    "tsv": "rows",
+    PARQUET: "rows",
+}
 SUFFIXES = (
     {".txt": "concordance"}
     | {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
     | {f".{name}": name for name in TABLES}
 )
 
-Workers = Annotated[
-    int | None,
-    typer.Option(min=1, help="Number of processes; by default one, or one per core for a large treebank."),
-]
-PunctuationFirst = Annotated[
-    Punctuation, typer.Option(help="Re-attach punctuation low first, so that it makes no gaps; or remove it.")
-]
+
+punctuation_option: Decorator = choice_option(
+    "--punctuation",
+    Punctuation,
+    "Before searching, re-attach punctuation low, so that it causes no gaps, remove it, or attach it to the root.",
+    "keep",
+)
 
 
+@click.command(
+    epilog=examples(
+        "discotree search '#np:[cat=\"NP\"] >RC #rc & discontinuous(#np)' tiger.xml",
+        "discotree search '#v:[pos=/VV.*/]' tiger.dtindex --group-by '#v.lemma'",
+        "discotree search '[word=\"het\"]' alpino/ --count",
+        "discotree search '#n:[cat=\"NP\"] & discontinuous(#n)' corpus/ --workers 8 -o hits.parquet",
+    )
+)
+@click.argument("query", metavar="QUERY")
+@output_option("File to write. By default, standard output.")
+@click.option(
+    "--to",
+    type=click.Choice([*dict.fromkeys((*SUFFIXES.values(), "draw"))]),
+    metavar="FORMAT",
+    help="concordance (words in context, the default), csv, tsv or parquet (a table of bindings), draw, or a treebank "
+    f"format for the matching trees: {', '.join(FORMATS)}.",
+)
+@click.option("--count", "counting", is_flag=True, help="Only count the matches and the trees that contain them.")
+@click.option(
+    "--group-by",
+    metavar="KEY",
+    multiple=True,
+    help="Count matches by #n.cat, #n.word, #p …; pass it twice for a cross-table.",
+)
+@click.option("--max", "maximum", type=click.IntRange(min=1), metavar="N", help="Stop after N matches.")
+@punctuation_option
+@workers_option("Number of processes. By default one, or one per core for a large treebank.")
+@treebank_options()
 def search(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find, in the language of TIGERSearch.")],
-    treebanks: Annotated[
-        list[str],
-        typer.Argument(metavar="TREEBANK", help=f"Files, folders, archives, patterns, indexes ({SUFFIX}), or -."),
-    ],
-    output: Annotated[str, output_option("File to write; standard output if not given.")] = STANDARD_STREAM,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORMAT",
-            callback=one_of("format", dict.fromkeys((*SUFFIXES.values(), "draw"))),
-            help="concordance (lines of words), csv, tsv or parquet (a table of bindings), draw, or a treebank format: "
-            "the trees found.",
-        ),
-    ] = None,
-    counting: Annotated[bool, typer.Option("--count", help="Count matches, and the trees that have them.")] = False,
-    group_by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY", help="Count matches by #n.cat, #n.word, #p …; twice for a cross-table."),
-    ] = None,
-    focus: Annotated[str, typer.Option(metavar="VARIABLE", help="The node in brackets; the first one.")] = "",
-    width: Annotated[int, typer.Option(min=0, help="Characters on both sides of it.")] = 40,
-    maximum: Annotated[int, typer.Option("--max", min=0, metavar="N", help="Stop after N matches; 0 for all.")] = 0,
-    punctuation: PunctuationFirst = "keep",
-    from_: From = None,
-    encoding: Encoding = None,
-    skip_broken: Skip = False,
-    workers: Workers = None,
+    query: str,
+    source: TreebankInput,
+    output: str,
+    to: str | None,
+    counting: bool,
+    group_by: tuple[str, ...],
+    maximum: int | None,
+    punctuation: Punctuation,
+    workers: int | None,
 ) -> None:
     """Search treebanks for constructions.
 
-    Matches are shown as lines of words, with those of the first variable in brackets and its gaps between them. The
-    exit code is 0 if there is a match, 1 if there is none, and 2 if something is wrong.
+    QUERY is in the language of TIGERSearch. TREEBANK is a file, a folder, an archive, a pattern, an index
+    (.dtindex), or - for standard input.
+
+    Matches are printed in context; the words of the first variable are in brackets. Exit codes: 0 if there is a match,
+    1 if there is none, 2 if there is an error.
     """
     with _exit_codes():
-        found = Query(query)
-        keys = [GroupKey(key, found) for key in group_by or []]
-        if focus and focus not in found.node_variables:
-            raise typer.BadParameter(f"--focus: the query has no node {focus!r}")
-        chosen = to or format_for(output, SUFFIXES, "concordance")
-        if chosen == PARQUET and output == STANDARD_STREAM and sys.stdout.isatty():
-            raise typer.BadParameter("a terminal cannot show parquet: -o FILE.parquet")
-        paths = expand(treebanks)
-        check_output(output, paths)
-        if punctuation != "keep" and (indexes := [path for path in paths if is_index(path)]):
-            raise DiscotreeError(f"{indexes[0]}: --punctuation is for treebanks; make the index with it")
-        items = "keys" if keys else "nothing" if counting else _items_for(chosen)
-        job = SearchJob(query, items, punctuation, skip_broken, maximum, focus, width, tuple(group_by or ()))
-        errors: list[TreebankError] = []
-        with ProgressBar(shown=output != STANDARD_STREAM or counting or bool(keys)) as bar:
-            bar.expect("searching", paths)
-            look = FirstLook(found, keeps_gaps=punctuation == "keep")
-            source = Input(paths, _stems(paths), from_, encoding, found, look)
-            processes = workers or suitable_workers(paths)
-            run = OrderedRun(source, processes, show_warnings, bar.advance, errors if skip_broken else None)
-            with closing(run.found(SearchWorker(job), partial(SearchWorker, job))) as hits:
-                tally = Tally(hits, maximum)
-                table: Counter[tuple[str, ...]] = Counter()
-                if keys or counting:
-                    table.update(tally)
-                else:
-                    write_items(tally, found, chosen, output)
-        report_skipped(errors)
+        parsed_query = Query(query)
+        keys = [GroupKey(key, parsed_query) for key in group_by]
+        format = to or format_for(output, SUFFIXES, "concordance")
+        if format == PARQUET and output == STANDARD_STREAM and sys.stdout.isatty():
+            raise click.UsageError("parquet cannot be shown on a terminal; pass -o FILE.parquet")
+        check_output(output, source.paths)
+        if punctuation != "keep" and (indexes := [path for path in source.paths if is_index(path)]):
+            raise DiscotreeError(f"{indexes[0]}: --punctuation cannot change an index; pass it to discotree index")
+        kind: OutputKind = "keys" if keys else "nothing" if counting else ITEMS.get(format, "trees")
+        job = SearchJob(query, kind, punctuation, source.errors is not None, maximum, group_by)
+        matches = trees = 0
+
+        def items() -> Iterator[Any]:
+            """Yield the items of matches, up to the maximum, and count the matches and their trees."""
+            nonlocal matches, trees
+            for hits in results:
+                count = min(hits.matches, maximum - matches) if maximum else hits.matches
+                matches += count
+                trees += hits.is_new_tree
+                yield from hits.items[:count]
+                if matches == maximum:
+                    return
+
+        with (
+            ProgressBar(shown=output != STANDARD_STREAM or counting or bool(keys)) as bar,
+            closing(_run("searching", source, job, bar, workers)) as results,
+        ):
+            if keys or counting:
+                table = Counter(items())
+            else:
+                write_items(items(), parsed_query, format, output)
+        source.report_skipped()
         if keys:
-            write_counts(table, keys, chosen, output)
+            write_counts(table, keys, format, output)
         elif counting:
-            write_lines([f"{tally.matches:,} matches in {tally.trees:,} trees"], output)
-        report_written(f"{tally.matches:,} matches", output)
-    if not tally.matches:
-        raise typer.Exit(NOTHING_FOUND)
+            write_lines([f"{matches:,} matches in {trees:,} trees"], output)
+        report_written(f"{matches:,} matches", output)
+    if not matches:
+        raise click.exceptions.Exit(NO_MATCH)
 
 
-def _items_for(format: str) -> Items:
-    """Return what is made of matches for a format."""
-    if format in TABLES:
-        return "rows"
-    return "lines" if format == "concordance" else "drawings" if format == "draw" else "trees"
-
-
-def _stems(paths: list[str]) -> list[str]:
-    return stems(paths) if len(paths) > 1 else [""] * len(paths)
-
-
-def suitable_workers(paths: list[str]) -> int:
-    """Return how many processes suit some treebanks."""
-    return min(usable_cores(), MAX_WORKERS) if (size_of(paths) or 0) >= LARGE else 1
+def _run(
+    description: str, source: TreebankInput, job: SearchJob, bar: ProgressBar, workers: int | None = None
+) -> Generator[Any, None, None]:
+    """Yield the results of a job, by default with one process per core for large treebanks."""
+    bar.expect(description, source.paths)
+    if workers is None:
+        workers = min(usable_cores(), MAX_WORKERS) if (size_of(source.paths) or 0) >= LARGE else 1
+    run = ParallelSearch(
+        source.paths,
+        job,
+        source.stems,
+        source.format,
+        source.encoding,
+        workers,
+        begin=show_warnings,
+        progress=bar.advance,
+        errors=source.errors,
+    )
+    return run.results()
 
 
 @contextmanager
 def _exit_codes() -> Iterator[None]:
-    """Tell errors from "nothing found": whatever is wrong has the exit code 2."""
+    """Exit with code 2 after an error: 1 means that nothing matched."""
     try:
         yield
     except QueryError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise click.UsageError(str(error)) from None
     except DiscotreeError as error:
-        err.print(f"discotree: {error}", style="red", soft_wrap=True)
-        raise typer.Exit(FAILED) from None
+        complain(str(error))
+        raise click.exceptions.Exit(FAILED) from None
 
 
-def index(
-    treebanks: Annotated[
-        list[str], typer.Argument(metavar="TREEBANK", help="Files, folders, archives, patterns, or -.")
-    ],
-    output: Annotated[str, output_option(f"File to write, by default the treebank's name with {SUFFIX}.")] = "",
-    punctuation: PunctuationFirst = "keep",
-    from_: From = None,
-    encoding: Encoding = None,
-    skip_broken: Skip = False,
-    workers: Workers = None,
-) -> None:
-    """Make an index of treebanks that you search often.
+@click.command(epilog=examples("discotree index tiger.xml", "discotree index 'corpus/*.psd' -o corpus.dtindex"))
+@output_option(f"File to write. By default, the name of the treebank with {SUFFIX}.", default=None)
+@punctuation_option
+@treebank_options()
+def index(source: TreebankInput, output: str | None, punctuation: Punctuation) -> None:
+    """Index treebanks that you search often.
 
-    The index holds the trees, too: search it in place of the treebanks. It does not change when they do.
+    TREEBANK is a file, a folder, an archive, a pattern, or - for standard input. The index contains the trees, so
+    that you can search it instead of the treebanks. It does not change when they do.
     """
-    paths = expand(treebanks)
+    paths = source.paths
     if not output and (len(paths) > 1 or paths[0] == STANDARD_STREAM):
-        raise typer.BadParameter("which file? -o FILE")
+        raise click.UsageError("pass -o FILE: the default name is ambiguous for several treebanks and standard input")
     output = output or paths[0].rstrip("/\\") + SUFFIX
     if not is_index(output):
-        raise typer.BadParameter(f"{output}: the name of an index ends in {SUFFIX}")
+        raise click.UsageError(f"{output}: the name of an index must end in {SUFFIX}")
     check_output(output, paths)
-    errors: list[TreebankError] = []
-    with ProgressBar() as bar:
-        bar.expect("indexing", paths)
-        source = Input(paths, _stems(paths), from_, encoding)
-        processes = workers or suitable_workers(paths)
-        run = OrderedRun(source, processes, show_warnings, bar.advance, errors if skip_broken else None)
-        set_up = partial(IndexWorker, punctuation, skip_broken)
-        with closing(run.found(set_up(), set_up)) as batches:
-            number = write_batches(batches, output)
-    report_skipped(errors)
+    job = SearchJob(None, "batches", punctuation, source.errors is not None)
+    with ProgressBar() as bar, closing(_run("indexing", source, job, bar)) as batches:
+        number = write_batches(batches, output)
+    source.report_skipped()
     report_written(f"{number:,} trees", output)
+
+
+def write_items(items: Iterable[Any], query: Query, format: str, output: str) -> None:
+    """Write the items of matches: lines, rows of a table, or trees."""
+    if format == PARQUET:
+        binding_table(items, query).to_parquet(output)
+    elif format in TABLES:
+        write_rows(chain([list(columns(query))], map(as_text, items)), format, output)
+    elif format in FORMATS:
+        write(items, output, format)
+    else:
+        write_lines(items, output)
+
+
+def write_counts(counts: "Counter[tuple[str, ...]]", keys: list[GroupKey], format: str, output: str) -> None:
+    """Write a table of counts, the most frequent first; two keys make a cross-table, except in Parquet."""
+    if format == PARQUET:
+        count_table(counts, keys).to_parquet(output)
+        return
+    rows = [[*[key.text for key in keys], "matches"], *[[*values, number] for values, number in by_count(counts)]]
+    if len(keys) == 2:
+        across = sorted({second for _, second in counts})
+        totals: Counter[str] = Counter()
+        for (first, _), number in counts.items():
+            totals[first] += number
+        rows = [[f"{keys[0].text} \\ {keys[1].text}", *across]]
+        rows += [[first, *[counts[first, second] for second in across]] for first, _ in by_count(totals)]
+    write_rows(rows, "csv" if format == "csv" else "tsv", output)
+
+
+def write_rows(rows: Iterable[Sequence[object]], format: str, output: str) -> None:
+    """Write the rows of a table as they come."""
+    line = io.StringIO()
+    writer = csv.writer(line, delimiter="," if format == "csv" else "\t", lineterminator="")
+
+    def text(row: Sequence[object]) -> str:
+        line.seek(0)
+        line.truncate()
+        writer.writerow(row)
+        return line.getvalue()
+
+    write_lines(map(text, rows), output)
+
+
+def write_lines(lines: Iterable[str], output: str) -> None:
+    """Write lines as they come."""
+    with writable(output) as stream:
+        for line in lines:
+            stream.write(f"{line}\n".encode("utf-8", "replace"))

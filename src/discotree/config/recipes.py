@@ -7,13 +7,100 @@ it is a variant of (``base``). The recipes in the folder ``recipes`` come with d
 import sys
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from discotree.config.presets import PRESETS, SCENARIOS
-from discotree.config.schema import Config
+from discotree.config.schema import LSTM, MAX_BITS, Config, Data, Decoding, Distillation, NetworkSettings, Training
 from discotree.errors import ConfigError
 from discotree.validation import updated
+
+# The paper's network, its hyper-parameters and its search
+PAPER = Config(
+    data=Data(unaries="drop"),
+    training=Training(calibrate_on_dev=False),
+    decoding=Decoding(method="beam"),
+)
+
+# The best parser without a Transformer
+DEFAULT = Config(
+    network=NetworkSettings(
+        embedding_dropout=0.25,
+        subwords="latin",
+        subword_dropout=0.2,
+        tag_weight=0.2,
+        morph_weight=0.2,
+        function_weight=0.2,
+        unary_weight=0.2,
+        spine_weight=0.2,
+        label_smoothing=0.05,
+        agreement_weight=0.25,
+    ),
+    training=Training(schedule="cosine", epochs=60, beta2=0.99, ema_decay=0.999, batch_words=1280, learning_rate=0.003),
+    decoding=Decoding(consistent=True),
+)
+
+# The default with a Transformer, which learns slowly and needs fewer epochs. Recipes name one of their own language.
+BERT = Config(
+    network=replace(
+        DEFAULT.network,
+        encoder="hf:google-bert/bert-base-multilingual-cased",
+        subwords="",
+        subword_dropout=0.0,
+        lstm_layers=1,
+        agreement_weight=0.0,
+    ),
+    training=replace(DEFAULT.training, epochs=20, learning_rate=0.001, warmup=500),
+    decoding=DEFAULT.decoding,
+)
+
+# A fast network for `discotree distill`; distillation provides ample data, so dropout is low
+SMALL = Config(
+    network=replace(
+        DEFAULT.network,
+        char_size=50,
+        lstm_size=256,
+        lstm_layers=2,
+        decoder_size=256,
+        arc_size=256,
+        label_size=64,
+        embedding_dropout=0.1,
+        lstm_dropout=0.15,
+        recurrent_dropout=0.15,
+        mlp_dropout=0.15,
+        subword_dropout=0.1,
+        spine_weight=0.0,
+        agreement_weight=0.0,
+    ),
+    training=replace(
+        DEFAULT.training, batch_words=5120, epochs=40, learning_rate=0.004, warmup=200, weight_bits=MAX_BITS
+    ),
+    decoding=DEFAULT.decoding,
+    distillation=Distillation(sentences=400_000, epoch_sentences=60_000),
+)
+
+# Fine-tuning an existing model: a low learning rate and few epochs
+FINE_TUNING = Training(
+    schedule="cosine",
+    epochs=10,
+    beta2=0.99,
+    ema_decay=0.999,
+    batch_words=160,  # small batches: a hundred sentences are few steps
+    learning_rate=0.001,
+    encoder_learning_rate=2e-5,
+    warmup=20,
+)
+
+PRESETS = {"paper": PAPER, "default": DEFAULT, "bert": BERT, "small": SMALL}
+
+# The rows of the paper's table of results: the input of the network beside the words
+SCENARIOS: dict[str, dict[str, dict[str, object]]] = {
+    "gold-pos": {"data": {"tags": "gold"}},
+    "predicted-pos": {"data": {"tags": "predicted"}},
+    "no-pos": {"data": {"tags": "none"}},
+    "bare": {"data": {"tags": "none", "vectors": ""}, "network": {"subwords": "", "encoder": LSTM}},
+}
+
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -35,15 +122,21 @@ def load_recipe(recipe: str | Path, settings: Sequence[str] = (), scenario: str 
     path = recipe_path(recipe)
     table = recipe_table(path)
     own_preset = table.pop("preset", DEFAULT_PRESET)
-    config = updated(_preset(preset or own_preset, path), {"name": path.stem} | table, str(path))
+    start = _choose(PRESETS, preset or own_preset, f"{path}: unknown preset")
+    config = updated(start, {"name": path.stem} | table, str(path))
     if scenario:
-        config = updated(config, _scenario(scenario), f"scenario {scenario}")
+        config = updated(config, _choose(SCENARIOS, scenario, "unknown scenario"), f"scenario {scenario}")
     return with_settings(config, settings)
 
 
 def recipe_table(path: Path) -> dict[str, Any]:
-    """Return what a recipe says, merged with the one that it is a variant of, but without its preset's settings."""
-    return _with_base(_read(path))
+    """Return the content of a recipe, merged section by section with the recipe that it is a variant of."""
+    table = _read(path)
+    if "base" not in table:
+        return table
+    base = _read(recipe_path(str(table.pop("base"))))
+    sections = [name for name in base if isinstance(base[name], dict) and isinstance(table.get(name), dict)]
+    return base | table | {name: base[name] | table[name] for name in sections}
 
 
 def with_settings(config: T, settings: Sequence[str]) -> T:
@@ -65,7 +158,7 @@ def recipe_names() -> list[str]:
 
 
 def recipe_path(recipe: str | Path) -> Path:
-    """Find the file of a recipe. A name of ours takes precedence over a file or folder of that name."""
+    """Find the file of a recipe. The name of a bundled recipe takes precedence over a file or folder of that name."""
     if str(recipe) in recipe_names():
         return RECIPES / f"{recipe}{SUFFIX}"
     path = Path(recipe)
@@ -81,26 +174,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _with_base(table: dict[str, Any]) -> dict[str, Any]:
-    """Merge a recipe with the one that it is a variant of, section by section."""
-    if "base" not in table:
-        return table
-    table = dict(table)
-    base = _read(recipe_path(str(table.pop("base"))))
-    sections = [name for name in base if isinstance(base[name], dict) and isinstance(table.get(name), dict)]
-    return base | table | {name: base[name] | table[name] for name in sections}
-
-
-def _preset(name: object, path: Path) -> Config:
-    if not isinstance(name, str) or name not in PRESETS:
-        raise ConfigError(f"{path}: unknown preset {name!r}, expected one of {', '.join(PRESETS)}")
-    return PRESETS[name]
-
-
-def _scenario(name: str) -> dict[str, dict[str, object]]:
-    if name not in SCENARIOS:
-        raise ConfigError(f"unknown scenario {name!r}, expected one of {', '.join(SCENARIOS)}")
-    return SCENARIOS[name]
+def _choose(choices: Mapping[str, T], name: object, problem: str) -> T:
+    if not isinstance(name, str) or name not in choices:
+        raise ConfigError(f"{problem} {name!r}, expected one of {', '.join(choices)}")
+    return choices[name]
 
 
 def parsed_setting(setting: str) -> dict[str, Any]:

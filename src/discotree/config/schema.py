@@ -1,4 +1,4 @@
-"""Everything that can be set, as frozen dataclasses: what a recipe contains and a model remembers.
+"""All settings as frozen dataclasses: the content of a recipe, which is stored in every model.
 
 Every setting declares its default, its description and its bounds once. The reference of the settings
 (docs/reference/settings.md) is made of these declarations. A setting is named ``section.name`` on the command line:
@@ -10,10 +10,45 @@ import json
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from discotree.config.distillation import Distillation
 from discotree.errors import ConfigError
 from discotree.trees.transforms import Punctuation
 from discotree.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_within, setting, updated
+
+MAX_SENTENCES = 10_000_000  # of one run; the chosen lines are kept in memory
+MAX_TOP = 16
+
+
+class Settings:
+    """A section of settings."""
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+
+@dataclass(frozen=True)
+class Distillation(Settings):
+    """How a small network, the student, learns from raw text that larger models, its teachers, have parsed.
+
+    Only `discotree distill` reads these settings. The first three decide on the text and the stored targets, the others
+    on how the student learns from them.
+    """
+
+    sentences: int = setting(200_000, "Sentences to draw from the text, at most.", 1, MAX_SENTENCES + 1)
+    seed: int = setting(1, "Seed of the choice of sentences.", 0)
+    top: int = setting(4, "Most probable heads, labels and classes to store for every word.", 1, MAX_TOP + 1)
+
+    epoch_sentences: int = setting(20_000, "Sentences of the text in each epoch, beside the treebank.", 1, MAX_NUMBER)
+    min_confidence: float = setting(
+        0.0, "Leave out sentences whose mean probability of a word's head and label is lower.", 0, 1
+    )
+    min_agreement: float = setting(
+        0.0, "Leave out words whose head is the best head of a smaller share of the teachers.", 0, 1.01
+    )
+    vocabulary: int = setting(
+        20_000, "Most frequent words of the text that get an embedding, beside the words of the treebank.", 0
+    )
+    min_count: int = setting(5, "Words and labels that are rarer in the text do not enter the vocabulary.", 1)
+
 
 Method = Literal["greedy", "beam", "exact"]
 EngineName = Literal["onnx", "onnx-float32", "torch"]
@@ -23,16 +58,16 @@ MAX_SIZE = 1 << 14  # length of a vector; the largest in use have 8,192 numbers
 MAX_CHARS = 256  # characters of a word that a network reads
 MAX_BEAM = 256
 MAX_REPEAT = 1001
-MAX_GAP_PRICE = 100.0  # far more than any tree is worth; sums of prices must not lose digits
-MAX_GAP_PRICES = 10_000  # phrase labels with a price
-HALF = 16  # bits of a weight in half precision
+MAX_GAP_PENALTY = 100.0  # higher than any difference between trees; sums of penalties must not lose digits
+MAX_GAP_PENALTIES = 10_000  # phrase labels with a penalty
+HALF_PRECISION_BITS = 16  # bits of a weight in half precision
 MIN_BITS, MAX_BITS = 2, 8  # bits of a quantized weight
 AUXILIARY_HEADS = ("tag", "morph", "function", "unary", "spine")
 LSTM, HF = "lstm", "hf:"  # prefixes of an encoder's name
 
 
 @dataclass(frozen=True)
-class DataSource:
+class DataSource(Settings):
     """Sentences of one treebank, for training or evaluation.
 
     A recipe names a source by a table with these keys, or by its file alone.
@@ -60,16 +95,13 @@ class DataSource:
         (), "Annotation that this source lacks, or that belongs to another set: its auxiliary heads learn nothing here."
     )
     repeat: int = setting(1, "How many times an epoch goes through these sentences. For training only.", 1, MAX_REPEAT)
-    name: str = setting("", "Report the scores of these dev or test sentences apart, too, under this name.")
+    name: str = setting("", "Also report the scores of these dev or test sentences separately, under this name.")
     format: str = setting("", "The treebank format. Empty: detect it.")
     skip_broken: bool = setting(False, "Skip trees that cannot be read, instead of stopping at the first one.")
 
-    def __post_init__(self) -> None:
-        check_bounds(self)
-
 
 @dataclass(frozen=True)
-class Data:
+class Data(Settings):
     """Where the trees come from, and how they are prepared for the network."""
 
     folder: str = setting(
@@ -94,15 +126,12 @@ class Data:
     )
     unaries: Literal["keep", "drop"] = setting("keep", "Nodes with a single child: encode or drop them.")
     tags: Literal["none", "gold", "predicted"] = setting("none", "Part-of-speech tags that the network gets as input.")
-    predicted_tags: str = setting("", "The file of predicted tags, as written by `discotree tag`.")
+    predicted_tags: str = setting("", "The file of predicted tags, as written by `discotree train --predict-tags`.")
     vectors: str = setting("", "Pretrained word vectors: a word2vec, GloVe or fastText file.")
-
-    def __post_init__(self) -> None:
-        check_bounds(self)
 
 
 @dataclass(frozen=True)
-class NetworkSettings:
+class NetworkSettings(Settings):
     """The size of the network and its regularisation.
 
     The settings up to `max_chars` are the paper's table of hyper-parameters.
@@ -150,16 +179,6 @@ class NetworkSettings:
     # A Transformer below the BiLSTMs. With one, word_size, char_filters and lstm_layers may be 0.
     encoder: str = setting("lstm", "`lstm`, or `hf:` and a Transformer: a folder or a name on the Hugging Face hub.")
     encoder_layers: int = setting(4, "Upper layers of the Transformer whose mixture represents a piece.", 1, MAX_NUMBER)
-    encoder_pooling: Literal["first", "mean"] = setting(
-        "mean", "A word's vector: that of its first piece, or the mean of all its pieces."
-    )
-    encoder_window: int = setting(
-        0, "Pieces that the Transformer reads at once. 0: as many as it supports.", 0, MAX_NUMBER
-    )
-    encoder_stride: int = setting(
-        0, "Pieces between the starts of two windows of a long sentence. 0: half a window.", 0, MAX_NUMBER
-    )
-    encoder_recompute: bool = setting(False, "Gradient checkpointing: saves memory, costs time.")
 
     def __post_init__(self) -> None:
         if not self.transformer:
@@ -167,7 +186,7 @@ class NetworkSettings:
                 raise ConfigError(f"encoder: expected {LSTM!r}, or {HF!r} and a Transformer, got {self.encoder!r}")
             for name in ("word_size", "char_filters", "lstm_layers"):
                 check_within(self, name, 1)
-        check_bounds(self)
+        super().__post_init__()
 
     @property
     def auxiliary_heads(self) -> dict[str, float]:
@@ -182,7 +201,7 @@ class NetworkSettings:
 
 
 @dataclass(frozen=True)
-class Training:
+class Training(Settings):
     """How the network is trained."""
 
     seed: int = setting(1, "Seed of the weights, the order of batches and dropout.", 0)
@@ -191,41 +210,39 @@ class Training:
     learning_rate: float = setting(0.001, "The full learning rate.", 0)
     encoder_learning_rate: float = setting(5e-5, "The full learning rate of a Transformer. 0: it is frozen.", 0)
     layer_decay: float = setting(1.0, "Factor of a Transformer's learning rate from each layer to the one below.", 0)
-    beta1: float = setting(0.9, "Adam's decay of the mean of gradients.", 0, 1)
     beta2: float = setting(0.9, "Adam's decay of the mean of squared gradients.", 0, 1)
     epsilon: float = setting(1e-8, "Adam's term against division by zero.", 0)
-    weight_decay: float = setting(0.0, "Decoupled weight decay (AdamW).", 0)
-    clip: float = setting(5.0, "Clip the gradient to this norm.", 0)
     schedule: Literal["plateau", "cosine", "clock"] = setting(
         "plateau",
         "Lower the learning rate when dev stops improving, or along a cosine after a warm-up: over all epochs, or by "
         "the clock over `max_seconds`.",
     )
-    decay: float = setting(0.75, "Plateau: factor of the learning rate at each decay.", 0)
+    plateau_factor: float = setting(0.75, "Plateau: factor of the learning rate at each decay.", 0)
     patience: int = setting(5, "Plateau: epochs without a better dev score before a decay.", 0)
     max_decays: int = setting(9, "Plateau: stop when more decays than these are due.", 0)
     warmup: int = setting(100, "Cosine, clock: steps until the full learning rate.", 0)
-    average: float = setting(0.0, "Decay of the moving average of the weights. 0: no average.", 0, 1)
-    start: str = setting(
-        "", "Model to fine-tune: a name, a folder or `hub:ORG/NAME`, as `--from` gives it. Empty: fresh weights."
+    ema_decay: float = setting(0.0, "Decay of the exponential moving average of the weights. 0: no average.", 0, 1)
+    base_model: str = setting(
+        "", "Model to fine-tune: a name, a folder or `hub:ORG/NAME`, as with `--base`. Empty: random weights."
     )
-    pull: float = setting(
-        0.0, "Fine-tuning: pull of the weights back to where they started, a decoupled decay (L2-SP). 0: none.", 0
+    l2_sp: float = setting(
+        0.0, "Fine-tuning: decoupled decay of the weights towards those of the base model (L2-SP). 0: none.", 0
     )
     max_seconds: float = setting(
         0.0, "Stop after the first epoch that ends later than this; on the schedule `clock` at once. 0: no limit.", 0
     )
     checkpoint_epochs: int = setting(1, "Epochs between two checkpoints. 0: no checkpoints.", 0)
-    fit_dev: bool = setting(
-        True, "After training, fit the prices of gaps and the confidences on dev, as `discotree calibrate` does."
+    calibrate_on_dev: bool = setting(
+        True, "After training, fit the gap penalties and the confidences on dev, as `discotree calibrate` does."
     )
     weight_bits: int = setting(
-        HALF, "Bits of a saved weight: 16 is half precision, 2 to 8 are whole numbers of steps, one step for each row."
+        HALF_PRECISION_BITS,
+        "Bits of a saved weight: 16 is half precision, 2 to 8 are integers with one scale per row.",
     )
     quantize_from: float = setting(
         1.0,
-        "Share of the epochs after which the network learns with weights rounded to `weight_bits`, if these are 8 or "
-        "fewer; on dev they are rounded from the start. 1: never; weights are rounded when they are saved.",
+        "Share of the epochs after which training is quantisation-aware: the network learns with weights rounded to "
+        "`weight_bits`, if these are 8 or fewer. 1: never; weights are rounded when they are saved.",
         0,
         1.01,
     )
@@ -235,13 +252,15 @@ class Training:
     device: str = setting("", "`cpu`, `cuda`, `cuda:1`. Empty: a GPU if there is one.")
 
     def __post_init__(self) -> None:
-        check_bounds(self)
-        if self.weight_bits != HALF and not MIN_BITS <= self.weight_bits <= MAX_BITS:
-            raise ConfigError(f"weight_bits: expected {HALF}, or {MIN_BITS} to {MAX_BITS}, got {self.weight_bits}")
+        super().__post_init__()
+        if self.weight_bits != HALF_PRECISION_BITS and not MIN_BITS <= self.weight_bits <= MAX_BITS:
+            raise ConfigError(
+                f"weight_bits: expected {HALF_PRECISION_BITS}, or {MIN_BITS} to {MAX_BITS}, got {self.weight_bits}"
+            )
 
 
 @dataclass(frozen=True)
-class Decoding:
+class Decoding(Settings):
     """How scores become a tree."""
 
     method: Method = setting(  # noqa: RUF009 (a literal by another name)
@@ -249,21 +268,23 @@ class Decoding:
     )
     beam: int = setting(10, "Partial trees that beam search keeps.", 1, MAX_BEAM + 1)
     consistent: bool = setting(False, "Choose one label per phrase, by the sum over the arcs that form it.")
-    gap_prices: dict[str, float] = field(
+    gap_penalties: dict[str, float] = field(
         default_factory=dict,
         metadata={
-            DESCRIPTION: "Price of a discontinuous phrase, in log-probability, by its label; "
-            "trees with gaps get a second look. Empty: gaps are free."
+            DESCRIPTION: "Gap penalty of each phrase label, in log-probability; "
+            "trees with gaps are searched again. Empty: no penalties."
         },
     )
 
     def __post_init__(self) -> None:
-        check_bounds(self)
-        if len(self.gap_prices) > MAX_GAP_PRICES:
-            raise ConfigError(f"gap_prices: expected at most {MAX_GAP_PRICES:,} labels, got {len(self.gap_prices):,}")
-        for label, price in self.gap_prices.items():
-            if not 0 <= price <= MAX_GAP_PRICE:
-                raise ConfigError(f"gap_prices: {label!r:.50}: expected 0 to {MAX_GAP_PRICE:g}, got {price}")
+        super().__post_init__()
+        if len(self.gap_penalties) > MAX_GAP_PENALTIES:
+            raise ConfigError(
+                f"gap_penalties: expected at most {MAX_GAP_PENALTIES:,} labels, got {len(self.gap_penalties):,}"
+            )
+        for label, penalty in self.gap_penalties.items():
+            if not 0 <= penalty <= MAX_GAP_PENALTY:
+                raise ConfigError(f"gap_penalties: {label!r:.50}: expected 0 to {MAX_GAP_PENALTY:g}, got {penalty}")
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,20 @@
-"""Gold against predicted tree in one picture, with the differences marked.
+"""Draw a gold and a predicted tree in one picture, and mark the differences.
 
-Constituents are matched as in the evaluation: by label and words, after the words and labels that the parameters delete
-are deleted. A constituent of one tree only is missing or spurious; one with the same words but another label is
-changed. What the evaluation does not count has no mark.
+Constituents are matched as in the evaluation: by label and words, after the words and labels that ``proper.prm``
+deletes have been removed. A constituent of only one tree is missing or spurious; one with the same words and a
+different label is changed. Constituents that the evaluation ignores have no mark.
 """
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
-from discotree.drawing.drawn_tree import DrawnTree, words_y_below
-from discotree.drawing.figure import Figure
-from discotree.drawing.glyphs import ems
-from discotree.drawing.labelled_grid import LabelledGrid, column_xs
-from discotree.drawing.markup import SIZES, Picture, Theme, text_at
-from discotree.drawing.svg import caption
+from discotree.drawing.measure import LabelledGrid, column_xs, ems
+from discotree.drawing.options import Figure
+from discotree.drawing.svg import SIZES, DrawnTree, Theme, caption, picture, text_at, words_y_below
 from discotree.drawing.text import draw_text
-from discotree.evaluation.params import PROPER, Params
+from discotree.evaluation.params import PROPER
 from discotree.evaluation.parseval import Bracket, Labels, compare
 from discotree.trees.tree import Tree
 
@@ -30,60 +26,46 @@ LEGEND_HEIGHT = 20
 WORD_HEIGHT = 22  # from the words to the predicted tags below them
 
 
-class Difference(NamedTuple):
-    """Two trees over the same words, and the marks of their cells by address."""
+def difference(gold: Tree, predicted: Tree) -> tuple[Tree, list[str], list[str]]:
+    """Return the predicted tree over the gold words, and the marks of the cells of both trees, by address.
 
-    gold: Tree
-    predicted: Tree
-    gold_marks: list[str]
-    predicted_marks: list[str]
-
-
-def difference(gold: Tree, predicted: Tree, params: Params = PROPER) -> Difference:
-    """Compare two trees; trees over different words raise an EvaluationError."""
-    labels = Labels(params)
-    comparison = compare(gold, predicted, params, labels)
-    predicted = comparison.predicted or predicted  # aligned: with the deleted words that it left out
-    ours, theirs = [_brackets(tree, comparison.keep, labels) for tree in (gold, predicted)]
-    missing, spurious = _unmatched(ours, theirs), _unmatched(theirs, ours)
+    Trees over different words raise an EvaluationError.
+    """
+    labels = Labels(PROPER)
+    comparison = compare(gold, predicted, PROPER, labels)
+    predicted = comparison.predicted or predicted  # aligned: includes the deleted words that it left out
+    gold_brackets, predicted_brackets = [_brackets(tree, comparison.keep, labels) for tree in (gold, predicted)]
+    missing = _unmatched(gold_brackets, predicted_brackets)
+    spurious = _unmatched(predicted_brackets, gold_brackets)
     tags = [
         CHANGED if comparison.keep >> k & 1 and a.tag != b.tag else ""
         for k, (a, b) in enumerate(zip(gold.tokens, predicted.tokens, strict=True))
     ]
-    gold_marks = [MISSING if k in missing else "" for k in range(len(ours))]
-    predicted_marks = [SPURIOUS if k in spurious else "" for k in range(len(theirs))]
+    gold_marks = [MISSING if k in missing else "" for k in range(len(gold_brackets))]
+    predicted_marks = [SPURIOUS if k in spurious else "" for k in range(len(predicted_brackets))]
     candidates: dict[int, list[int]] = defaultdict(list)
     for k in spurious:
-        candidates[_mask(theirs[k])].append(k)
+        candidates[predicted_brackets[k][1]].append(k)
     for k in missing:
-        if others := candidates[_mask(ours[k])]:
+        if others := candidates[gold_brackets[k][1]]:
             gold_marks[k] = predicted_marks[others.pop(0)] = CHANGED
-    return Difference(gold, predicted, tags + gold_marks, tags + predicted_marks)
+    return predicted, tags + gold_marks, tags + predicted_marks
 
 
-def _brackets(tree: Tree, keep: int, labels: Labels) -> list[Bracket | None]:
-    """Return the bracket of each node, None where it does not count."""
-    brackets: list[Bracket | None] = []
-    for node in tree.nodes():
-        label, mask = labels[node.label], node.mask & keep
-        brackets.append((label, mask) if label is not None and mask else None)
-    return brackets
+def _brackets(tree: Tree, keep: int, labels: Labels) -> list[Bracket]:
+    """Return the bracket of each node; its mask is 0 if it does not count."""
+    counted = [(labels[node.label], node.mask & keep) for node in tree.nodes()]
+    return [("", 0) if label is None else (label, mask) for label, mask in counted]
 
 
-def _mask(bracket: Bracket | None) -> int:
-    return bracket[1] if bracket else 0
-
-
-def _unmatched(brackets: Sequence[Bracket | None], others: Sequence[Bracket | None]) -> list[int]:
-    """Return the indices of brackets that the others lack; in a chain of equal ones the upper ones match."""
+def _unmatched(brackets: Sequence[Bracket], others: Sequence[Bracket]) -> list[int]:
+    """Return the indices of brackets without a match; in a unary chain of equal ones the upper ones match first."""
     remaining = Counter(others)
     unmatched = []
     for k, bracket in enumerate(brackets):
-        if bracket is None:
-            continue
         if remaining[bracket]:
             remaining[bracket] -= 1
-        else:
+        elif bracket[1]:
             unmatched.append(k)
     return unmatched
 
@@ -91,17 +73,16 @@ def _unmatched(brackets: Sequence[Bracket | None], others: Sequence[Bracket | No
 def draw_comparison(
     gold: Tree,
     predicted: Tree,
-    params: Params = PROPER,
     *,
     functions: bool = True,
     theme: Theme = "auto",
     style: bool = True,
 ) -> str:
     """Draw the gold tree above the words and the predicted one upside down below them, as SVG."""
-    gold, predicted, *marks = difference(gold, predicted, params)
+    predicted, *marks = difference(gold, predicted)
     above, below = (
-        LabelledGrid.of(Figure.of(tree), SIZES, functions, [SIGNS[mark] for mark in of_tree])
-        for tree, of_tree in zip((gold, predicted), marks, strict=True)
+        LabelledGrid.measure(Figure.from_tree(tree), SIZES, functions, [SIGNS[mark] for mark in tree_marks])
+        for tree, tree_marks in zip((gold, predicted), marks, strict=True)
     )
     xs, width = column_xs([above, below], SIZES)
     upper = DrawnTree(above, xs, LEGEND_HEIGHT + words_y_below(above))
@@ -118,13 +99,12 @@ def draw_comparison(
     height = lower.words_y + words_y_below(below)
     width = max(width, math.ceil(SIZES.tag * ems(LEGEND)) + 2 * SIZES.margin)
     description = f"gold: {gold!s} predicted: {predicted!s}"
-    return Picture(caption(gold), description, width, height, elements).svg(theme, style)
+    return picture(caption(gold), description, width, height, elements, theme, style)
 
 
 def draw_comparison_text(
     gold: Tree,
     predicted: Tree,
-    params: Params = PROPER,
     *,
     ascii: bool = False,
     color: bool = False,
@@ -132,16 +112,16 @@ def draw_comparison_text(
     functions: bool = False,
 ) -> str:
     """Draw both trees as text, one below the other, with a sign before every label that differs."""
-    gold, predicted, gold_marks, predicted_marks = difference(gold, predicted, params)
+    predicted, gold_marks, predicted_marks = difference(gold, predicted)
     signs = ASCII_SIGNS if ascii else SIGNS
     parts = []
     for name, tree, marks in (("gold", gold, gold_marks), ("predicted", predicted, predicted_marks)):
-        marked = _renamed(tree, [signs[mark] for mark in marks])
+        marked = _prefix_labels(tree, [signs[mark] for mark in marks])
         parts.append(f"{name}\n{draw_text(marked, ascii=ascii, color=color, width=width, functions=functions)}")
     return "\n\n".join(parts)
 
 
-def _renamed(tree: Tree, signs: Sequence[str]) -> Tree:
+def _prefix_labels(tree: Tree, signs: Sequence[str]) -> Tree:
     """Return the tree with signs in front of tags and labels, by address."""
     n = len(tree)
     token_parents, nodes = tree.parents()

@@ -1,25 +1,105 @@
-"""Trees as TikZ pictures that you can edit by hand, for pdflatex, lualatex and xelatex.
+"""Draw trees as TikZ pictures that you can edit by hand, for pdflatex, lualatex and xelatex.
 
-Every text is a node with a name on a line of its own: NP, the second NP-2, a word by its letters. Coordinates stand
-only at constituents and words. Tags, functions and glosses hang on these, and lines go by names: change a coordinate,
-and everything follows. Texts are measured as on a screen, where letters are wider than TeX's, so there is always
-enough room.
+Every text is a named node on its own line: NP, NP-2 for the second NP, and a word by its letters. Only constituents and
+words have coordinates. Tags, functions, glosses and lines refer to them by name, so they follow if you change a
+coordinate. Texts are measured with the fonts of a screen, which are wider than TeX's, so they always fit.
+
+pdflatex has few characters beyond Latin letters and shows the others as empty boxes. lualatex and xelatex use the first
+installed font of a list, which may still lack a character.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from discotree.drawing.bars import bar_pieces
-from discotree.drawing.curves import secondary_curve
-from discotree.drawing.figure import Figure
-from discotree.drawing.glyphs import clean, ems
-from discotree.drawing.grid import PITCH, Bar
-from discotree.drawing.highlights import Highlight, Highlights
-from discotree.drawing.labelled_grid import LabelledGrid, Sizes, column_xs
-from discotree.drawing.look import WHOLE, Look
-from discotree.drawing.tex import PROVIDED, RIGHT_TO_LEFT_MACRO, Names, color_definitions, document, tex
+from discotree.drawing.layout import PITCH, Bar, bar_pieces, secondary_curve
+from discotree.drawing.measure import LabelledGrid, Sizes, clean, column_xs, ems, is_right_to_left
+from discotree.drawing.options import DEFAULT, DrawingOptions, Figure, Highlight, Highlights
+from discotree.drawing.svg import LIGHT
 from discotree.trees.tree import Node, Tree
+
+HEAD = "\\documentclass[tikz,border=6pt]{standalone}\n"
+PREAMBLE = r"""\usepackage{iftex}
+\ifPDFTeX
+  \usepackage[utf8]{inputenc}
+  \usepackage[T1]{fontenc}
+  \usepackage{textcomp,lmodern}
+  \newcommand\discotreesign[2]{\ifcsname u8:\detokenize{#1}\endcsname\else
+    \DeclareUnicodeCharacter{#2}{{\setlength\fboxsep{0pt}\fbox{\kern.4em\rule{0pt}{1.4ex}}}}\fi}
+\else
+  \usepackage{fontspec}
+\fi
+"""
+FONTS = r"""\ifPDFTeX\else
+  \ifLuaTeX\defaultfontfeatures{Renderer=HarfBuzz}\fi
+  FONTS
+\fi
+"""
+LAST_LATIN = "\u024f"  # last letter of TeX's own fonts
+EAST_ASIAN = ("Noto Serif CJK SC", "Noto Sans CJK SC", "Source Han Serif SC", "Hiragino Mincho ProN", "SimSun")
+OTHERS = ("FreeSerif", "DejaVu Sans", "Arial Unicode MS", "Arial")
+RIGHT_TO_LEFT = r"""\ifLuaTeX
+  \newcommand\discotreertl[1]{\bgroup\textdir TRT #1\egroup}
+\else\ifXeTeX
+  \TeXXeTstate=1 \newcommand\discotreertl[1]{\beginR #1\endR}
+\fi\fi
+"""
+SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}", "'": r"\textquotesingle{}",
+    "�": r"\textbf{?}", "␣": r"\textvisiblespace{}", "◌": r"\textopenbullet{}",
+}  # fmt: skip
+_SPECIAL = re.compile("[" + re.escape("".join(SPECIAL)) + "]")
+_LIGATURE = re.compile(r"(?<=([-,]))(?=\1)")  # TeX turns two hyphens into a dash and two commas into a quotation mark
+
+
+RIGHT_TO_LEFT_MACRO = r"\discotreertl"
+PROVIDED = r"\providecommand\discotreertl[1]{#1}"  # for pictures in other documents
+MAX_NAME = 20  # characters of a node's name
+_NOT_IN_NAMES = re.compile("[^A-Za-z0-9]+")
+
+
+def latex_pages(pictures: Sequence[str]) -> str:
+    """Return one document with a page for each picture of ``draw_latex(…, standalone=False)``."""
+    body = "".join(pictures)
+    signs = sorted({sign for sign in body if sign > "\x7f"})
+    declared = [f"\\discotreesign{{{sign}}}{{{ord(sign):04X}}}\n" for sign in signs]
+    guarded = "\\ifPDFTeX\n" + "".join(declared) + "\\fi\n" if declared else ""
+    directions = RIGHT_TO_LEFT if RIGHT_TO_LEFT_MACRO in body else ""
+    return f"{HEAD}{PREAMBLE}{_fonts(signs)}{directions}{guarded}\\begin{{document}}\n{body}\\end{{document}}\n"
+
+
+def _fonts(signs: Sequence[str]) -> str:
+    """Return commands that choose a font for characters that TeX's own fonts lack."""
+    beyond = [sign for sign in signs if sign > LAST_LATIN and unicodedata.category(sign)[0] in "LM"]
+    if not beyond:
+        return ""
+    wide = any(unicodedata.east_asian_width(sign) in "WF" for sign in beyond)
+    script = "[Script=Arabic]" if any(unicodedata.bidirectional(sign) == "AL" for sign in beyond) else ""
+    chosen = ""
+    for font in reversed((*EAST_ASIAN, *OTHERS) if wide else OTHERS):
+        chosen = f"\\IfFontExistsTF{{{font}}}{{\\setmainfont{{{font}}}{script}}}{{{chosen}}}"
+    return FONTS.replace("FONTS", chosen)
+
+
+def tex(text: str) -> str:
+    """Return text escaped for TeX."""
+    text = unicodedata.normalize("NFC", text)
+    escaped = _LIGATURE.sub(r"\\kern0pt{}", _SPECIAL.sub(lambda match: SPECIAL[match[0]], text))
+    return f"\\discotreertl{{{escaped}}}" if is_right_to_left(text) else escaped
+
+
+def _unique_name(text: str, fallback: str, taken: Counter[str]) -> str:
+    """Return a name with the letters and digits of a text, such as NP, NP-2 or kam; ``fallback`` if it has none."""
+    letters = _NOT_IN_NAMES.sub("", unicodedata.normalize("NFKD", text))[:MAX_NAME] or fallback
+    name = fallback + letters if letters[0].isdigit() else letters
+    taken[name] += 1
+    return f"{name}-{taken[name]}" if taken[name] > 1 else name
+
 
 SIZES = Sizes(
     label=10,
@@ -39,9 +119,8 @@ SIZES = Sizes(
 )  # points
 INSET = 4  # points by which the solid bar reaches into a gap
 BASELINE = 4  # points from the middle of a row down to the baseline of its texts
-TIP = 13  # points from a word up to the tip of its triangle, where it does not begin at a label
-MIN_LINE = 220  # points that a line of a translation may have, however narrow the tree is
-HEAD = "\\documentclass[tikz,border=6pt]{standalone}\n"
+TIP = 13  # points from a word up to the tip of its triangle, if the tip is not at a label
+MIN_LINE = 220  # minimum width of a line of a translation, in points
 STYLES = r"""[x=1pt, y=1pt, line cap=round, line join=round, line width=.5pt,
   every node/.style={anchor=base, inner sep=0pt},
   phrase/.style={font=\fontsize{10}{12}\selectfont, text height=7pt, text depth=2pt, inner ysep=3pt},
@@ -63,38 +142,27 @@ def draw_latex(
     standalone: bool = True,
     functions: bool = True,
     highlight: Highlight = True,
-    look: Look = WHOLE,
+    options: DrawingOptions = DEFAULT,
 ) -> str:
-    """Draw a tree as a document that compiles as it is, or as a picture for a document that loads TikZ.
+    """Draw a tree as a complete document or, with ``standalone=False``, as a picture for a document that loads TikZ.
 
-    ``highlight`` and ``look`` are as in ``draw_svg``.
+    ``highlight`` and ``options`` are as in ``draw_svg``.
     """
-    picture = _picture(tree, functions, highlight, look)
-    return latex_pages([picture]) if standalone else picture
-
-
-def latex_document(trees: Iterable[Tree], *, functions: bool = True, highlight: Highlight = True) -> str:
-    """Return one document with a page per tree."""
-    return latex_pages([_picture(tree, functions, highlight, WHOLE) for tree in trees])
-
-
-def latex_pages(pictures: Sequence[str]) -> str:
-    """Return one document with a page for each picture of ``draw_latex(…, standalone=False)``."""
-    return document(HEAD, pictures)
-
-
-def _picture(tree: Tree, functions: bool, highlight: Highlight, look: Look) -> str:
-    figure = Figure.of(tree, look)
-    highlights = Highlights.of(figure.tree, figure.highlight(highlight))
-    labelled = LabelledGrid.of(figure, SIZES, functions, boxed=highlights.named)
+    figure = Figure.from_tree(tree, options)
+    highlights = figure.highlights(highlight)
+    labelled = LabelledGrid.measure(figure, SIZES, functions, boxed=highlights.named)
     xs, width = column_xs([labelled], SIZES)
     drawing = _TikzTree(labelled, xs, highlights)
-    head = ["\\begin{tikzpicture}" + STYLES, *color_definitions(highlights.styles)]
+    used = {style.split()[0] for style in highlights.styles if style}
+    colors = {hue: color[1:].upper() for hue, color in LIGHT._asdict().items() if hue in used}
+    head = ["\\begin{tikzpicture}" + STYLES]
+    head += [f"\\definecolor{{{hue}}}{{HTML}}{{{color}}}" for hue, color in colors.items()]
     lines = [*drawing.words(), *drawing.constituents(), *drawing.lines(), *drawing.secondary_edges()]
     lines += [*drawing.legend(), *drawing.translation(width)]
     if any(RIGHT_TO_LEFT_MACRO in line for line in lines):
         head.append(PROVIDED)
-    return "\n".join([*head, *lines, "\\end{tikzpicture}\n"])
+    picture = "\n".join([*head, *lines, "\\end{tikzpicture}\n"])
+    return latex_pages([picture]) if standalone else picture
 
 
 @dataclass(slots=True)
@@ -108,10 +176,10 @@ class _TikzTree:
     tops: list[str] = field(init=False)  # where the line from the parent ends
 
     def __post_init__(self) -> None:
-        labelled, names = self.labelled, Names()
+        labelled, taken = self.labelled, Counter[str]()
         n = len(labelled.forms)
-        self.names = [names.new(text.split()[0], "word") for text in labelled.forms]
-        self.names += [names.new(text, "node") for text in labelled.labels[n:]]
+        self.names = [_unique_name(text.split()[0], "word", taken) for text in labelled.forms]
+        self.names += [_unique_name(text, "node", taken) for text in labelled.labels[n:]]
         self.tops = []
         for address, name in enumerate(self.names):
             if address in labelled.figure.roofs:
@@ -148,11 +216,11 @@ class _TikzTree:
             if leaf in labelled.figure.roofs and not labelled.figure.has_triangle(siblings):
                 yield f"\\path ({name}.north) ++(0,{TIP}) coordinate ({name}-tip);"
             if tag := labelled.labels[leaf]:
-                yield _hung("tag", f"{name}-tag", name, SIZES.below, tag)
+                yield _attach("tag", f"{name}-tag", name, SIZES.below, tag)
             if role := labelled.functions[leaf]:
-                yield _hung("function", f"{name}-function", name, SIZES.role + SIZES.below * bool(tag), role)
+                yield _attach("function", f"{name}-function", name, SIZES.role + SIZES.below * bool(tag), role)
             if labelled.glosses and labelled.glosses[leaf]:
-                yield _hung("gloss", f"{name}-gloss", name, -SIZES.below, labelled.glosses[leaf])
+                yield _attach("gloss", f"{name}-gloss", name, -SIZES.below, labelled.glosses[leaf])
 
     def constituents(self) -> Iterator[str]:
         yield "% constituents"
@@ -162,13 +230,13 @@ class _TikzTree:
             style, y = self.style("phrase", address), self.y(address) - BASELINE
             yield f"\\node[{style}] ({name}) at ({x},{y}) {{{tex(labelled.labels[address])}}};"
             if role := labelled.functions[address]:
-                yield _hung("function", f"{name}-function", name, SIZES.role, role)
+                yield _attach("function", f"{name}-function", name, SIZES.role, role)
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of all nodes; bars come first, so that stems can pass through them."""
+        """Yield the lines of all nodes, bars first, so that stems can pass through them."""
         labelled, n = self.labelled, len(self.labelled.forms)
         children = labelled.grid.children
-        slanted = labelled.figure.look.is_slanted
+        slanted = labelled.figure.options.is_slanted
         bars, stems, below = [], [], SIZES.bar - BASELINE
         if slanted:
             below = labelled.pitch(SIZES) - (SIZES.role + 6 if labelled.has_functions else SIZES.reach) - BASELINE
@@ -189,11 +257,13 @@ class _TikzTree:
             roofs = labelled.figure.roofs.intersection(children[k])
             stems += [_draw(stroke, self._roof(f"{self.names[leaf]}-tip", leaf)) for leaf in sorted(roofs)]
         if not slanted:
-            bars += self._passages()
+            for crossing in labelled.grid.crossings:  # a white stroke hides the bar around the stem
+                at = f"{self.names[crossing.node]}-bar -| {self.names[crossing.child]}"
+                bars.append(f"\\draw[passage] ([yshift=2pt]{at}) -- ([yshift=-2pt]{at});")
         yield from ["% lines, those to the side first", *bars, *stems]
 
     def _is_next(self, node: int, child: int) -> bool:
-        """Whether the texts of a child begin where slanted lines end, in the next row."""
+        """Return whether the text of a child begins where slanted lines end, in the next row."""
         labelled, cells = self.labelled, self.labelled.grid.cells
         is_high = bool(labelled.functions[child]) or not labelled.has_functions
         has_tag = child >= len(labelled.forms) or bool(labelled.labels[child]) or not labelled.has_tag_row
@@ -216,12 +286,6 @@ class _TikzTree:
         yield _draw(stroke, f"({name}.south) -- ({name}-bar){pieces}")
         if bridges:
             yield _draw(f"{stroke}, bridge", " ".join([f"{ends[a]} -- {ends[b]}" for a, b in bridges]))
-
-    def _passages(self) -> Iterator[str]:
-        """Yield a white stroke for each crossing, so that the stem alone is seen there."""
-        for crossing in self.labelled.grid.crossings:
-            at = f"{self.names[crossing.node]}-bar -| {self.names[crossing.child]}"
-            yield f"\\draw[passage] ([yshift=2pt]{at}) -- ([yshift=-2pt]{at});"
 
     def _roof(self, tip: str, leaf: int) -> str:
         name = self.names[leaf]
@@ -254,14 +318,14 @@ class _TikzTree:
             x += math.ceil(SIZES.label * ems(clean(name), True)) + SIZES.box + SIZES.step
 
     def translation(self, width: int) -> Iterator[str]:
-        if text := " ".join(map(clean, self.labelled.figure.look.translation.split())):
+        if text := " ".join(map(clean, self.labelled.figure.options.translation.split())):
             rows = self.labelled.has_tag_row + bool(self.labelled.glosses)
             y = -BASELINE - SIZES.below * rows - SIZES.reach
             yield f"\\node[translation, text width={max(width, MIN_LINE)}pt] at (0,{y}) {{{tex(text)}}};"
 
 
-def _hung(style: str, name: str, above: str, shift: int, text: str) -> str:
-    """Return a text that hangs on another node."""
+def _attach(style: str, name: str, above: str, shift: int, text: str) -> str:
+    """Return a text that is placed relative to another node."""
     return f"\\node[{style}] ({name}) at ([yshift={shift}pt]{above}.base) {{{tex(text)}}};"
 
 

@@ -1,26 +1,363 @@
-"""Trees as self-contained SVG, in light and dark, without fonts, scripts or other files.
+"""Draw trees as self-contained SVG, for light and dark pages, without fonts, scripts or other files.
 
 Every constituent is a group ``node`` with its lines and its label; every word is a group ``word``. A page can attach
-events to them. ``data-node`` numbers constituents in the order of ``Tree.nodes``, whatever is hidden.
+events to them. ``data-node`` numbers constituents in the order of ``Tree.nodes``, including hidden ones.
 
-A bar is interrupted where another node's stem passes. Discontinuous constituents have a colour and, for readers who do
-not see it, bold lines, a box around the label, and dots where the bar bridges a gap. So do nodes that a query binds.
+A bar is interrupted where another node's stem passes. Discontinuous constituents, and nodes that a query binds, have a
+colour and, for readers who cannot see it, bold lines, a box around the label, and dots where the bar bridges a gap.
+
+The style sheet for the theme ``auto`` has its colours in CSS variables, which a page may override, and follows the
+preference of the reader's system. Programs without CSS variables use the light colours, which come first.
 """
 
+import html
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from discotree.drawing.drawn_tree import DrawnTree, words_y_below
-from discotree.drawing.figure import Figure
-from discotree.drawing.glyphs import clean, ems, wrapped
-from discotree.drawing.highlights import Highlight, Highlights
-from discotree.drawing.labelled_grid import LabelledGrid, column_xs
-from discotree.drawing.look import WHOLE, Look
-from discotree.drawing.markup import SIZES, Picture, Theme, box_around, text_at
-from discotree.trees.tree import Tree
+from discotree.drawing.layout import (
+    PITCH,
+    Rectangle,
+    bar_pieces,
+    label_parameter,
+    point_at,
+    secondary_curve,
+)
+from discotree.drawing.measure import LabelledGrid, Sizes, clean, column_xs, ems, is_right_to_left, wrap_lines
+from discotree.drawing.options import DEFAULT, DrawingOptions, Figure, Highlight
+from discotree.files.writing import NOT_XML, quoted
+from discotree.trees.tree import NONE, Node, Tree
+
+Theme = Literal["auto", "light", "dark"]
+FONT = "'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif"  # fonts of equal widths, see measure.py
+SIZES = Sizes(
+    label=14,
+    tag=12,
+    form=15,
+    function=11,
+    margin=16,
+    step=12,
+    box=8,
+    reach=11,
+    bar=20,
+    role=20,
+    row=42,
+    tall=58,
+    below=20,
+    slant=18,
+)
+RIGHT_TO_LEFT = ' direction="rtl"'
+
+
+class Colors(NamedTuple):
+    """Colours of one theme; the names are those of the CSS variables."""
+
+    page: str
+    ink: str
+    soft: str  # tags and functions
+    line: str
+    hue0: str
+    hue1: str
+    hue2: str
+    hue3: str
+    missing: str
+    spurious: str
+    changed: str
+
+
+LIGHT = Colors("#ffffff", "#1f2328", "#57606a", "#6e7781",
+               "#b3361c", "#0b63b8", "#7a3fa8", "#1a7040", "#b03a2e", "#7548a8", "#8a5a00")  # fmt: skip
+DARK = Colors("#16191d", "#e6edf3", "#a9b4c0", "#8b949e",
+              "#ff9b7a", "#79b8ff", "#d2a8ff", "#7ee2a0", "#ff8a7a", "#c3a6ff", "#e3b341")  # fmt: skip
+
+RULES = f"""\
+.discotree text{{font:{SIZES.form}px {FONT};text-anchor:middle;fill:@ink}}
+.discotree .page{{fill:@page}}
+.discotree .label{{font-size:{SIZES.label}px}}
+.discotree .tag{{font-size:{SIZES.tag}px;fill:@soft}}
+.discotree .function{{font-size:{SIZES.function}px;fill:@soft}}
+.discotree .caption{{font-size:{SIZES.tag}px;fill:@soft;text-anchor:start}}
+.discotree .gloss{{font-size:{SIZES.tag}px}}
+.discotree .translation{{text-anchor:start}}
+.discotree .line{{fill:none;stroke:@line;stroke-width:1.3;stroke-linecap:round}}
+.discotree .box{{fill:none;stroke:@line;stroke-width:1.3}}
+.discotree .tip{{fill:@line}}
+.discotree .roof{{stroke-linejoin:round}}
+.discotree .bridge{{stroke-dasharray:.1 5}}
+.discotree .extra{{stroke-dasharray:5 3}}
+.discotree .behind{{fill:@page}}
+.discotree .node:hover>.line,.discotree .arc:hover>.line{{stroke-width:3}}
+"""
+DASHES = ("5 3", "1.5 2.5", "7 2.5 1.5 2.5")  # box lines of highlighted nodes; the first kind is solid
+MARKED = """\
+.discotree .NAME>.label{font-weight:700;fill:@NAME}
+.discotree .NAME>.line{stroke:@NAME;stroke-width:2.2}
+.discotree .NAME>.box{stroke:@NAME;stroke-width:1.6}
+.discotree .NAME>.tag{font-weight:700;fill:@NAME}
+"""
+WORD = ".discotree .NAME>.form{font-weight:700;fill:@NAME}\n"
+RULES += "".join([(MARKED + WORD * name.startswith("hue")).replace("NAME", name) for name in Colors._fields[4:]])
+RULES += "".join([f".discotree .dash{k}>.box{{stroke-dasharray:{dash}}}\n" for k, dash in enumerate(DASHES, 1)])
+_COLOR = re.compile(r"([\w-]+):@(\w+)")
+
+
+def stylesheet(theme: Theme = "auto") -> str:
+    """Return the style sheet of all pictures. A page with many pictures needs it once."""
+    light, dark = LIGHT._asdict(), DARK._asdict()
+    if theme != "auto":
+        colors = dark if theme == "dark" else light
+        return _COLOR.sub(lambda match: f"{match[1]}:{colors[match[2]]}", RULES)
+    variables = [";".join([f"--dt-{name}:{color}" for name, color in colors.items()]) for colors in (light, dark)]
+    rules = _COLOR.sub(lambda match: f"{match[1]}:{light[match[2]]};{match[1]}:var(--dt-{match[2]})", RULES)
+    return f".discotree{{{variables[0]}}}\n@media(prefers-color-scheme:dark){{.discotree{{{variables[1]}}}}}\n{rules}"
+
+
+def picture(
+    title: str,
+    description: str,
+    width: int,
+    height: int,
+    elements: Iterable[str],
+    theme: Theme = "auto",
+    style: bool = True,
+) -> str:
+    """Return an SVG file or, without ``style``, an element for a page that includes the style sheet."""
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="discotree" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" direction="ltr" role="img">',
+            f"<title>{escape(title)}</title><desc>{escape(description)}</desc>",
+            *([f"<style>\n{stylesheet(theme)}</style>"] if style else []),
+            f'<rect class="page" width="{width}" height="{height}"/>',
+            *elements,
+            "</svg>\n",
+        ]
+    )
+
+
+def escape(text: str) -> str:
+    """Return text for XML; characters that XML forbids, such as controls and lone surrogates, become �."""
+    text = html.escape(text, quote=False)
+    return text if text.isascii() and text.isprintable() else NOT_XML.sub("�", text)
+
+
+def attribute(text: str) -> str:
+    """Return text as the value of an attribute, with its quotes."""
+    return NOT_XML.sub("�", quoted(text))
+
+
+def text_at(kind: str, x: float, y: float, size: float, text: str) -> str:
+    """Return a text centred on a point."""
+    direction = RIGHT_TO_LEFT if is_right_to_left(text) else ""
+    return f'<text class="{kind}" x="{x:g}" y="{y + round(0.35 * size):g}"{direction}>{escape(text)}</text>'
+
+
+def path(kind: str, d: str) -> str:
+    return f'<path class="{kind}" d="{d}"/>'
+
+
+def box_around(x: float, y: float, width: float, height: float, kind: str = "box") -> str:
+    """Return a rectangle centred on a point."""
+    corner = f'x="{x - width / 2:g}" y="{y - height / 2:g}"'
+    return f'<rect class="{kind}" {corner} width="{width:g}" height="{height:g}" rx="5"/>'
+
+
+HOLE = 5  # pixels left free on either side of a stem that passes through a bar
+INSET = 7  # pixels by which the solid bar reaches into a gap
+MAX_WORDS = 12  # words in the tooltip of a constituent
+
+
+def words_y_below(labelled: LabelledGrid) -> int:
+    """Return the y of the words when the root is at the top of the picture."""
+    grid, top = labelled.grid, labelled.first_node
+    above = any(role and cell.row == top for role, cell in zip(labelled.functions, grid.cells, strict=True))
+    return SIZES.margin + SIZES.reach + SIZES.role * above + (grid.rows - 1 - top) * labelled.pitch(SIZES)
+
+
+@dataclass(slots=True)
+class DrawnTree:
+    """Tree with coordinates, above its words (``up`` is 1) or upside down below them (-1)."""
+
+    labelled: LabelledGrid
+    xs: dict[int, int]  # by column
+    words_y: int  # middle of the row of tags, or of the words if there are no tags
+    up: int = 1
+    ids: str | None = None
+    names: Sequence[tuple[str, ...]] = ()  # by address, for highlighted cells
+
+    def x(self, address: int) -> int:
+        return self.xs[self.labelled.grid.cells[address].column]
+
+    def y(self, row: int) -> int:
+        return self.words_y - self.up * self.labelled.pitch(SIZES) * (self.labelled.grid.rows - 1 - row)
+
+    @property
+    def forms_y(self) -> int:
+        return self.words_y + (SIZES.below if self.labelled.has_tag_row else 0)
+
+    def text_y(self, address: int) -> int:
+        """Return the y of a node's label or a word's tag, or of the word itself if it has no tag."""
+        if address < len(self.labelled.forms) and not self.labelled.labels[address]:
+            return self.words_y if address in self.labelled.figure.roofs else self.forms_y
+        return self.y(self.labelled.grid.cells[address].row)
+
+    def top(self, address: int) -> int:
+        """Return the y at which the line from the parent ends."""
+        reach = SIZES.role + 8 if self.labelled.functions[address] else SIZES.reach
+        return self.text_y(address) - self.up * reach
+
+    def constituents(self, marks: Sequence[str]) -> Iterator[str]:
+        """Yield a group for each node; ``marks`` are names of styles, empty for plain nodes."""
+        labelled = self.labelled
+        tree, n = labelled.grid.tree, len(labelled.forms)
+        children, crossed = labelled.grid.children, labelled.grid.crossed_columns
+        for k, (node, mark) in enumerate(zip(tree.nodes(), marks, strict=True)):
+            if k < labelled.first_node:
+                continue
+            confidence = tree.confidences[k] if tree.confidences else None
+            yield self._opening(k, node, mark, confidence)
+            yield from self._lines(k, node if mark.startswith("hue") else None, children[k], crossed[k])
+            x, y = self.x(n + k), self.y(labelled.grid.cells[n + k].row)
+            label = labelled.labels[n + k]
+            if mark:
+                yield box_around(x, y, math.ceil(SIZES.label * ems(label, True)) + SIZES.box, 2 * SIZES.reach - 2)
+            if labelled.functions[n + k]:
+                yield text_at("function", x, y - self.up * SIZES.role, SIZES.function, labelled.functions[n + k])
+            yield text_at("label", x, y, SIZES.label, label) + "</g>"
+
+    def _opening(self, k: int, node: Node, mark: str, confidence: float | None) -> str:
+        figure, tokens = self.labelled.figure, self.labelled.grid.tree.tokens
+        positions = node.positions
+        number = figure.origins[len(tokens) + k] - figure.whole_words
+        words = [position for leaf in positions for position in figure.positions[leaf]]
+        excerpt = [tokens[position].form for position in positions[:MAX_WORDS]]
+        for gap, _ in reversed(node.gaps):
+            before = positions.index(gap - 1) + 1
+            if before < len(excerpt):
+                excerpt.insert(before, "…")
+        if len(positions) > MAX_WORDS:
+            excerpt.append("…")
+        name = node.label if node.function == NONE else f"{node.label} ({node.function})"
+        title = f"{name}: {' '.join(excerpt)}"
+        data = f'data-node="{number}" data-label={attribute(node.label)}'
+        if node.function != NONE:
+            data += f" data-function={attribute(node.function)}"
+        data += f' data-positions="{",".join(map(str, words))}"'
+        if confidence is not None:
+            data += f' data-confidence="{confidence:.4g}"'
+            title += f"\nconfidence {confidence:.2f}"
+        if names := self._names(len(tokens) + k):
+            data += f" data-variables={attribute(names)}"
+            title += f"\n{names}"
+        identity = f" id={attribute(f'{self.ids}node-{number}')}" if self.ids else ""
+        kind = f"node {mark}" if mark else "node"
+        return f'<g{identity} class="{kind}" {data} tabindex="0"><title>{escape(title)}</title>'
+
+    def _names(self, address: int) -> str:
+        return " ".join(self.names[address]) if self.names else ""
+
+    def _lines(self, k: int, gapped: Node | None, children: Sequence[int], crossed: Sequence[int]) -> Iterator[str]:
+        """Yield the lines from a label to its children: slanted ones, or a bar and a stem for each child."""
+        figure, bar = self.labelled.figure, self.labelled.grid.bars[k]
+        x, below = self.x(bar.node), self.y(bar.row) + self.up * SIZES.reach
+        if figure.has_triangle(children):
+            yield self._roof(children[0], below)
+            return
+        if figure.options.is_slanted:  # down to the texts of the next row, and straight from there
+            reach = SIZES.role + 8 if self.labelled.has_functions else SIZES.reach
+            level = self.y(bar.row + 1) - self.up * reach
+            for child in children:
+                drop = f"V{self.top(child)}" if self.top(child) != level else ""
+                yield path("line edge", f"M{x} {below}L{self.x(child)} {level}{drop}")
+        else:
+            level = self.y(bar.row) + self.up * SIZES.bar
+            gaps = gapped.gaps if gapped else ()
+            solid, bridges = bar_pieces(
+                self.xs[bar.start],
+                self.xs[bar.end],
+                [(self.xs[PITCH * (start - 1)] + INSET, self.xs[PITCH * end] - INSET) for start, end in gaps],
+                [(self.xs[column] - HOLE, self.xs[column] + HOLE) for column in crossed],
+            )
+            yield path("line", f"M{x} {below}V{level}" + "".join([f"M{a} {level}H{b}" for a, b in solid]))
+            if bridges:
+                yield path("line bridge", "".join([f"M{a} {level}H{b}" for a, b in bridges]))
+            for child in children:
+                yield path("line edge", f"M{self.x(child)} {level}V{self.top(child)}")
+        for child in sorted(figure.roofs.intersection(children)):
+            yield self._roof(child, self.top(child))
+
+    def _roof(self, leaf: int, tip: int) -> str:
+        """Return the triangle over a leaf."""
+        x, half = self.x(leaf), math.ceil(SIZES.form * ems(self.labelled.forms[leaf]) / 2)
+        return path("line roof", f"M{x} {tip}L{x - half} {self.forms_y - SIZES.reach}H{x + half}Z")
+
+    def words(self, marks: Sequence[str] = ()) -> Iterator[str]:
+        """Yield a group for each word with its tag and its function; ``marks`` as for constituents."""
+        figure, y = self.labelled.figure, self.forms_y
+        for leaf, form in enumerate(self.labelled.forms):
+            kind = f"word {marks[leaf]}" if marks and marks[leaf] else "word"
+            first, *others = figure.positions[leaf]
+            identity = f" id={attribute(f'{self.ids}word-{first}')}" if self.ids else ""
+            x, below, data = self.x(leaf), "", f'data-position="{first}"'
+            if others:
+                data += f' data-positions="{",".join(map(str, (first, *others)))}"'
+            word = text_at("form", x, y, SIZES.form, form)
+            if names := self._names(leaf):
+                word = box_around(x, y, math.ceil(SIZES.form * ems(form, True)) + SIZES.box, 2 * SIZES.reach - 2) + word
+                data += f" data-variables={attribute(names)}"
+            if self.labelled.glosses and self.labelled.glosses[leaf]:
+                below = text_at("gloss", x, y + SIZES.below, SIZES.tag, self.labelled.glosses[leaf])
+            yield f'<g{identity} class="{kind}" {data}>{self.tag(leaf)}{word}{below}</g>'
+
+    def tag(self, position: int) -> str:
+        """Return the tag of a word and its function."""
+        labelled, x, y = self.labelled, self.x(position), self.text_y(position)
+        role, tag = labelled.functions[position], labelled.labels[position]
+        above = text_at("function", x, y - self.up * SIZES.role, SIZES.function, role) if role else ""
+        return above + text_at("tag", x, y, SIZES.tag, tag) if tag else above
+
+    def secondary_edges(self) -> Iterator[str]:
+        """Yield dashed arrows from above the child to the side of the other parent."""
+        labelled = self.labelled
+        obstacles = self._obstacles() if labelled.figure.secondary else []
+        labels = []  # drawn last, on top of all curves
+        for role, child, parent in labelled.figure.secondary:
+            label = clean(role)
+            width, height = math.ceil(SIZES.function * ems(label)) + 6, 14
+            curve = secondary_curve(
+                (self.x(child), self.top(child)),
+                (self.x(parent), self.y(labelled.grid.cells[parent].row)),
+                labelled.widths[parent] // 2 + 4,
+            )
+            (a, b), (c, d), (e, f), (to, level) = curve
+            x, y = point_at(curve, label_parameter(curve, width, height, obstacles))
+            obstacles.append((x - width // 2, y - height // 2, x + width // 2, y + height // 2))
+            yield (
+                f'<g class="secondary" data-child="{child}" data-parent="{parent}" data-label={attribute(role)}>'
+                f"{path('line extra', f'M{a} {b}C{c} {d} {e} {f} {to} {level}')}"
+                f"{path('tip', f'M{to} {level}l{-7 if e < to else 7} -4v8z')}</g>"
+            )
+            labels += [box_around(x, y, width, height, "behind"), text_at("function", x, y, SIZES.function, label)]
+        yield from labels
+
+    def _obstacles(self) -> list[Rectangle]:
+        """Return the rectangles of all texts and lines."""
+        grid = self.labelled.grid
+        boxes = []
+        for address, width in enumerate(self.labelled.widths):
+            x, y = self.x(address), self.y(grid.cells[address].row)
+            boxes.append((x - width // 2, self.top(address), x + width // 2, y + SIZES.reach))
+        for _, row, start, end in grid.bars[self.labelled.first_node :]:
+            boxes.append((self.xs[start], self.y(row) + SIZES.bar, self.xs[end], self.y(row) + SIZES.bar))
+        for parent, child in grid.edges:
+            boxes.append((self.x(child), self.y(grid.cells[parent].row) + SIZES.bar, self.x(child), self.top(child)))
+        return boxes
+
 
 LEGEND_HEIGHT = 34
-MIN_LINE = 320  # pixels that a line of a translation may have, however narrow the tree is
+MIN_LINE = 320  # minimum width of a line of a translation, in pixels
 
 
 def draw_svg(
@@ -29,21 +366,21 @@ def draw_svg(
     functions: bool = True,
     theme: Theme = "auto",
     highlight: Highlight = True,
-    ids: str = "",
+    ids: str | None = None,
     style: bool = True,
-    look: Look = WHOLE,
+    options: DrawingOptions = DEFAULT,
 ) -> str:
     """Draw a tree as SVG.
 
-    ``highlight`` makes discontinuous constituents stand out, or words and nodes that it maps names to: those that
-    ``Query.nodes`` finds in the tree, for example. ``ids`` is a prefix that gives groups ids for links:
-    ``{ids}node-3``, ``{ids}word-0``. Without ``style`` the drawing is for a page that has ``stylesheet()`` already.
-    ``look`` hides parts, draws triangles and slanted lines, and adds glosses and a translation.
+    ``highlight`` is True to mark discontinuous constituents, or maps names to the addresses of words and nodes, such as
+    the result of ``Query.nodes``. ``ids`` is a prefix for the ids of groups, which links can refer to:
+    ``{ids}node-3``, ``{ids}word-0``. With ``style=False`` the drawing is for a page that includes ``stylesheet()``.
+    ``options`` hide parts, draw triangles and slanted lines, and add glosses and a translation.
     """
-    figure = Figure.of(tree, look)
+    figure = Figure.from_tree(tree, options)
     n = len(figure.tree)
-    highlights = Highlights.of(figure.tree, figure.highlight(highlight))
-    labelled = LabelledGrid.of(figure, SIZES, functions, boxed=highlights.named)
+    highlights = figure.highlights(highlight)
+    labelled = LabelledGrid.measure(figure, SIZES, functions, boxed=highlights.named)
     xs, width = column_xs([labelled], SIZES)
     legend, legend_width = legend_elements(highlights.legend)
     top = LEGEND_HEIGHT if legend else 0
@@ -51,13 +388,13 @@ def draw_svg(
     elements = [*legend, *drawn.constituents(highlights.styles[n:]), *drawn.words(highlights.styles[:n])]
     elements += drawn.secondary_edges()
     bottom = drawn.forms_y + (SIZES.below if labelled.glosses else 0)
-    translation = wrapped(look.translation, max(width - 2 * SIZES.margin, MIN_LINE) / SIZES.form)
+    translation = wrap_lines(options.translation, max(width - 2 * SIZES.margin, MIN_LINE) / SIZES.form)
     for k, line in enumerate(translation):
         bottom += SIZES.below + (8 if k == 0 else 0)
         elements.append(text_at("translation", SIZES.margin, bottom, SIZES.form, line))
     lines_width = max([math.ceil(SIZES.form * ems(line)) + 2 * SIZES.margin for line in translation], default=0)
     width = max(width, legend_width, lines_width)
-    return Picture(caption(tree), str(tree), width, bottom + SIZES.margin + 4, elements).svg(theme, style)
+    return picture(caption(tree), str(tree), width, bottom + SIZES.margin + 4, elements, theme, style)
 
 
 def caption(tree: Tree) -> str:
@@ -76,3 +413,54 @@ def legend_elements(legend: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
         elements.append(f'<g class="legend {style}">{box}{label}</g>')
         x += width + SIZES.step
     return elements, x - SIZES.step + SIZES.margin
+
+
+PAGE_STYLE = """\
+body{font:16px/1.5 system-ui,sans-serif;margin:1.5rem;color:INK;background:PAGE}
+h1{font-size:1.4rem}h2{font-size:1rem;margin:0}
+section{content-visibility:auto;padding:.8rem 0;border-top:1px solid #8886}
+p{margin:.2rem 0 .6rem;max-width:80ch;unicode-bidi:plaintext}
+h2 a{color:inherit;text-decoration:none}h2 a:hover{text-decoration:underline}
+.wide{overflow-x:auto}.wide svg{display:block}
+"""
+HEADING_HEIGHT = 110  # pixels of a section without its picture
+_HEIGHT = re.compile(r'height="(\d+)"')
+
+
+class PageItem(NamedTuple):
+    """Picture with its heading. The SVG is drawn with ``style=False``."""
+
+    id: str
+    sentence: str
+    svg: str
+
+
+def draw_page(items: Iterable[PageItem], title: str, theme: Theme = "auto") -> Iterator[str]:
+    """Yield an HTML page with many pictures, in pieces, so that a treebank can be streamed.
+
+    The page has no scripts and no other files. The browser draws only the visible pictures and reserves the height of
+    the others (``content-visibility``), so thousands of trees do not slow it down.
+    """
+    yield (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title>\n<style>\n{_style(theme)}{stylesheet(theme)}</style></head>\n"
+        f"<body><h1>{escape(title)}</h1>\n"
+    )
+    for number, item in enumerate(items, 1):
+        match = _HEIGHT.search(item.svg)
+        height = HEADING_HEIGHT + int(match[1]) if match else HEADING_HEIGHT
+        name = item.id or str(number)
+        yield (
+            f'<section id="t{number}" style="contain-intrinsic-size:auto {height}px">'
+            f'<h2><a href="#t{number}">{escape(name)}</a></h2><p>{escape(item.sentence)}</p>\n'
+            f'<div class="wide">{item.svg}</div></section>\n'
+        )
+    yield "</body></html>\n"
+
+
+def _style(theme: Theme) -> str:
+    light, dark = (PAGE_STYLE.replace("INK", colors.ink).replace("PAGE", colors.page) for colors in (LIGHT, DARK))
+    if theme != "auto":
+        return dark if theme == "dark" else light
+    return f"{light}@media(prefers-color-scheme:dark){{body{{color:{DARK.ink};background:{DARK.page}}}}}\n"

@@ -1,9 +1,9 @@
-"""Trees as text, for a terminal or a plain text file.
+"""Draw trees as text, for a terminal or a plain text file.
 
 Each row of the grid becomes a line of labels and a line of bars. In a bar, ┌ ┬ ┐ ├ ┼ ┤ lead down to a child of the node
 above, ┴ connects that node to its bar, and a plain │ is the stem of another node's child, which crosses the bar. In
 ASCII, + leads to a child and | crosses. Only lines that belong to a label end at it. A triangle is a roof right above
-its words, ╱──┴──╲. A node with a name, such as a query's variable, is shown as #n:NP, one without as *NP.
+its words, ╱──┴──╲. A highlighted node is shown as #n:NP if it has a query variable, and as *NP otherwise.
 """
 
 import re
@@ -12,36 +12,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from discotree.drawing.figure import Figure
-from discotree.drawing.glyphs import HIDDEN, NO_TEXT, clean, terminal_width
-from discotree.drawing.grid import PITCH, Bar, Grid
-from discotree.drawing.highlights import Highlight, Highlights
-from discotree.drawing.layout import layout
-from discotree.drawing.look import WHOLE, Look
-from discotree.drawing.spacing import Column, centred, column_extents, packed
+from discotree.drawing.layout import PITCH, Bar, Column, Grid, centre_columns, column_extents, layout, pack_columns
+from discotree.drawing.measure import HIDDEN, NO_TEXT, clean, terminal_width
+from discotree.drawing.options import DEFAULT, DrawingOptions, Figure, Highlight
 from discotree.errors import InputError
 from discotree.trees.tree import NONE, Tree
 
 COLOR, RESET = "\x1b[35m", "\x1b[0m"
 COLORS = ("\x1b[31m", "\x1b[34m", "\x1b[35m", "\x1b[32m")  # colours for names, by hue
-_RUN = re.compile(r"(\x1b\[3\dm)[^\x1b]*\x1b\[0m(?:\1[^\x1b]*\x1b\[0m)+")  # neighbours of one colour
-STEP = 2  # from one text or line to the next: one cell stays free between them
+_RUN = re.compile(r"(\x1b\[3\dm)[^\x1b]*\x1b\[0m(?:\1[^\x1b]*\x1b\[0m)+")  # neighbouring texts of one colour
+STEP = 2  # from one text or line to the next: one cell between them is empty
 
 
-class _Signs(NamedTuple):
+class _Characters(NamedTuple):
     """Characters that lines are drawn with."""
 
     joints: str  # indexed by four bits: lines lead up, down, left, right
     bar: str
     stem: str
-    continued: str  # end of a bar that goes on in another panel
+    continued: str  # end of a bar that continues in another panel
     no_text: str  # stand-in for a text without visible characters
-    hidden: str  # stand-in for a character that would disturb the lines
+    hidden: str  # stand-in for a control character
     roof: str  # left end, top and right end of a triangle
 
 
-BOX = _Signs("   ─ ┌┐┬ └┘┴│├┤┼", "─", "│", "…", NO_TEXT, HIDDEN, "╱┴╲")
-ASCII = _Signs("   - +++ ---|+++", "-", "|", "..", "_", "?", "/^\\")
+BOX = _Characters("   ─ ┌┐┬ └┘┴│├┤┼", "─", "│", "…", NO_TEXT, HIDDEN, "╱┴╲")
+ASCII = _Characters("   - +++ ---|+++", "-", "|", "..", "_", "?", "/^\\")
 
 
 def draw_text(
@@ -52,22 +48,25 @@ def draw_text(
     width: int | None = None,
     functions: bool = False,
     highlight: Highlight = True,
-    look: Look = WHOLE,
+    options: DrawingOptions = DEFAULT,
 ) -> str:
     """Draw a tree as lines of text, without a newline at the end.
 
     ``color`` highlights discontinuous constituents: their labels, bars and stems. A drawing wider than ``width`` is
-    split into panels; only a single word or label that is too wide still exceeds it. ``functions`` shows NP-SB for an
-    NP with the function SB. ``highlight`` and ``look`` are as in ``draw_svg``: words and nodes that have names show
-    them, with colours of their own. Slanted lines are an InputError.
+    split into panels; only a single word or label may exceed the width. ``functions`` shows NP-SB for an NP with the
+    function SB. ``highlight`` and ``options`` are as in ``draw_svg``; words and nodes that are highlighted by name show
+    it, in a colour for each name. Slanted lines raise an InputError.
     """
-    if look.is_slanted:
-        raise InputError("slanted lines cannot be drawn as text")
-    figure = Figure.of(tree, look)
-    text_grid = _text_grid(figure, ASCII if ascii else BOX, color, functions, figure.highlight(highlight))
+    if options.is_slanted:
+        raise InputError("slanted lines cannot be drawn as text; use square lines or another format")
+    figure = Figure.from_tree(tree, options)
+    characters = ASCII if ascii else BOX
+    text_grid = _text_grid(figure, characters, color, functions, highlight)
     text = "\n\n".join("\n".join(_lines(text_grid, panel)) for panel in _panels(text_grid, width))
-    text = _RUN.sub(lambda run: run[0].replace(RESET + run[1], ""), text)  # signs are painted one by one
-    return "\n".join([text, *_translation(look.translation, width, text_grid.signs)])
+    text = _RUN.sub(lambda run: run[0].replace(RESET + run[1], ""), text)  # join runs of one colour
+    words = " ".join([clean(word, characters.no_text, characters.hidden) for word in options.translation.split()])
+    lines = textwrap.wrap(words, width or len(words) or 1, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([text, *lines])
 
 
 @dataclass(slots=True)
@@ -75,43 +74,45 @@ class _TextGrid:
     """Grid with its texts. ``texts`` is indexed by address, ``child_columns`` by node."""
 
     grid: Grid
-    signs: _Signs
-    texts: list[str]  # tags and labels; tags are empty where no word has one
+    characters: _Characters
+    texts: list[str]  # tags and labels; tags are empty if no word has one
     forms: list[str]
     glosses: list[str]
-    bars: Sequence[Bar]  # without that of a hidden root
+    bars: Sequence[Bar]  # without the bar of a hidden root
     columns: list[Column]
     child_columns: list[list[int]]
     colors: dict[int, str]  # codes of highlighted cells, by address
 
-    def painted(self, text: str, address: int) -> str:
+    def paint(self, text: str, address: int) -> str:
         return f"{self.colors[address]}{text}{RESET}" if address in self.colors and text else text
 
 
-def _text_grid(figure: Figure, signs: _Signs, color: bool, functions: bool, highlight: Highlight) -> _TextGrid:
-    tree, look, grid = figure.tree, figure.look, layout(figure.tree)
+def _text_grid(
+    figure: Figure, characters: _Characters, color: bool, functions: bool, highlight: Highlight
+) -> _TextGrid:
+    tree, options, grid = figure.tree, figure.options, layout(figure.tree)
     nodes, size = [*tree.nodes()], len(tree)
     names = [(token.tag, token.function) for token in tree.tokens] + [(node.label, node.function) for node in nodes]
 
-    def shown(text: str) -> str:
-        return clean(text, signs.no_text, signs.hidden)
+    def visible(text: str) -> str:
+        return clean(text, characters.no_text, characters.hidden)
 
-    texts = [shown(f"{a}-{b}" if functions and b != NONE else a) for a, b in names]
-    if not look.tags or all(text == NONE for text in texts[:size]):
-        texts[:size] = [shown(b) if functions and b != NONE else "" for _, b in names[:size]]
-    forms = [shown(token.form) for token in tree.tokens]
-    glosses = [shown(gloss) if gloss else "" for gloss in figure.glosses]
+    texts = [visible(f"{a}-{b}" if functions and b != NONE else a) for a, b in names]
+    if not options.tags or all(text == NONE for text in texts[:size]):
+        texts[:size] = [visible(b) if functions and b != NONE else "" for _, b in names[:size]]
+    forms = [visible(token.form) for token in tree.tokens]
+    glosses = [visible(gloss) if gloss else "" for gloss in figure.glosses]
     for leaf in figure.roofs:
-        texts[leaf] = _roof(terminal_width(forms[leaf]), signs)
-    highlights = Highlights.of(tree, highlight)
+        texts[leaf] = _roof(terminal_width(forms[leaf]), characters)
+    highlights = figure.highlights(highlight)
     for address in highlights.named:
-        named = [name for name in highlights.names[address] if name.startswith("#")]
-        prefix = f"{shown(','.join(named))}:" if named else "*"
+        variables = [name for name in highlights.names[address] if name.startswith("#")]
+        prefix = f"{visible(','.join(variables))}:" if variables else "*"
         if address >= size or texts[address]:
             texts[address] = prefix + texts[address]
         else:
             forms[address] = prefix + forms[address]
-    if not look.root:
+    if not options.root:
         texts[size] = ""
     widths = [terminal_width(text) for text in texts]
     widths[:size] = [
@@ -130,21 +131,16 @@ def _text_grid(figure: Figure, signs: _Signs, color: bool, functions: bool, high
         if grid.cells[leaf].parent in codes:
             codes[leaf] = codes[grid.cells[leaf].parent]
     columns = column_extents(grid, [((width - 1) // 2, width // 2) for width in widths])
-    bars = grid.bars if look.root else grid.bars[1:]
-    return _TextGrid(grid, signs, texts, forms, glosses, bars, columns, child_columns, codes)
+    bars = grid.bars if options.root else grid.bars[1:]
+    return _TextGrid(grid, characters, texts, forms, glosses, bars, columns, child_columns, codes)
 
 
-def _roof(width: int, signs: _Signs) -> str:
-    """Return a triangle as wide as its words, with its tip where their line comes from above."""
-    left, tip, right = tuple(signs.roof)
+def _roof(width: int, characters: _Characters) -> str:
+    """Return a triangle as wide as its words, with its tip below the line from above."""
+    left, tip, right = tuple(characters.roof)
     width = max(width, 3)
     before = (width - 1) // 2 - 1
-    return left + signs.bar * before + tip + signs.bar * (width - before - 3) + right
-
-
-def _translation(text: str, width: int | None, signs: _Signs) -> list[str]:
-    shown = " ".join([clean(word, signs.no_text, signs.hidden) for word in text.split()])
-    return textwrap.wrap(shown, width or len(shown) or 1, break_long_words=False, break_on_hyphens=False)
+    return left + characters.bar * before + tip + characters.bar * (width - before - 3) + right
 
 
 class _Panel(NamedTuple):
@@ -152,7 +148,7 @@ class _Panel(NamedTuple):
 
     start: int
     stop: int
-    margin: int  # cells at the left for bars from the panel before
+    margin: int  # cells at the left for bars from the previous panel
     edge: int  # first cell after all texts
     columns: list[Column]
     xs: dict[int, int]  # by column
@@ -171,24 +167,26 @@ def _panels(text_grid: _TextGrid, width: int | None) -> list[_Panel]:
             else:
                 width, panels = middle, others
     return [
-        panel._replace(xs=centred(text_grid.grid.rows, panel.columns, panel.xs, panel.edge - 1, STEP))
+        panel._replace(xs=centre_columns(text_grid.grid.rows, panel.columns, panel.xs, panel.edge - 1, STEP))
         for panel in panels
     ]
 
 
 def _fill_panels(text_grid: _TextGrid, width: int | None) -> list[_Panel]:
     """Fill panel after panel with as many words as fit, and at least one."""
-    bars, rest = text_grid.bars, text_grid.columns
+    bars, remaining = text_grid.bars, text_grid.columns
     panels: list[_Panel] = []
-    while rest:
-        start = rest[0][0]
+    while remaining:
+        start = remaining[0][0]
         margin = max(
             [terminal_width(_incoming(text_grid, bar)) for bar in bars if bar.start < start <= bar.end], default=0
         )
         xs: dict[int, int] = {}
         edge = margin
         edges: dict[int, int] = {}  # edge of the panel by its last column
-        for (_, cells), (column, x) in zip(rest, packed(text_grid.grid.rows, rest, margin, STEP), strict=True):
+        for (_, cells), (column, x) in zip(
+            remaining, pack_columns(text_grid.grid.rows, remaining, margin, STEP), strict=True
+        ):
             stop = column - column % PITCH + PITCH
             if width is not None and x >= width and stop > start + PITCH:
                 edges.pop(stop, None)  # a word keeps the nodes between it and the next word
@@ -199,20 +197,20 @@ def _fill_panels(text_grid: _TextGrid, width: int | None) -> list[_Panel]:
             if width is None or edges[stop] + _overhang(text_grid, start, stop) <= width:
                 break
         xs = {column: x for column, x in xs.items() if column < stop}
-        panels.append(_Panel(start, stop, margin, edges[stop], rest[: len(xs)], xs))
-        rest = rest[len(xs) :]
+        panels.append(_Panel(start, stop, margin, edges[stop], remaining[: len(xs)], xs))
+        remaining = remaining[len(xs) :]
     return panels
 
 
 def _incoming(text_grid: _TextGrid, bar: Bar) -> str:
-    """Return the beginning of a bar that comes from the panel before."""
-    return text_grid.texts[bar.node] + text_grid.signs.continued + text_grid.signs.bar
+    """Return the beginning of a bar that comes from the previous panel."""
+    return text_grid.texts[bar.node] + text_grid.characters.continued + text_grid.characters.bar
 
 
 def _outgoing(text_grid: _TextGrid, bar: Bar, start: int, stop: int) -> str:
-    """Return the end of a bar that goes on in the next panel, with its label unless this panel shows it elsewhere."""
+    """Return the end of a bar that continues in the next panel, with its label if this panel does not show it."""
     named = bar.start < start or text_grid.grid.cells[bar.node].column < stop
-    return text_grid.signs.bar + text_grid.signs.continued + ("" if named else text_grid.texts[bar.node])
+    return text_grid.characters.bar + text_grid.characters.continued + ("" if named else text_grid.texts[bar.node])
 
 
 def _overhang(text_grid: _TextGrid, start: int, stop: int) -> int:
@@ -221,7 +219,7 @@ def _overhang(text_grid: _TextGrid, start: int, stop: int) -> int:
 
 
 def _lines(text_grid: _TextGrid, panel: _Panel) -> Iterator[str]:
-    """Yield the lines of a panel from top to bottom, without rows in which it has only stems."""
+    """Yield the lines of a panel from top to bottom, without rows that have only stems."""
     cells, texts, xs = text_grid.grid.cells, text_grid.texts, panel.xs
     rows: dict[int, list[Bar]] = {}
     for bar in text_grid.bars:
@@ -233,7 +231,7 @@ def _lines(text_grid: _TextGrid, panel: _Panel) -> Iterator[str]:
         labelled = [(bar.node, xs[column]) for bar in rows[row] if (column := cells[bar.node].column) in xs]
         for node, x in labelled:
             stems[x] = " "
-            _write(line, x, texts[node], text_grid.painted(texts[node], node))
+            _write(line, x, texts[node], text_grid.paint(texts[node], node))
         if labelled:
             yield "".join(line).rstrip()
         line = stems.copy()
@@ -247,11 +245,11 @@ def _lines(text_grid: _TextGrid, panel: _Panel) -> Iterator[str]:
         for word in words[panel.start // PITCH : panel.stop // PITCH] if row_texts else ():
             text, parent = row_texts[word], cells[word].parent
             if text:
-                _write(line, xs[PITCH * word], text, text_grid.painted(text, word))
-            elif row_texts is tags and parent >= text_grid.bars[0].node:  # it passes a row that others need
-                line[xs[PITCH * word]] = text_grid.painted(text_grid.signs.stem, parent)
-        if shown := "".join(line).rstrip():  # an empty line would end the panel
-            yield shown
+                _write(line, xs[PITCH * word], text, text_grid.paint(text, word))
+            elif row_texts is tags and parent >= text_grid.bars[0].node:  # the stem passes the row of tags
+                line[xs[PITCH * word]] = text_grid.paint(text_grid.characters.stem, parent)
+        if text := "".join(line).rstrip():  # an empty line would end the panel
+            yield text
 
 
 def _write(line: list[str], x: int, text: str, painted: str) -> None:
@@ -262,22 +260,25 @@ def _write(line: list[str], x: int, text: str, painted: str) -> None:
 
 
 def _draw(text_grid: _TextGrid, panel: _Panel, bar: Bar, line: list[str], stems: list[str]) -> None:
-    """Draw a bar into a line that already has the passing stems, and start its own stems."""
-    signs, node, xs = text_grid.signs, bar.node, panel.xs
-    comes, goes = bar.start < panel.start, panel.stop <= bar.end
-    left = panel.margin if comes else xs[bar.start]
-    right = panel.edge if goes else xs[bar.end] + 1
-    stroke = text_grid.painted(signs.bar, node)
+    """Draw a bar into a line that already has the passing stems, and start the stems of its children."""
+    characters, node, xs = text_grid.characters, bar.node, panel.xs
+    is_continued, continues = bar.start < panel.start, panel.stop <= bar.end
+    left = panel.margin if is_continued else xs[bar.start]
+    right = panel.edge if continues else xs[bar.end] + 1
+    stroke = text_grid.paint(characters.bar, node)
     line[left:right] = [stroke if sign == " " else sign for sign in line[left:right]]
-    own, child_columns = text_grid.grid.cells[node].column, text_grid.child_columns[node - len(text_grid.forms)]
-    for column in {own, *child_columns}.intersection(xs):
+    label_column, child_columns = (
+        text_grid.grid.cells[node].column,
+        text_grid.child_columns[node - len(text_grid.forms)],
+    )
+    for column in {label_column, *child_columns}.intersection(xs):
         down = column in child_columns
-        bits = 8 * (column == own) + 4 * down + 2 * (column > bar.start) + (column < bar.end)
-        line[xs[column]] = text_grid.painted(signs.joints[bits], node)
+        bits = 8 * (column == label_column) + 4 * down + 2 * (column > bar.start) + (column < bar.end)
+        line[xs[column]] = text_grid.paint(characters.joints[bits], node)
         if down:
-            stems[xs[column]] = text_grid.painted(signs.stem, node)
-    if comes:
+            stems[xs[column]] = text_grid.paint(characters.stem, node)
+    if is_continued:
         name = _incoming(text_grid, bar)
-        line[left - terminal_width(name) : left] = [text_grid.painted(name, node), *[""] * (terminal_width(name) - 1)]
-    if goes:
-        line.append(text_grid.painted(_outgoing(text_grid, bar, panel.start, panel.stop), node))
+        line[left - terminal_width(name) : left] = [text_grid.paint(name, node), *[""] * (terminal_width(name) - 1)]
+    if continues:
+        line.append(text_grid.paint(_outgoing(text_grid, bar, panel.start, panel.stop), node))

@@ -27,8 +27,8 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from discotree.encoding.plain_files import read_plain
 from discotree.errors import HeadRuleError
+from discotree.files.reading import read_regular_file
 from discotree.trees.punctuation import is_punctuation_tag
 from discotree.trees.tree import Node, Token
 
@@ -44,10 +44,8 @@ DIRECTIONS = {
     "FUNCTION": "function",
 }
 MAX_BYTES = 1 << 20  # limit for a rule file, which may come with a foreign model
-MAX_SYMBOLS = 20_000  # rules and their labels, with those that "like" repeats; ours have up to 400
-CACHE_BYTES = 1 << 25  # limit for remembered nodes; a treebank has a few thousand distinct ones
-ENTRY_BYTES = 200  # estimate for a remembered node without its labels
-LABEL_BYTES = 60  # estimate for one of its labels without the characters
+MAX_SYMBOLS = 20_000  # rules and their labels, with those that "like" repeats; the bundled ones have up to 400
+MAX_CACHED, MAX_CACHED_CHILDREN = 20_000, 50  # remembered nodes; a treebank has a few thousand distinct ones
 
 
 class Rule(NamedTuple):
@@ -57,12 +55,7 @@ class Rule(NamedTuple):
     labels: tuple[str, ...]
 
 
-class Child(NamedTuple):
-    """The properties of a child that rules look at."""
-
-    label: str
-    function: str
-    is_punctuation: bool
+Child = tuple[str, str, bool]  # label or tag, function, whether it is punctuation
 
 
 class HeadRules:
@@ -76,7 +69,6 @@ class HeadRules:
             rule.direction == "function" for lines in rules.values() for rule in lines
         )
         self._cache: dict[tuple[str, tuple[str, ...]], int] = {}
-        self._cached_bytes = 0
 
     @classmethod
     def load(cls, name: "str | Path | HeadRules", *, marked_first: bool = False) -> "HeadRules":
@@ -86,7 +78,7 @@ class HeadRules:
         if str(name) in cls.names():
             return cls(dict(_bundled(str(name))), marked_first=marked_first)
         try:
-            text = read_plain(name, MAX_BYTES).decode("utf-8")
+            text = read_regular_file(name, MAX_BYTES).decode("utf-8")
         except (OSError, ValueError) as error:
             known = ", ".join(cls.names())
             raise HeadRuleError(f"{name}: neither one of {known} nor a readable file ({error})") from None
@@ -133,26 +125,17 @@ class HeadRules:
         head = self._cache.get(key)
         if head is None:
             head = self._decide(node, tokens)
-            self._remember(key, head)
+            if len(children) <= MAX_CACHED_CHILDREN:
+                if len(self._cache) >= MAX_CACHED:
+                    self._cache.clear()
+                self._cache[key] = head
         return head
-
-    def _remember(self, key: tuple[str, tuple[str, ...]], head: int) -> None:
-        """Keep a decision; a full cache starts over, and what alone would fill a good part of it is not kept."""
-        label, signature = key
-        size = ENTRY_BYTES + LABEL_BYTES * len(signature) + len(label) + sum(map(len, signature))
-        if size > CACHE_BYTES // 100:
-            return
-        if self._cached_bytes + size > CACHE_BYTES:
-            self._cache.clear()
-            self._cached_bytes = 0
-        self._cache[key] = head
-        self._cached_bytes += size
 
     def _decide(self, node: Node, tokens: Sequence[Token]) -> int:
         children = [_child(c, tokens) for c in node.children]
         if self.marked_first:
-            for index, child in enumerate(children):
-                if MARKED in child.function.split("-"):
+            for index, (_, function, _) in enumerate(children):
+                if MARKED in function.split("-"):
                     return index
         lines = self.rules.get(node.label.upper(), []) + self.rules.get(ANY, [])
         for rule in lines:
@@ -161,7 +144,7 @@ class HeadRules:
                 return head
         from_right = bool(lines) and lines[-1].direction.startswith("right")
         order = range(len(children))[::-1] if from_right else range(len(children))
-        return next((i for i in order if not children[i].is_punctuation), order[0])
+        return next((i for i in order if not children[i][2]), order[0])
 
 
 @lru_cache
@@ -171,9 +154,8 @@ def _bundled(name: str) -> dict[str, list[Rule]]:
 
 def _child(child: Node | int, tokens: Sequence[Token]) -> Child:
     if isinstance(child, int):
-        token = tokens[child]
-        return Child(token.tag.upper(), token.function.upper(), is_punctuation_tag(token.tag))
-    return Child(child.label.upper(), child.function.upper(), False)
+        return tokens[child].tag.upper(), tokens[child].function.upper(), is_punctuation_tag(tokens[child].tag)
+    return child.label.upper(), child.function.upper(), False
 
 
 def _apply(rule: Rule, children: list[Child]) -> int | None:
@@ -181,18 +163,14 @@ def _apply(rule: Rule, children: list[Child]) -> int | None:
     if rule.direction.startswith("right"):
         order.reverse()
     if rule.direction == "function":  # punctuation may have the same function as words
-        order.sort(key=lambda index: children[index].is_punctuation)
+        order.sort(key=lambda index: children[index][2])
+    labels_and_functions = (children[index][:2] for index in order)
+    names = [function if rule.direction == "function" else label for label, function in labels_and_functions]
     if rule.direction in ("leftdis", "rightdis"):
-        for index in order:
-            if any(_matches(label, children[index].label) for label in rule.labels):
-                return index
-        return None
-    for label in rule.labels:
-        for index in order:
-            child = children[index]
-            if _matches(label, child.function if rule.direction == "function" else child.label):
-                return index
-    return None
+        pairs = ((index, label) for index in range(len(order)) for label in rule.labels)
+    else:
+        pairs = ((index, label) for label in rule.labels for index in range(len(order)))
+    return next((order[index] for index, label in pairs if _matches(label, names[index])), None)
 
 
 def _matches(pattern: str, label: str) -> bool:

@@ -8,15 +8,24 @@
 """
 
 import heapq
+import math
+import random
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from discotree.encoding.dependencies import to_dependencies
 from discotree.encoding.head_rules import HeadRules
+from discotree.errors import EvaluationError
 from discotree.evaluation.params import PROPER, Params
-from discotree.evaluation.parseval import Bracket, Comparison, is_discontinuous
-from discotree.evaluation.score import BracketCounts, percent
+from discotree.evaluation.parseval import (
+    Bracket,
+    BracketCounts,
+    Comparison,
+    Score,
+    is_discontinuous,
+    percent,
+)
+from discotree.trees.tree import GAP, mask_spans
 
 TABLES = {
     "label": "by label",
@@ -40,42 +49,15 @@ class Worst(NamedTuple):
     spurious: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Arcs:
-    """Attachment scores of the augmented dependencies over all words, including punctuation."""
-
-    tokens: int = 0
-    heads: int = 0
-    labelled: int = 0
-
-    @property
-    def uas(self) -> float:
-        return percent(self.heads, self.tokens)
-
-    @property
-    def las(self) -> float:
-        return percent(self.labelled, self.tokens)
-
-
 class Analysis:
     """Observer that gathers tables while ``evaluate`` runs; pass it as ``observe``."""
 
-    def __init__(
-        self,
-        params: Params = PROPER,
-        *,
-        labelled: bool = True,
-        disc_only: bool = False,
-        rules: HeadRules | None = None,
-        worst: int = 20,
-    ) -> None:
+    def __init__(self, params: Params = PROPER, *, rules: HeadRules | None = None, worst: int = 20) -> None:
         self.params = params
-        self.labelled = labelled and params.labelled
-        self.disc_only = disc_only or params.disc_only
         self.rules = rules
         self.n_worst = worst
         self.confusions: Counter[tuple[str, str]] = Counter()
-        self.arcs = Arcs()
+        self._arcs = [0, 0, 0]  # words, and those with the correct head, and with its correct label
         self._counts: dict[str, dict[tuple[int, str], list[int]]] = {
             name: defaultdict(lambda: [0, 0, 0]) for name in TABLES
         }
@@ -86,11 +68,13 @@ class Analysis:
         self._seen += 1
         keep = comparison.keep
         gold, predicted = (
-            Counter(b for b in brackets if not self.disc_only or is_discontinuous(b[1], keep))
+            Counter(
+                (label if self.params.labelled else ANY_LABEL, mask)
+                for label, mask in brackets
+                if not self.params.disc_only or is_discontinuous(mask, keep)
+            )
             for brackets in (comparison.gold_brackets, comparison.predicted_brackets)
         )
-        if not self.labelled:
-            gold, predicted = (_unlabelled(counter) for counter in (gold, predicted))
         both = gold & predicted
         missing, spurious = gold - both, predicted - both
         for column, counter in enumerate((gold, predicted, both)):
@@ -117,11 +101,17 @@ class Analysis:
     @property
     def worst(self) -> list[Worst]:
         """Sentences with the most errors, worst first."""
-        return [worst for _, _, worst in sorted(self._worst, reverse=True)]
+        return [worst for _, _, worst in self._worst]
+
+    @property
+    def attachment(self) -> dict[str, float]:
+        """UAS and LAS of the augmented dependencies over all words, including punctuation."""
+        words, heads, labelled = self._arcs
+        return {"uas": percent(heads, words), "las": percent(labelled, words)}
 
     def _keys(self, bracket: Bracket, comparison: Comparison) -> list[tuple[str, tuple[int, str]]]:
         label, mask = bracket
-        gaps = _gap_degree(mask, comparison.keep)
+        gaps = gap_degree(mask, comparison.keep)
         return [
             ("label", (0, label)),
             ("gap", (gaps, str(gaps))),
@@ -141,7 +131,7 @@ class Analysis:
 
     def _remember(self, comparison: Comparison, missing: Counter[Bracket], spurious: Counter[Bracket]) -> None:
         errors = missing.total() + spurious.total()
-        if len(self._worst) == self.n_worst and errors <= self._worst[0][0]:
+        if len(self._worst) == self.n_worst > 0 and errors <= self._worst[-1][0]:
             return
         words = comparison.gold.words
         worst = Worst(
@@ -151,31 +141,20 @@ class Analysis:
             tuple(_as_text(bracket, words) for bracket in sorted(missing.elements(), key=_by_position)),
             tuple(_as_text(bracket, words) for bracket in sorted(spurious.elements(), key=_by_position)),
         )
-        entry = (errors, -self._seen, worst)  # among equally bad sentences the first ones win
-        if len(self._worst) < self.n_worst:
-            heapq.heappush(self._worst, entry)
-        elif self.n_worst:
-            heapq.heapreplace(self._worst, entry)
+        # Of sentences with equally many errors, the first ones are kept.
+        self._worst = heapq.nlargest(self.n_worst, [*self._worst, (errors, -self._seen, worst)])
 
     def _attach(self, comparison: Comparison, rules: HeadRules) -> None:
-        heads = labelled = 0
+        self._arcs[0] += len(comparison.gold)
         if comparison.predicted is not None:  # a missing parse has no correct arcs
             gold, predicted = (to_dependencies(tree, rules) for tree in (comparison.gold, comparison.predicted))
             for a, b, x, y in zip(gold.heads, predicted.heads, gold.labels, predicted.labels, strict=True):
-                heads += a == b
-                labelled += a == b and x == y
-        old = self.arcs
-        self.arcs = Arcs(old.tokens + len(comparison.gold), old.heads + heads, old.labelled + labelled)
+                self._arcs[1] += a == b
+                self._arcs[2] += a == b and x == y
 
 
-def _unlabelled(brackets: Counter[Bracket]) -> Counter[Bracket]:
-    counter: Counter[Bracket] = Counter()
-    for (_, mask), times in brackets.items():
-        counter[ANY_LABEL, mask] += times
-    return counter
-
-
-def _gap_degree(mask: int, keep: int) -> int:
+def gap_degree(mask: int, keep: int) -> int:
+    """Return the number of gaps of a set of words, with only the words of ``keep`` counted."""
     gaps = 0
     while is_discontinuous(mask, keep):
         start = mask & -mask
@@ -202,15 +181,64 @@ def _by_position(bracket: Bracket) -> tuple[int, int, str]:
 
 def _as_text(bracket: Bracket, words: tuple[str, ...]) -> str:
     label, mask = bracket
-    pieces = []
-    position = 0
-    last = -1
-    while mask:
-        if mask & 1:
-            if last >= 0 and position > last + 1:
-                pieces.append("…")
-            pieces.append(words[position])
-            last = position
-        mask >>= 1
-        position += 1
-    return f"{label}: {' '.join(pieces)}"
+    return f"{label}: {GAP.join([' '.join(words[start:end]) for start, end in mask_spans(mask)])}"
+
+
+FIELD_BITS = 40  # for the sum of one count over a sample
+
+
+class BootstrapResult(NamedTuple):
+    """F1 of two systems and the second's gain over the first, in points, with its 95 % confidence interval.
+
+    ``p`` is the probability of a difference at least this large between two equally good systems.
+    """
+
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def bootstrap(
+    first: Score, second: Score, *, samples: int = 1000, seed: int = 0, discontinuous: bool | None = None
+) -> BootstrapResult:
+    """Test a difference in F1 by resampling the sentences, the same ones for both systems.
+
+    ``discontinuous`` selects the constituents to count; by default the mode of the first score is used.
+    """
+    if [s.id for s in first.sentences] != [s.id for s in second.sentences]:
+        raise EvaluationError("cannot compare systems that were scored on different sentences or in a different order")
+    if not first.sentences:
+        raise EvaluationError("cannot compare systems without any sentences")
+    disc_only = first.disc_only if discontinuous is None else discontinuous
+
+    systems = [[s.counts(score.mode, disc_only) for s in score.sentences] for score in (first, second)]
+    packed = [  # one number for the four counts of a sentence, so that one sum adds them all
+        sum(
+            count << FIELD_BITS * k
+            for k, count in enumerate((a.gold + a.predicted, a.matched, b.gold + b.predicted, b.matched))
+        )
+        for a, b in zip(*systems, strict=True)
+    ]
+
+    def f1s(total: int) -> list[float]:
+        """Return F1 of both systems; without a match it is 0, not nan as in a score, so that differences exist."""
+        counts = [total >> FIELD_BITS * k & (1 << FIELD_BITS) - 1 for k in range(4)]
+        return [200 * counts[k + 1] / counts[k] if counts[k] else 0.0 for k in (0, 2)]
+
+    observed = f1s(sum(packed))
+    rng = random.Random(seed)
+    resampled = [f1s(sum(rng.choices(packed, k=len(packed)))) for _ in range(samples)]
+    difference = observed[1] - observed[0]
+    differences = sorted(b - a for a, b in resampled)
+    extreme = sum(abs(d - difference) >= abs(difference) for d in differences)
+    return BootstrapResult(
+        observed[0],
+        observed[1],
+        difference,
+        differences[math.floor(0.025 * (samples - 1))],
+        differences[math.ceil(0.975 * (samples - 1))],
+        (extreme + 1) / (samples + 1),
+    )

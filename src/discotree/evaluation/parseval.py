@@ -1,27 +1,297 @@
 """Discontinuous Parseval, equal to disco-dop to the digit.
 
 A bracket is a label with the set of words below it. The words and labels that the parameters delete (punctuation, root
-symbols) are deleted first, by the gold tree's tags; what is discontinuous is decided after that. Brackets are pooled
-over all sentences and counted with their multiplicity: a unary chain X over X counts twice.
+symbols) are deleted first, by the gold tree's tags, and gaps are determined after that. Brackets are pooled over all
+sentences and counted with their multiplicity: a unary chain X over X counts twice.
+
+A ``Score`` holds the counts of its sentences, so scores of several files can be added with ``+``. Metrics are
+percentages. As in disco-dop they are nan if one side has no brackets, or if nothing matches.
 
     score = evaluate(gold, predicted)
     score.f1, score.discontinuous.f1, score.upto(40).f1
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from operator import itemgetter
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple
 
 from discotree.errors import EvaluationError
-from discotree.evaluation.pairing import paired
 from discotree.evaluation.params import PROPER, Params
-from discotree.evaluation.score import BracketCounts, Mode, Score, SentenceScore
+from discotree.treebanks.source import RunningNumber
 from discotree.trees.tree import NONE, Tree
 
+Mode = Literal["labelled", "unlabelled"]
+
+
+class BracketCounts(NamedTuple):
+    """Numbers of brackets in one sentence or many: with their multiplicity, and distinct ones."""
+
+    gold: int = 0
+    predicted: int = 0
+    matched: int = 0
+    gold_distinct: int = 0
+    predicted_distinct: int = 0
+
+    @property
+    def precision(self) -> float:
+        return percent(self.matched, self.predicted)
+
+    @property
+    def recall(self) -> float:
+        return percent(self.matched, self.gold)
+
+    @property
+    def f1(self) -> float:
+        if not self.matched or not self.gold or not self.predicted:
+            return math.nan
+        return 200 * self.matched / (self.gold + self.predicted)
+
+
+class SentenceScore(NamedTuple):
+    """Counts of one sentence, in all modes."""
+
+    id: str
+    length: int
+    labelled: BracketCounts
+    unlabelled: BracketCounts
+    labelled_discontinuous: BracketCounts
+    unlabelled_discontinuous: BracketCounts
+    tokens: int  # words that are not deleted
+    correct_tags: int
+    functions: int  # words that are not deleted, and matched brackets
+    correct_functions: int
+    has_functions: bool  # the prediction has at least one function
+
+    def counts(self, mode: Mode, discontinuous: bool) -> BracketCounts:
+        if discontinuous:
+            return self.labelled_discontinuous if mode == "labelled" else self.unlabelled_discontinuous
+        return self.labelled if mode == "labelled" else self.unlabelled
+
+
+def percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else math.nan
+
+
+@dataclass
+class Score:
+    """Metrics over sentences in one mode; ``discontinuous`` and ``unlabelled`` switch to another."""
+
+    sentences: list[SentenceScore] = field(default_factory=list)
+    mode: Mode = "labelled"
+    disc_only: bool = False
+
+    def __add__(self, other: "Score") -> "Score":
+        if (self.mode, self.disc_only) != (other.mode, other.disc_only):
+            raise EvaluationError("cannot add scores of different modes (labelled or unlabelled, discontinuous or all)")
+        return Score(self.sentences + other.sentences, self.mode, self.disc_only)
+
+    def __radd__(self, other: int) -> "Score":
+        """Support sum(), which starts with 0."""
+        return self if other == 0 else NotImplemented
+
+    @property
+    def discontinuous(self) -> "Score":
+        """The score of discontinuous constituents only."""
+        return Score(self.sentences, self.mode, True)
+
+    @property
+    def unlabelled(self) -> "Score":
+        """The score without regard to labels."""
+        return Score(self.sentences, "unlabelled", self.disc_only)
+
+    def upto(self, length: int) -> "Score":
+        """Return the score of sentences of at most ``length`` words."""
+        return Score([s for s in self.sentences if s.length <= length], self.mode, self.disc_only)
+
+    @property
+    def counts(self) -> BracketCounts:
+        """Brackets of all sentences together."""
+        return total(sentence.counts(self.mode, self.disc_only) for sentence in self.sentences)
+
+    @property
+    def gold(self) -> int:
+        """Number of brackets in the gold trees."""
+        return self.counts.gold
+
+    @property
+    def predicted(self) -> int:
+        """Number of brackets in the predicted trees."""
+        return self.counts.predicted
+
+    @property
+    def matched(self) -> int:
+        """Number of brackets in both."""
+        return self.counts.matched
+
+    @property
+    def precision(self) -> float:
+        """Percentage of the predicted brackets that are correct."""
+        return self.counts.precision
+
+    @property
+    def recall(self) -> float:
+        """Percentage of the gold brackets that are found."""
+        return self.counts.recall
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, the usual metric."""
+        return self.counts.f1
+
+    @property
+    def counted(self) -> list[SentenceScore]:
+        """Sentences that count: all, or those with a discontinuous constituent on either side."""
+        if not self.disc_only:
+            return self.sentences
+        return [s for s in self.sentences if (c := s.counts(self.mode, True)).gold or c.predicted]
+
+    @property
+    def longest(self) -> int:
+        """Number of words in the longest sentence."""
+        return max((sentence.length for sentence in self.sentences), default=0)
+
+    @property
+    def exact_match(self) -> float:
+        """Percentage of the counted sentences with all brackets correct."""
+        counts = [s.counts(self.mode, self.disc_only) for s in self.counted]
+        return percent(sum(c.gold == c.predicted == c.matched for c in counts), len(counts))
+
+    @property
+    def pos_accuracy(self) -> float:
+        """Percentage of the words that are not deleted with the correct tag."""
+        return percent(sum(s.correct_tags for s in self.sentences), sum(s.tokens for s in self.sentences))
+
+    @property
+    def function_accuracy(self) -> float:
+        """Percentage of the words and matched brackets with the correct function; nan if no prediction has any."""
+        if not any(s.has_functions for s in self.sentences):
+            return math.nan
+        return percent(sum(s.correct_functions for s in self.sentences), sum(s.functions for s in self.sentences))
+
+    def metrics(self) -> dict[str, float | int | None]:
+        """Return all metrics by name, with None for nan."""
+        counts = self.counts
+        values = {
+            "sentences": len(self.counted),
+            "longest_sentence": self.longest,
+            "gold": counts.gold,
+            "predicted": counts.predicted,
+            "matched": counts.matched,
+            "gold_distinct": counts.gold_distinct,
+            "predicted_distinct": counts.predicted_distinct,
+            "precision": counts.precision,
+            "recall": counts.recall,
+            "f1": counts.f1,
+            "exact_match": self.exact_match,
+            "pos_accuracy": self.pos_accuracy,
+            "function_accuracy": self.function_accuracy,
+        }
+        return {name: None if isinstance(v, float) and math.isnan(v) else v for name, v in values.items()}
+
+
+def total(counts: Iterable[BracketCounts]) -> BracketCounts:
+    columns = list(zip(*counts, strict=True))
+    return BracketCounts(*map(sum, columns)) if columns else BracketCounts()
+
+
+Row = tuple[int, Tree | None, Tree | None]  # position, and the gold and the predicted tree there
+
+
+def pair_trees(
+    gold: Iterable[Tree], predicted: Iterable[Tree], *, missing_as_empty: bool = False
+) -> Iterator[tuple[int, Tree, Tree | None]]:
+    """Yield gold trees with their positions and predictions, matched by id or by order.
+
+    Trees are matched by order if one side has only running numbers. A reader numbers the trees if a format has no ids,
+    and parsers write such numbers as ids (``#BOS 1``, ``#BOS 2``), so numbers from 1 or 0 say nothing about the other
+    file. If the numbers could also be real ids, the words decide.
+
+    Only trees that wait for a counterpart stay in memory. While one side has only running numbers, this applies to all
+    trees from the first difference.
+    """
+    gold_waiting: dict[str, tuple[int, Tree]] = {}
+    predicted_waiting: dict[str, Tree] = {}
+
+    def match_by_id(position: int, gold: Tree | None, predicted: Tree | None) -> Iterator[tuple[int, Tree, Tree]]:
+        if gold is not None:
+            if gold.id in gold_waiting:
+                raise EvaluationError(f"duplicate sentence id {gold.id!r} in the gold file")
+            if gold.id in predicted_waiting:
+                yield position, gold, predicted_waiting.pop(gold.id)
+            else:
+                gold_waiting[gold.id] = (position, gold)
+        if predicted is not None:
+            if predicted.id in predicted_waiting:
+                raise EvaluationError(f"duplicate sentence id {predicted.id!r} in the predicted file")
+            if predicted.id in gold_waiting:
+                yield *gold_waiting.pop(predicted.id), predicted
+            else:
+                predicted_waiting[predicted.id] = predicted
+
+    held: list[Row] = []
+    counting = {"gold": True, "predicted": True}  # sides with nothing but running numbers so far
+    for position, (g, p) in enumerate(zip_longest(gold, predicted), 1):
+        counting["gold"] &= g is None or _is_number(g.id, position)
+        counting["predicted"] &= p is None or _is_number(p.id, position)
+        if g is not None and p is not None and (g.id == p.id or _is_nameless(g, position) or _is_nameless(p, position)):
+            yield position, g, p
+            continue
+        held.append((position, g, p))
+        if not any(counting.values()):
+            for row in held:
+                yield from match_by_id(*row)
+            held.clear()
+    by_order = _matches_by_order(held)
+    for position, g, p in held:
+        if by_order and g is not None and p is not None:
+            yield position, g, p
+        else:
+            yield from match_by_id(position, g, p)
+    if predicted_waiting:
+        first_ids = ", ".join(list(predicted_waiting)[:5])
+        raise EvaluationError(f"{len(predicted_waiting):,} predicted sentences are not in the gold file: {first_ids}")
+    if gold_waiting and not missing_as_empty:
+        first_ids = ", ".join(list(gold_waiting)[:5])
+        raise EvaluationError(f"{len(gold_waiting):,} gold sentences have no prediction: {first_ids}")
+    for position, tree in gold_waiting.values():
+        yield position, tree, None
+
+
+def _is_nameless(tree: Tree, position: int) -> bool:
+    """Return whether a reader made up the id because the file has none."""
+    return not tree.id or (isinstance(tree.id, RunningNumber) and tree.id == str(position))
+
+
+def _is_number(id: str, position: int) -> bool:
+    return not id or isinstance(id, RunningNumber) or id in (str(position), str(position - 1))
+
+
+def _matches_by_order(rows: list[Row]) -> bool:
+    """Return whether to match these trees by order instead of id; one side has only running numbers."""
+    gold = {g.id: g for _, g, _ in rows if g is not None}
+    predicted = {p.id: p for _, _, p in rows if p is not None}
+    shared = gold.keys() & predicted.keys()
+    if not shared:
+        return True
+    if len(shared) == len(predicted) and all(_agree(gold[id], predicted[id]) for id in shared):
+        return False
+    return all(_agree(g, p) for _, g, p in rows if g is not None and p is not None)
+
+
+def _agree(gold: Tree, predicted: Tree) -> bool:
+    """Return whether the predicted words are among the gold words, in their order; deleted ones may be left out."""
+    if gold.words == predicted.words:
+        return True
+    remaining = iter(gold.words)
+    return all(word in remaining for word in predicted.words)
+
+
 _FUNCTION = re.compile(r"[-=]")
-NO_BRACKETS = BracketCounts()
 
 Bracket = tuple[str, int]  # label, and mask over the gold tree's positions without deleted words
 
@@ -49,17 +319,17 @@ def evaluate(
     missing_as_empty: bool = False,
     observe: Observer | None = None,
 ) -> Score:
-    """Compare two streams of trees over the same sentences.
+    """Score predicted trees against gold trees of the same sentences.
 
-    Sentences are matched by their ids, or by their order where one side has only running numbers (see
-    pairing.py). A sentence without counterpart raises an EvaluationError; with ``missing_as_empty`` a missing
-    prediction counts as an empty one. ``observe`` is called with every comparison (see analysis.py).
+    Sentences are matched by id, or by order if one side has only running numbers (see ``pair_trees``). A sentence
+    without counterpart raises an EvaluationError; with ``missing_as_empty`` a missing prediction counts as an empty
+    one. ``observe`` is called with every comparison (see analysis.py).
     """
     labels = Labels(params)
     sentences = []
-    for position, gold_tree, predicted_tree in paired(gold, predicted, missing_as_empty=missing_as_empty):
+    for position, gold_tree, predicted_tree in pair_trees(gold, predicted, missing_as_empty=missing_as_empty):
         comparison = compare(gold_tree, predicted_tree, params, labels)
-        sentences.append((position, _sentence(comparison, params)))
+        sentences.append((position, _score_sentence(comparison, params)))
         if observe is not None:
             observe(comparison)
     sentences.sort(key=itemgetter(0))
@@ -68,7 +338,7 @@ def evaluate(
 
 
 class Labels(dict[str, str | None]):
-    """Label that a phrase's label counts as, None where it is deleted. Functions after - or = are left out."""
+    """Map the label of a phrase to the label that counts, None if it is deleted. Functions after - or = are removed."""
 
     def __init__(self, params: Params) -> None:
         super().__init__()
@@ -91,8 +361,8 @@ def compare(gold: Tree, predicted: Tree | None, params: Params = PROPER, labels:
         if eq.get(tag, tag) not in deleted and form not in deleted_words:
             keep |= bit
         bit <<= 1
-    if predicted is not None and not _same_words(gold, predicted):
-        predicted = _aligned(gold, predicted, keep)
+    if predicted is not None and gold.words != predicted.words:
+        predicted = _align(gold, predicted, keep)
     gold_brackets, gold_functions = _brackets(gold, keep, labels)
     predicted_brackets, predicted_functions = _brackets(predicted, keep, labels) if predicted is not None else ([], [])
     return Comparison(gold, predicted, keep, gold_brackets, predicted_brackets, gold_functions, predicted_functions)
@@ -116,13 +386,7 @@ def is_discontinuous(mask: int, keep: int) -> bool:
     return ((1 << mask.bit_length()) - (mask & -mask)) & keep != mask
 
 
-def _same_words(gold: Tree, predicted: Tree) -> bool:
-    if len(gold) != len(predicted):
-        return False
-    return all(a[0] == b[0] for a, b in zip(gold.tokens, predicted.tokens, strict=True))
-
-
-def _aligned(gold: Tree, predicted: Tree, keep: int) -> Tree:
+def _align(gold: Tree, predicted: Tree, keep: int) -> Tree:
     """Return the prediction on the gold tree's positions; it may leave out words that are deleted anyway.
 
     As in disco-dop, words are aligned before EQ_WORD applies, which therefore has no effect.
@@ -136,7 +400,11 @@ def _aligned(gold: Tree, predicted: Tree, keep: int) -> Tree:
         position += 1
     skipped = set(range(len(gold))).difference(positions)
     if (positions and positions[-1] >= len(gold)) or any(keep >> k & 1 for k in skipped):
-        _explain_words(gold, predicted)
+        name = gold.id or predicted.id
+        for k, (a, b) in enumerate(zip(gold.words, predicted.words, strict=False), 1):
+            if a != b:
+                raise EvaluationError(f"sentence {name}: word {k} is {a!r} in the gold file, but {b!r} is predicted")
+        raise EvaluationError(f"sentence {name}: {len(gold)} words in the gold file, {len(predicted)} predicted")
     if not skipped:
         return predicted
     token_parents, nodes = predicted.parents()
@@ -150,15 +418,7 @@ def _aligned(gold: Tree, predicted: Tree, keep: int) -> Tree:
     )
 
 
-def _explain_words(gold: Tree, predicted: Tree) -> NoReturn:
-    name = gold.id or predicted.id
-    for k, (a, b) in enumerate(zip(gold.words, predicted.words, strict=False)):
-        if a != b:
-            raise EvaluationError(f"sentence {name}: word {k + 1} is {a!r} in the gold file, but {b!r} is predicted")
-    raise EvaluationError(f"sentence {name}: {len(gold)} words in the gold file, {len(predicted)} predicted")
-
-
-def _sentence(comparison: Comparison, params: Params) -> SentenceScore:
+def _score_sentence(comparison: Comparison, params: Params) -> SentenceScore:
     gold, predicted, keep, gold_brackets, predicted_brackets = comparison[:5]
     length = len(gold)
     if params.delete_label_for_length:
@@ -166,19 +426,16 @@ def _sentence(comparison: Comparison, params: Params) -> SentenceScore:
     gold_gaps = [b for b in gold_brackets if is_discontinuous(b[1], keep)]
     predicted_gaps = [b for b in predicted_brackets if is_discontinuous(b[1], keep)]
     labelled = match(gold_brackets, predicted_brackets)
-    labelled_gaps = match(gold_gaps, predicted_gaps) if gold_gaps or predicted_gaps else NO_BRACKETS
+    labelled_gaps = match(gold_gaps, predicted_gaps)
     unlabelled = match([b[1] for b in gold_brackets], [b[1] for b in predicted_brackets])
-    unlabelled_gaps = (
-        match([b[1] for b in gold_gaps], [b[1] for b in predicted_gaps]) if gold_gaps or predicted_gaps else NO_BRACKETS
-    )
+    unlabelled_gaps = match([b[1] for b in gold_gaps], [b[1] for b in predicted_gaps])
     tokens = keep.bit_count()
     correct_tags = 0
     if predicted is not None:
         eq = params.eq_label
         for position, (a, b) in enumerate(zip(gold.tokens, predicted.tokens, strict=True)):
-            if keep >> position & 1 and (a[1] == b[1] or eq.get(a[1], a[1]) == eq.get(b[1], b[1])):
-                correct_tags += 1
-    functions, correct_functions, has_functions = _functions(comparison, labelled.matched)
+            correct_tags += keep >> position & 1 and eq.get(a.tag, a.tag) == eq.get(b.tag, b.tag)
+    functions, correct_functions, has_functions = _functions(comparison)
     return SentenceScore(
         gold.id, length, labelled, unlabelled, labelled_gaps, unlabelled_gaps,
         tokens, correct_tags, functions, correct_functions, has_functions,
@@ -195,7 +452,7 @@ def match(gold: list[Bracket] | list[int], predicted: list[Bracket] | list[int])
     return BracketCounts(len(gold), len(predicted), matched, len(gold_set), len(predicted_set))
 
 
-def _functions(comparison: Comparison, matched: int) -> tuple[int, int, bool]:
+def _functions(comparison: Comparison) -> tuple[int, int, bool]:
     """Return the number of words and matched brackets, how many have the correct function, and if any was predicted.
 
     A system that predicts no function in any sentence does not label functions, and gets no score for them.
@@ -205,12 +462,8 @@ def _functions(comparison: Comparison, matched: int) -> tuple[int, int, bool]:
         return 0, 0, False
     predicted_functions = [token.function for token in predicted.tokens]
     has_any = not {NONE}.issuperset(predicted_functions) or not {NONE}.issuperset(comparison.predicted_functions)
-    if not has_any and {NONE}.issuperset([token.function for token in gold.tokens] + comparison.gold_functions):
-        return keep.bit_count() + matched, keep.bit_count() + matched, False
-    correct = 0
-    for position, function in enumerate(predicted_functions):
-        if keep >> position & 1 and gold.tokens[position].function == function:
-            correct += 1
+    pairs = zip(gold.tokens, predicted_functions, strict=True)
+    correct = sum([token.function == function for k, (token, function) in enumerate(pairs) if keep >> k & 1])
     total = keep.bit_count()
     gold_functions: dict[Bracket, list[str]] = {}  # a unary chain of equal brackets has several, from top to bottom
     for bracket, function in zip(comparison.gold_brackets, comparison.gold_functions, strict=True):

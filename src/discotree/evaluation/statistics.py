@@ -1,24 +1,21 @@
 """Statistics of a treebank: sizes, labels, unaries and discontinuity.
 
-A constituent is any phrase but the virtual root. "Without punctuation" means that punctuation is removed first, as the
-field does: a gap that holds only a comma does not count.
+A constituent is any phrase except the virtual root. "Without punctuation" means that punctuation is removed first, as
+is usual in the literature: a gap that contains only a comma does not count.
 """
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from discotree.evaluation.charts import Chart, svg
 from discotree.trees.punctuation import is_punctuation, remove_punctuation
 from discotree.trees.tree import Tree
-
-LENGTH_BIN = 5  # words
 
 
 @dataclass
 class Statistics:
-    """Counts of a treebank that add up: ``of(a) + of(b)`` equals ``of(a + b)``."""
+    """Counts of a treebank that add up: ``from_trees(a) + from_trees(b)`` equals ``from_trees(a + b)``."""
 
     trees: int = 0
     tokens: int = 0
@@ -34,7 +31,7 @@ class Statistics:
     lengths: Counter[int] = field(default_factory=Counter)  # sentences by number of tokens
 
     @classmethod
-    def of(cls, trees: Iterable[Tree]) -> "Statistics":
+    def from_trees(cls, trees: Iterable[Tree]) -> "Statistics":
         """Count the trees of a treebank."""
         statistics = cls()
         for tree in trees:
@@ -65,23 +62,11 @@ class Statistics:
         self.gap_degrees.update([node.gap_degree for node in bare.nodes() if node is not bare.root])
 
     def __add__(self, other: "Statistics") -> "Statistics":
-        return Statistics(
-            self.trees + other.trees,
-            self.tokens + other.tokens,
-            max(self.longest, other.longest),
-            self.discontinuous + other.discontinuous,
-            self.discontinuous_without_punctuation + other.discontinuous_without_punctuation,
-            self.constituents + other.constituents,
-            self.unary_over_phrase + other.unary_over_phrase,
-            self.unary_over_word + other.unary_over_word,
-            self.labels + other.labels,
-            self.tags + other.tags,
-            self.gap_degrees + other.gap_degrees,
-            self.lengths + other.lengths,
-        )
+        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        return Statistics(**{**sums, "longest": max(self.longest, other.longest)})
 
     def summary(self) -> dict[str, Any]:
-        """Return the numbers that papers quote; percentages are unrounded, and None where nothing was counted."""
+        """Return the numbers that papers report. Percentages are not rounded; they are None if nothing was counted."""
         bare = sum(self.gap_degrees.values())
         return {
             "trees": self.trees,
@@ -101,21 +86,6 @@ class Statistics:
             "gap_degrees": {str(degree): self.gap_degrees[degree] for degree in sorted(self.gap_degrees)},
             "lengths": {str(length): self.lengths[length] for length in sorted(self.lengths)},
         }
-
-    def plot(self, title: str) -> str:
-        """Return charts of gap degrees and sentence lengths as SVG."""
-        bins = Counter[int]()
-        for length, count in self.lengths.items():
-            bins[(length - 1) // LENGTH_BIN] += count
-        last = max(bins, default=0)
-        lengths = [(f"{k * LENGTH_BIN + 1}–{(k + 1) * LENGTH_BIN}", bins[k]) for k in range(last + 1)]
-        degrees = [(str(degree), self.gap_degrees[degree]) for degree in range(max(self.gap_degrees, default=0) + 1)]
-        return svg(
-            [
-                Chart(f"{title}: constituents by gap degree", "gaps, punctuation removed", degrees, logarithmic=True),
-                Chart(f"{title}: sentences by length", "tokens", lengths),
-            ]
-        )
 
 
 def _percent(part: int, whole: int) -> float | None:

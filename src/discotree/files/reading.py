@@ -3,6 +3,7 @@
 import io
 import lzma
 import os
+import stat
 import sys
 import tarfile
 import zipfile
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, Literal, NamedTuple, cast
 
 from discotree.errors import ConfigError, TreebankError
-from discotree.files.names import COMPRESSED, STANDARD_STREAM, is_archive, natural_order, stems
+from discotree.files.writing import COMPRESSED, STANDARD_STREAM, is_archive, natural_order, stems
 
 MAX_UNPACKED = 64 << 20  # bytes that anything may unpack to; beyond, the ratio counts
 MAX_TAR_HEADER = 1 << 20  # bytes of a long name or of other extra headers
@@ -27,29 +28,29 @@ ByteCounter = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """What a file may ask for before it is refused. The environment may set other defaults."""
+    """Limits beyond which a file is rejected. Environment variables change the defaults."""
 
     line_bytes: int = 64 << 20  # a line, or one tag of XML; DISCOTREE_MAX_LINE_BYTES
-    unpacked_ratio: int = 200  # what unpacks, compared with what is packed; DISCOTREE_MAX_UNPACKED_RATIO
+    unpacked_ratio: int = 200  # decompressed size divided by compressed size; DISCOTREE_MAX_UNPACKED_RATIO
 
     @classmethod
     def from_environment(cls) -> "ReadLimits":
-        found = {}
+        values = {}
         for name in ("line_bytes", "unpacked_ratio"):
             variable = f"DISCOTREE_MAX_{name.upper()}"
             text = os.environ.get(variable)
             if text:
                 if not (text.isascii() and text.isdecimal() and 0 < len(text) < 16 and int(text)):
                     raise ConfigError(f"{variable}: expected a number above 0, got {text!r:.50}")
-                found[name] = int(text)
-        return cls(**found)
+                values[name] = int(text)
+        return cls(**values)
 
     def check_unpacked(self, unpacked: int, packed: int, name: str) -> None:
-        """Refuse what unpacks to far more than anyone's treebank."""
+        """Raise an error for a file that expands far more than any treebank."""
         if unpacked > MAX_UNPACKED and unpacked > self.unpacked_ratio * packed:
             raise TreebankError(
-                f"unpacks to more than {self.unpacked_ratio} times its size; if that is right, "
-                "set DISCOTREE_MAX_UNPACKED_RATIO or limits.unpacked_ratio higher",
+                f"unpacks to more than {self.unpacked_ratio} times its size; if this is expected, "
+                "raise DISCOTREE_MAX_UNPACKED_RATIO or limits.unpacked_ratio",
                 name,
             )
 
@@ -63,7 +64,7 @@ class OpenFile(NamedTuple):
 
 
 class Unpacked(io.RawIOBase):
-    """What unpacks from a packed file, within limits."""
+    """The decompressed content of a file, within limits."""
 
     def __init__(self, stream: io.BufferedIOBase, packed: IO[bytes], name: str, limits: ReadLimits) -> None:
         self.stream = stream
@@ -76,7 +77,7 @@ class Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self.stream.read1(len(buffer))  # what comes before damage is not lost with it
+        data = self.stream.read1(len(buffer))  # read1: return the intact bytes before a corrupt block
         buffer[: len(data)] = data
         self.count += len(data)
         if self.count > MAX_UNPACKED:
@@ -103,19 +104,19 @@ UNREADABLE = (
     NotImplementedError,  # a zip archive made for a later version
     UnicodeDecodeError,  # a zip archive whose names are not in the encoding it declares
 )
-"""Everything that opening and decompressing a damaged file may raise."""
+"""The errors that opening and decompressing a damaged file may raise."""
 ODD_HEADER = (ValueError, OverflowError, LookupError, TypeError, RecursionError)
-"""What tarfile raises for a header whose numbers make no sense."""
+"""The errors that tarfile raises for invalid headers."""
 
 
 @contextmanager
-def readable(path: str) -> Iterator[None]:
+def readable(path: str, verb: str = "read", errors: tuple[type[Exception], ...] = UNREADABLE) -> Iterator[None]:
     """Turn errors of the operating system and of decompression into a TreebankError."""
     try:
         yield
-    except UNREADABLE as error:
+    except errors as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise TreebankError(f"cannot be read: {reason}", path) from None
+        raise TreebankError(f"cannot be {verb}: {reason}", path) from None
 
 
 class CountedFile(io.FileIO):
@@ -151,28 +152,37 @@ def open_all(
     limits = limits or ReadLimits.from_environment()
     if path == STANDARD_STREAM:
         yield OpenFile("<stdin>", cast(BinaryIO, sys.stdin.buffer))
-    elif os.path.isdir(path):
-        files = files_in(path, choose)
-        for file, stem in zip(files, stems([os.path.relpath(f, path) for f in files]), strict=True):
-            with open_binary(file, on_bytes) as raw, open_compressed(raw, file, limits) as stream:
-                yield OpenFile(file, stream, stem)
+        return
+    for name, raw, stem in _open_raw(path, choose, on_bytes, limits):
+        with raw, open_compressed(raw, name, limits) as stream:
+            yield OpenFile(name, stream, stem)
+
+
+def _open_raw(
+    path: str, choose: Choice, on_bytes: ByteCounter | None, limits: ReadLimits
+) -> Iterator[tuple[str, IO[bytes], str]]:
+    """Open files without decompressing them; yield names, files and stems."""
+    if os.path.isdir(path):
+        names = files_in(path, choose)
+        for name, stem in zip(names, stems([os.path.relpath(name, path) for name in names]), strict=True):
+            yield name, open_binary(name, on_bytes), stem
     elif path.lower().endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
-            names = sorted(
-                choose([info.filename for info in archive.infolist() if not info.filename.endswith("/")]),
-                key=natural_order,
-            )
+            members = [info.filename for info in archive.infolist() if not info.filename.endswith("/")]
+            names = sorted(choose(members), key=natural_order)
             for name, stem in zip(names, stems(names), strict=True):
-                with (
-                    _open_member(archive, name, f"{path}/{name}", limits) as packed,
-                    open_compressed(packed, f"{path}/{name}", limits) as stream,
-                ):
-                    yield OpenFile(f"{path}/{name}", stream, stem)
+                yield f"{path}/{name}", _open_member(archive, name, f"{path}/{name}", limits), stem
     elif is_archive(path):
-        yield from _open_tar(path, choose, limits)
+        # In the archive's own order, because seeking in a compressed stream is slow.
+        names = choose([member.name for _, member in _members(path, "r", limits)])
+        prefixes = dict(zip(names, stems(names), strict=True))
+        for tar, member in _members(path, "r|*", limits):
+            if member.name in prefixes:
+                raw = tar.extractfile(member)
+                assert raw is not None  # a plain file has content
+                yield f"{path}/{member.name}", raw, prefixes[member.name]
     else:
-        with open_binary(path, on_bytes) as raw, open_compressed(raw, path, limits) as stream:
-            yield OpenFile(path, stream)
+        yield path, open_binary(path, on_bytes), ""
 
 
 def files_in(folder: str, choose: Choice) -> list[str]:
@@ -183,29 +193,14 @@ def files_in(folder: str, choose: Choice) -> list[str]:
 
 def _open_member(archive: zipfile.ZipFile, name: str, address: str, limits: ReadLimits) -> IO[bytes]:
     info = archive.getinfo(name)
-    limits.check_unpacked(info.file_size, info.compress_size, address)  # zipfile gives no more than this size
+    limits.check_unpacked(info.file_size, info.compress_size, address)  # zipfile returns at most this size
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        # zipfile unpacks 4 kB of bzip2 or LZMA in one go, whatever they grow to.
+        # zipfile decompresses 4 kB of bzip2 or LZMA at once, however large the result is.
         raise zipfile.BadZipFile("only deflated members are read; pack the archive again")
     try:
         return archive.open(name)
     except RuntimeError as error:  # encrypted, or compressed with an unknown method
         raise zipfile.BadZipFile(str(error)) from None
-
-
-def _open_tar(path: str, choose: Choice, limits: ReadLimits) -> Iterator[OpenFile]:
-    """Open members in the archive's own order: seeking in a compressed stream costs too much."""
-    with _opened_tar(path, "r", limits) as members:
-        names = choose([member.name for _, member in members])
-    prefixes = dict(zip(names, stems(names), strict=True))
-    with _opened_tar(path, "r|*", limits) as members:
-        for archive, member in members:
-            if member.name in prefixes:
-                raw = archive.extractfile(member)
-                assert raw is not None  # a plain file has content
-                address = f"{path}/{member.name}"
-                with raw, open_compressed(raw, address, limits) as stream:
-                    yield OpenFile(address, stream, prefixes[member.name])
 
 
 EXTRA_HEADERS = (
@@ -224,38 +219,47 @@ class _CheckedTarInfo(tarfile.TarInfo):
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_CheckedTarInfo":
         info = super().frombuf(buf, encoding, errors)
         if info.type in EXTRA_HEADERS and not 0 <= info.size <= MAX_TAR_HEADER:
-            raise tarfile.ReadError(f"a header makes no sense: it has {info.size} bytes")
+            raise tarfile.ReadError(f"invalid header: it has {info.size} bytes")
         return info
 
 
-@contextmanager
-def _opened_tar(
-    path: str, mode: Literal["r", "r|*"], limits: ReadLimits
-) -> Iterator[Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]]:
-    """Open an archive and return its plain files."""
-    try:
-        archive = tarfile.open(path, mode, tarinfo=_CheckedTarInfo)  # noqa: SIM115 - closed below
-    except ODD_HEADER as error:
-        raise tarfile.ReadError(f"a header makes no sense: {error}") from None
-    with archive:
-        yield _members(archive, path, limits)
-
-
 def _members(
-    archive: tarfile.TarFile, path: str, limits: ReadLimits
+    path: str, mode: Literal["r", "r|*"], limits: ReadLimits
 ) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    """Yield the plain files of an archive."""
     size = 0
     packed = os.path.getsize(path)
-    while True:
-        try:
-            member = archive.next()
-        except ODD_HEADER as error:
-            raise tarfile.ReadError(f"a header makes no sense: {error}") from None
-        if member is None:
-            return
-        size += max(member.size, 0)
-        limits.check_unpacked(size, packed, path)
-        if member.isfile():
-            if member.issparse() or not 0 <= member.size <= sys.maxsize:
-                raise tarfile.ReadError(f"a header makes no sense: {member.name!r:.100} has {member.size} bytes")
-            yield archive, member
+    try:
+        with tarfile.open(path, mode, tarinfo=_CheckedTarInfo) as archive:
+            for member in archive:
+                size += max(member.size, 0)
+                limits.check_unpacked(size, packed, path)
+                if member.isfile():
+                    if member.issparse() or not 0 <= member.size <= sys.maxsize:
+                        raise tarfile.ReadError(f"invalid header: {member.name!r:.100} has {member.size} bytes")
+                    yield archive, member
+    except ODD_HEADER as error:
+        raise tarfile.ReadError(f"invalid header: {error}") from None
+
+
+def read_regular_file(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """Return the content of a plain file, or of one that a link leads to; all else is an OSError."""
+    check_regular_file(path, max_bytes)
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+        _check(os.fstat(file.fileno()), max_bytes)  # it may have been replaced since
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise OSError(f"more than {max_bytes:,} bytes")
+    return content
+
+
+def check_regular_file(path: str | os.PathLike[str], max_bytes: int | None = None) -> None:
+    """Raise an OSError unless there is a plain file of at most so many bytes; nothing is opened."""
+    _check(Path(path).stat(), max_bytes)
+
+
+def _check(status: os.stat_result, max_bytes: int | None) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("not a plain file")
+    if max_bytes is not None and status.st_size > max_bytes:
+        raise OSError(f"{status.st_size:,} bytes, expected at most {max_bytes:,}")

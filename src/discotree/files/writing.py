@@ -1,22 +1,125 @@
-"""Files that appear under their names when they are complete.
+"""Names of files, their encodings, and output that appears under its name when it is complete.
 
 Output is written under a temporary name and renamed, so that a crash, a full disk or a second process leaves either
 the old file or the new one.
 """
 
+import bz2
+import codecs
+import gzip
 import io
+import lzma
 import os
+import re
 import stat
 import sys
 import uuid
-from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from codecs import BOM_UTF8, getincrementaldecoder
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from html import escape
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, AnyStr, BinaryIO, cast
 
 from discotree.errors import TreebankError, printable
-from discotree.files.names import COMPRESSED, STANDARD_STREAM
+
+STANDARD_STREAM = "-"
+COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
+ASCII = "".join(map(chr, (9, 10, *range(32, 127))))
+MAX_DIGITS = 4000  # Python refuses to make an integer of more
+
+
+# Text
+
+
+def without_bom(beginning: AnyStr) -> AnyStr:
+    """Return the beginning of a file without its byte order mark."""
+    if isinstance(beginning, str):
+        return beginning.removeprefix(BOM_UTF8.decode())
+    return beginning.removeprefix(BOM_UTF8)
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return the text of a small file in UTF-8, with or without a byte order mark."""
+    return without_bom(Path(path).read_text("utf-8"))
+
+
+def is_encoding(name: str) -> bool:
+    """Return whether text can be written in it, piece by piece, and read again.
+
+    Python also knows codecs that encode no text, such as rot13, or only names of hosts, such as idna.
+    """
+    try:
+        encode = codecs.getincrementalencoder(name)().encode
+        return b"".join([encode(ASCII), encode(ASCII, True)]).decode(name) == ASCII * 2
+    except (LookupError, ValueError, TypeError, OSError):  # a UnicodeError is a ValueError
+        return False
+
+
+def keeps_ascii(name: str) -> bool:
+    """Return whether ASCII is the same bytes in this encoding, as in UTF-8 and Latin-1; in UTF-16 it is not."""
+    return without_bom(ASCII.encode(name)) == ASCII.encode("ascii")
+
+
+# Names
+
+
+def base_name(name: str) -> str:
+    """Return a file's name without its folders and the suffix that says how it is compressed."""
+    base = PurePosixPath(name).name
+    for suffix in COMPRESSED:
+        if base.lower().endswith(suffix):
+            return base[: -len(suffix)]
+    return base
+
+
+def is_compressed(name: str) -> bool:
+    return name.lower().endswith(tuple(COMPRESSED))
+
+
+def is_archive(name: str) -> bool:
+    return name.lower().endswith(ARCHIVES)
+
+
+def stems(names: list[str]) -> list[str]:
+    """Return names that tell files apart: without suffixes, and without the ``_words`` that all of them end in.
+
+    Files of the same name keep their folders.
+    """
+    paths = [PurePosixPath(name.replace(os.sep, "/")) for name in names]
+    stems = [base_name(path.name).rpartition(".")[0] or path.name for path in paths]
+    if len(set(stems)) < len(stems):
+        return [str(path.with_name(stem)) for path, stem in zip(paths, stems, strict=True)]
+    split = [stem.split("_") for stem in stems]
+    while len(split) > 1 and all(len(words) > 1 and words[-1] == split[0][-1] for words in split):
+        split = [words[:-1] for words in split]
+    return ["_".join(words) for words in split]
+
+
+def natural_order(name: str) -> list[tuple[int, int, str]]:
+    """Return a sort key that puts 2.xml before 10.xml."""
+    pieces = re.findall(r"[0-9]+|[^0-9]", name)
+    return [(0, int(piece[:MAX_DIGITS]), piece) if piece[0] in "0123456789" else (1, 0, piece) for piece in pieces]
+
+
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""The characters that XML forbids."""
+_SPECIAL = re.compile("[&<>\"'\n\r\t]")
+_LINE_ENDS = {ord("\n"): "&#10;", ord("\r"): "&#13;", ord("\t"): "&#9;"}  # unescaped, a parser turns them into spaces
+
+
+def quoted(text: str) -> str:
+    """Return the value of an XML attribute with its quotes, which are single if the text contains only double ones.
+
+    This is ``quoteattr`` of ``xml.sax.saxutils``, a module that takes long to import because it imports urllib.
+    """
+    if not _SPECIAL.search(text):  # nearly all; doubles the speed of the XML writers
+        return f'"{text}"'
+    text = escape(text, quote=False).translate(_LINE_ENDS)
+    if '"' in text and "'" not in text:
+        return f"'{text}'"
+    return '"' + text.replace('"', "&quot;") + '"'
 
 
 def overlaps(output: str, source: str) -> bool:
@@ -35,7 +138,7 @@ def overlaps(output: str, source: str) -> bool:
 
 
 def _status(path: str, standard: IO[str] | None = None) -> os.stat_result | None:
-    """Return what the system knows of a file or of a standard stream, if there is one."""
+    """Return the status of a file or of a standard stream; None if there is none."""
     try:
         return os.fstat(standard.fileno()) if path == STANDARD_STREAM and standard else os.stat(path)
     except (OSError, ValueError):
@@ -64,6 +167,12 @@ def writable(path: str) -> Iterator[BinaryIO]:
         raise
     except OSError as error:
         raise TreebankError(f"cannot be written: {error.strerror or error}", path) from None
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file that appears under its name when it is complete."""
+    with writable(os.fspath(path)) as stream:
+        stream.write(content)
 
 
 @contextmanager

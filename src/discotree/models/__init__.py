@@ -4,10 +4,11 @@ A model is a folder of these files. Nothing in it is run as code.
 """
 
 CONFIG, VOCAB, WEIGHTS = "config.json", "vocab.json", "weights.safetensors"
-HEAD_RULES = "heads.headrules"  # where they are none of ours
-CALIBRATION = "calibration.json"  # where confidences were fitted on held-out trees
+HEAD_RULES = "heads.headrules"  # if the model was trained with head rules of your own
+CALIBRATION = "calibration.json"  # if confidences were fitted on held-out trees
 ENCODER = "encoder"  # a Transformer's own configuration and tokenizer
-RESULTS = "results.json"  # what training measured, in the folder around the model's
+HUB = "hub:"  # how the name of a model on the hub begins
+RESULTS = "results.json"  # the scores of training, in the parent folder of the model
 
 # Bytes that a file may have. The weights justify all else, and these files hold no weights.
 MAX_CONFIG_BYTES = 1 << 22  # also of cards and results

@@ -14,11 +14,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from discotree.errors import DiscotreeError, ModelError, first_line, requires_extra
-from discotree.models import CALIBRATION, CONFIG, ENCODER, HEAD_RULES, VOCAB, WEIGHTS
+from discotree.models import CALIBRATION, CONFIG, ENCODER, HEAD_RULES, HUB, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README
 from discotree.version import __version__
 
-HUB = "hub:"  # how the name of a model on the hub begins
 FILES = (  # the files of a model; whatever else a repository holds stays there
     *(CONFIG, VOCAB, WEIGHTS, HEAD_RULES, CALIBRATION, CARD, README),
     *(f"{ENCODER}/*{suffix}" for suffix in (".json", ".txt", ".model", ".safetensors")),
@@ -32,8 +31,8 @@ def push(
     folder: Path,
     repository: str,
     private: bool | None = None,
-    revision: str = "",
-    commit_message: str = "",
+    revision: str | None = None,
+    commit_message: str | None = None,
     token: str | None = None,
 ) -> str:
     """Put the files of a folder on the hub in one commit, and return the address of that commit.
@@ -51,7 +50,7 @@ def push(
         if revision:
             api.create_branch(repository, branch=revision, exist_ok=True)
         new = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-        old = api.list_repo_files(repository, revision=revision or None)
+        old = api.list_repo_files(repository, revision=revision)
         outdated = [path for path in old if path not in new and any(fnmatch(path, pattern) for pattern in FILES)]
         done = api.create_commit(  # upload_folder may make several commits
             repository,
@@ -60,24 +59,24 @@ def push(
                 *(CommitOperationDelete(path_in_repo=path) for path in outdated),
             ],
             commit_message=commit_message or f"A model of discotree {__version__}",
-            revision=revision or None,
+            revision=revision,
         )
     return str(done.commit_url)
 
 
-def fetch(name: str, revision: str = "") -> Path:
+def fetch(name: str, revision: str | None = None) -> Path:
     """Return the folder of a model on the hub, ``hub:ORG/NAME`` or ``hub:ORG/NAME@REVISION``; a cache keeps it."""
     repository, _, named = name.removeprefix(HUB).partition("@")
     if revision and named not in ("", revision):
         raise ModelError(f"{name}: this names another revision than {revision!r}")
-    revision = revision or named
+    revision = revision or named or None
     check_names(repository, revision)
     with requires_extra("hub"):
         from huggingface_hub import constants, snapshot_download
     with _one_sentence(f"{name}: cannot be fetched from {constants.ENDPOINT}"):
         found = snapshot_download(
             repository,
-            revision=revision or None,
+            revision=revision,
             allow_patterns=list(FILES),
             library_name=LIBRARY,
             library_version=__version__,
@@ -88,11 +87,11 @@ def fetch(name: str, revision: str = "") -> Path:
     return folder
 
 
-def check_names(repository: str, revision: str) -> None:
-    """Refuse what cannot be a repository or a revision on the hub."""
+def check_names(repository: str, revision: str | None) -> None:
+    """Raise ModelError for an invalid name of a repository or a revision."""
     if not REPOSITORY.fullmatch(repository):
         raise ModelError(f"{repository!r} is not the name of a repository on the hub: expected ORG/NAME")
-    if revision and not REVISION.fullmatch(revision):
+    if revision is not None and not REVISION.fullmatch(revision):
         raise ModelError(f"{revision!r} is not a revision: expected a branch, a tag or a commit")
 
 

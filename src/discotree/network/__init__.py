@@ -1,1 +1,1 @@
-"""From tokens to a tree: vocabulary, batch, encoder, scores, decoding, assembling (sections 3 and 4 of the paper)."""
+"""From tokens to scores: vocabulary, batch, encoder and scores (section 3 of the paper)."""

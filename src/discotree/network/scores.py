@@ -7,81 +7,83 @@ over 0..N: column 0 is the dummy root, column j + 1 is the word at position j.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-Floats32 = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from discotree.config.schema import EngineName
+from discotree.errors import ConfigError
+from discotree.network.arrays import F32, F64, I64, Bool
+from discotree.network.batch import Batch
 
-Labeler = Callable[[Floats32, Floats32], Floats32]
+Labeler = Callable[[F32, F32], F32]
 """Features of dependents (M, K) and of their heads (M, K) → log-probabilities of all labels (M, L), at most 0.
 
-Arcs with the same head come one after the other, so what depends on the head alone can be computed once.
+Arcs with the same head come one after the other, so the part that depends on the head alone can be computed once.
 """
 
 TINY = np.float32(1e-30)  # the least that features are divided by: all of them may be 0
+IMPOSSIBLE = -1e9  # the weight of an arc to avoid at all costs: far below any sum of log-probabilities, yet finite
+MAX_KEPT = 1 << 14  # largest number of arcs in one call whose scores of all labels are stored
 CHUNK = 1 << 23  # most numbers in an intermediate result
 PROJECTED = 1 << 21  # numbers of an intermediate result that is read again at once: they should stay in the cache
 
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """What an auxiliary head predicts: the best class of every word."""
+    """The predictions of an auxiliary head: the best class of every word."""
 
-    classes: Ints  # (B, N)
-    log_probability: Floats32  # (B, N)
+    classes: I64  # (B, N)
+    log_probability: F32  # (B, N)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What the network predicts for a batch: log-probabilities of heads, features of labels, auxiliary heads.
+    """The predictions for a batch: log-probabilities of heads, features of labels, auxiliary heads.
 
     Beyond the end of a sentence columns are -inf and rows are undefined.
     """
 
-    lengths: Ints  # (B,)
-    arcs: Floats32  # (B, N, N+1) log-probabilities of all heads
-    dependents: Floats32  # (B, N, K) label features of every word as a dependent
-    heads: Floats32  # (B, N+1, K) label features of every word, and the dummy root, as a head
+    lengths: I64  # (B,)
+    arcs: F32  # (B, N, N+1) log-probabilities of all heads
+    dependents: F32  # (B, N, K) label features of every word as a dependent
+    heads: F32  # (B, N+1, K) label features of every word, and the dummy root, as a head
     labeler: Labeler
     auxiliary: dict[str, Auxiliary]  # by auxiliary head
-    best: tuple[Floats32, Ints] | None = None  # (B, N, N+1) each: log-probability and id of every arc's best label
+    best: tuple[F32, I64] | None = None  # (B, N, N+1) each: log-probability and id of every arc's best label
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     @property
-    def mask(self) -> Bools:
+    def mask(self) -> Bool:
         """Whether a word is there, rather than padding: (B, N)."""
-        inside: Bools = np.arange(self.arcs.shape[1]) < self.lengths[:, None]
+        inside: Bool = np.arange(self.arcs.shape[1]) < self.lengths[:, None]
         return inside
 
-    def label_rows(self, sentence: Ints, word: Ints, column: Ints) -> Floats32:
+    def label_rows(self, sentence: I64, word: I64, column: I64) -> F32:
         """Return the log-probabilities of all labels (M, L) for M arcs of the batch."""
-        rows = np.empty((len(word), 0), np.float32)
-        for arcs, found in self._pieces(sentence, word, column):
-            if rows.shape[1] != found.shape[1]:
-                rows = np.empty((len(word), found.shape[1]), np.float32)
+        parts = list(self._pieces(sentence, word, column))
+        rows = np.empty((len(word), parts[0][1].shape[1]), np.float32)
+        for arcs, found in parts:
             rows[arcs] = found
         return rows
 
-    def labels_of(self, heads: Ints) -> Floats32:
+    def labels_of(self, heads: I64) -> F32:
         """Return the log-probabilities of all labels (B, N, L), given the heads (B, N) as columns 0..N."""
         sentence, word = np.indices(heads.shape)
         rows = self.label_rows(sentence.ravel(), word.ravel(), heads.ravel())
         return rows.reshape(*heads.shape, -1)
 
-    def best_labels(self, sentence: Ints, word: Ints, column: Ints) -> tuple[Floats32, Ints]:
+    def best_labels(self, sentence: I64, word: I64, column: I64) -> tuple[F32, I64]:
         """Return the log-probability of the best label of each of M arcs, and its id: (M,) each."""
         best, which = self._top(1, sentence, word, column)
         return best[:, 0], which[:, 0]
 
-    def top_labels(self, k: int) -> tuple[Floats32, Ints]:
+    def top_labels(self, k: int) -> tuple[F32, I64]:
         """Return log-probabilities and ids of every arc's k best labels, best first: (B, N, N+1, k) each.
 
-        What is no arc, beyond the end of a sentence, has 0 for both.
+        Beyond the end of a sentence both are 0.
         """
         b, n, columns = self.arcs.shape
         there = np.concatenate([np.ones((b, 1), bool), self.mask], 1)  # (B, N+1)
@@ -92,17 +94,17 @@ class Scores:
         best[arcs], which[arcs] = found, ids
         return best, which
 
-    def _top(self, k: int, sentence: Ints, word: Ints, column: Ints) -> tuple[Floats32, Ints]:
-        best, which = np.empty((len(word), 0), np.float32), np.empty((len(word), 0), np.int64)
+    def _top(self, k: int, sentence: I64, word: I64, column: I64) -> tuple[F32, I64]:
+        order, best, which = [], [], []
         for arcs, found in self._pieces(sentence, word, column):
-            count = min(k, found.shape[1])
-            if best.shape[1] != count:
-                best, which = np.empty((len(word), count), np.float32), np.empty((len(word), count), np.int64)
-            ids = found.argmax(1)[:, None] if count == 1 else np.argsort(-found, 1, kind="stable")[:, :count]
-            best[arcs], which[arcs] = np.take_along_axis(found, ids, 1), ids
-        return best, which
+            ids = found.argmax(1)[:, None] if k == 1 else np.argsort(-found, 1, kind="stable")[:, :k]
+            order.append(arcs)
+            best.append(np.take_along_axis(found, ids, 1))
+            which.append(ids)
+        back = np.argsort(np.concatenate(order))
+        return np.concatenate(best)[back], np.concatenate(which)[back]
 
-    def _pieces(self, sentence: Ints, word: Ints, column: Ints) -> Iterator[tuple[Ints, Floats32]]:
+    def _pieces(self, sentence: I64, word: I64, column: I64) -> Iterator[tuple[I64, F32]]:
         """Ask for the labels of M arcs in an order that suits the labeler, a piece at a time; at least one."""
         order = np.argsort(sentence * self.heads.shape[1] + column, kind="stable")
         step = max(1, CHUNK // (8 * self.heads.shape[2]))  # there may be more labels than features
@@ -112,15 +114,7 @@ class Scores:
             yield arcs, self.labeler(self.dependents[b, word[arcs]], self.heads[b, column[arcs]])
 
 
-def bilinear_labeler(bilinear: Floats32) -> Labeler:
-    """Return the labeler of a biaffine layer (L, K, K): a label's score for a dependent and its head is d · W · h."""
-    matrix = bilinear.transpose(2, 1, 0).reshape(bilinear.shape[2], -1)  # (K, K · L)
-    return grouped_labeler(lambda heads: heads @ matrix, len(bilinear))
-
-
-def grouped_labeler(
-    project: Callable[[Floats32], Floats32], labels: int, always: Callable[[Floats32], Floats32] | None = None
-) -> Labeler:
+def grouped_labeler(project: Callable[[F32], F32], labels: int, always: Callable[[F32], F32] | None = None) -> Labeler:
     """Return a labeler that computes W · h only once for every head.
 
     ``project`` takes the features of heads (H, K) to the weights that labels give a dependent's features (H, K · L).
@@ -129,7 +123,7 @@ def grouped_labeler(
     to be multiplied and added to.
     """
 
-    def label(dependents: Floats32, heads: Floats32) -> Floats32:
+    def label(dependents: F32, heads: F32) -> F32:
         scores = np.empty((len(dependents), labels), np.float32)
         differs = np.ones(len(heads), bool)
         np.any(heads[1:] != heads[:-1], axis=1, out=differs[1:])
@@ -155,17 +149,130 @@ def grouped_labeler(
             scores += always(dependents)
         return log_softmax(scores)
 
-    def quiet(dependents: Floats32, heads: Floats32) -> Floats32:
+    def quiet(dependents: F32, heads: F32) -> F32:
         with np.errstate(all="ignore"):  # features may be infinite or not a number
             return label(dependents, heads)
 
     return quiet
 
 
-def log_softmax(scores: Floats32) -> Floats32:
+def log_softmax(scores: F32) -> F32:
     """Return scores (M, L) as log-probabilities, at most 0."""
     if not scores.shape[1]:
         return scores
-    below: Floats32 = scores - scores.max(1, keepdims=True)
+    below: F32 = scores - scores.max(1, keepdims=True)
     below -= np.log(np.exp(below).sum(1, keepdims=True))
     return below
+
+
+class ArcWeights:
+    """The weights of all arcs of a batch: log p(head) + log p(best label | head).
+
+    Log-probabilities are at most 0, so log p(head) alone is an upper bound where labels have not been scored.
+    """
+
+    def __init__(self, scores: Scores) -> None:
+        self.scores = scores
+        self.lengths = scores.lengths
+        self.inside: Bool = scores.mask  # (B, N)
+        self.arcs = legal_arcs(scores)  # (B, N, N+1), and so are the next four
+        shape = self.arcs.shape
+        if scores.best is None:
+            self.known: Bool = np.zeros(shape, bool)  # whether labels were scored
+            self.labels: F64 = np.zeros(shape)  # log-probability of the best label
+            self.names: I64 = np.zeros(shape, np.int64)  # the best label
+            self.bounds: F64 = self.arcs.copy()  # the weights, or upper bounds of them
+        else:
+            self.known = np.ones(shape, bool)
+            self.labels, self.names = finite(scores.best[0]), scores.best[1].astype(np.int64, copy=False)
+            self.bounds = self.arcs + self.labels
+        self._row: I64 = np.full(shape, -1)  # number of the stored row of scores, or -1
+        self._rows: list[F32] = []
+
+    def score(self, sentence: I64, word: I64, column: I64) -> None:
+        """Score the labels of M arcs that have not been scored yet."""
+        new = ~self.known[sentence, word, column]
+        if not new.any():
+            return
+        arcs = sentence[new], word[new], column[new]
+        if len(arcs[0]) > MAX_KEPT:
+            best, names = self.scores.best_labels(*arcs)
+        else:
+            rows = self._score_rows(*arcs)
+            names = rows.argmax(1)
+            best = rows[np.arange(len(rows)), names]
+        self.known[arcs] = True
+        self.labels[arcs], self.names[arcs] = finite(best), names
+        self.bounds[arcs] = self.arcs[arcs] + self.labels[arcs]
+
+    def score_all(self, sentences: I64) -> None:
+        """Score the labels of all arcs of some sentences."""
+        row, word, column = np.nonzero(self.inside[sentences, :, None] & (self.arcs[sentences] > -np.inf))
+        self.score(sentences[row], word, column)
+
+    def rows(self, sentence: I64, word: I64, column: I64) -> F64:
+        """Return the scores (M, L) of all labels for M arcs, finite."""
+        new = self._row[sentence, word, column] < 0
+        if new.any() or not self._rows:
+            self._score_rows(sentence[new], word[new], column[new])
+        self._rows = [np.concatenate(self._rows)]
+        return finite(self._rows[0][self._row[sentence, word, column]])
+
+    def _score_rows(self, sentence: I64, word: I64, column: I64) -> F32:
+        """Return the scores (M, L) of all labels for M arcs, and store them."""
+        rows = self.scores.label_rows(sentence, word, column)
+        first = sum(map(len, self._rows))
+        self._row[sentence, word, column] = np.arange(first, first + len(rows))
+        self._rows.append(rows)
+        return rows
+
+
+def legal_arcs(scores: Scores) -> F64:
+    """Return the scores of arcs (B, N, N+1): finite, but -inf for a word on itself and for padding."""
+    legal = finite(scores.arcs)
+    words = np.arange(legal.shape[1])
+    legal[:, words, words + 1] = -np.inf
+    beyond = np.arange(legal.shape[2]) > scores.lengths[:, None]  # (B, N+1)
+    legal += np.where(beyond, -np.inf, 0.0)[:, None]
+    return legal
+
+
+def finite(scores: F32) -> F64:
+    """Return scores with infinity and NaN replaced by IMPOSSIBLE, so that they can be added and compared."""
+    result: F64 = scores.astype(np.float64)
+    result[~(np.abs(result) < -IMPOSSIBLE)] = IMPOSSIBLE
+    return result
+
+
+def log_of(scores: F64) -> F64:
+    """Return finite scores as log-probabilities again: IMPOSSIBLE becomes -inf."""
+    return np.where(scores > IMPOSSIBLE, scores, -np.inf)
+
+
+ENGINES: tuple[str, ...] = get_args(EngineName)
+
+
+class Engine(Protocol):
+    """Scores batches of sentences for a parser."""
+
+    batch_words: int  # words of a batch that it is fastest with
+    ahead: int  # batches to begin before the scores of the first are used
+    read_ahead: int  # batches to make of one group of sentences, so that each holds sentences of similar length
+
+    @property
+    def name(self) -> str: ...  # one of ENGINES
+
+    @property
+    def device(self) -> str: ...  # "cpu", "cuda", "cuda:1"
+
+    def forked(self) -> None:
+        """Make the engine work in a forked process, in which the threads of its parent do not exist."""
+
+    def start(self, batch: Batch) -> Callable[[], Scores]:
+        """Begin to score a batch, and return a function that waits for the scores."""
+
+
+def check_engine(name: str | None) -> None:
+    """Raise ConfigError for a name that no engine has."""
+    if name not in (None, *ENGINES):
+        raise ConfigError(f"unknown engine {name!r:.50}, expected one of {', '.join(ENGINES)}")

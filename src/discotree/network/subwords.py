@@ -10,7 +10,6 @@ Shapes: V pieces in the table, D numbers in a vector.
 import json
 import math
 import unicodedata
-from array import array
 from importlib import resources
 from pathlib import Path
 
@@ -19,25 +18,28 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from discotree.errors import ModelError
-from discotree.network.piece_index import WORD_START, PieceIndex
-from discotree.network.weights import Floats, Rows
+from discotree.network.arrays import F32
+from discotree.network.weights import QuantizedMatrix
 
+WORD_START = "▁"  # stands for the space in front of a word
 UNKNOWN_PIECE = 0  # id of text that no piece matches
-MAX_PIECES = 64  # per token: anything longer is no word, and the rest tells nothing more
+MAX_PIECES = 64  # per token; the others are ignored
 
 
 class Subwords:
     """Pieces, their log-probabilities and their vectors."""
 
-    def __init__(self, pieces: bytes, scores: Floats, vectors: Rows) -> None:
-        """The pieces stand on lines, the first one is the unknown one; ``vectors`` are (V, D)."""
-        self._index = PieceIndex(pieces)
-        counts = len(self._index), len(scores), vectors.shape[0]
+    def __init__(self, pieces: bytes, scores: F32, vectors: QuantizedMatrix) -> None:
+        """``pieces`` has one piece per line, the unknown one first; ``vectors`` are (V, D)."""
+        names = pieces.decode("utf-8").split("\n")
+        counts = len(names), len(scores), vectors.shape[0]
         if len({*counts}) > 1:
             raise ModelError("{} pieces, {} scores, {} vectors: expected equal numbers".format(*counts))
         self.vectors = vectors
-        self._scores = array("d", scores.astype(np.float64).tobytes())  # made in less time than a list
-        self._unknown_score = float(scores.min()) - 10  # as the encoder's own tokenizer does it
+        self._ids = dict(zip(names[1:], range(1, len(names)), strict=True))
+        self._longest = max(map(len, names))
+        self._scores: list[float] = scores.tolist()
+        self._unknown_score = float(scores.min()) - 10  # as in the encoder's own tokenizer
 
     @classmethod
     def load(cls, name: str) -> "Subwords":
@@ -45,7 +47,7 @@ class Subwords:
         path = Path(str(resources.files(__package__) / "pieces" / f"{name}.safetensors"))
         try:
             tensors = load_file(path)
-            vectors = Rows(tensors["table"], tensors["scale"].astype(np.float32))
+            vectors = QuantizedMatrix(tensors["table"], tensors["scale"].astype(np.float32))
             return cls(tensors["pieces"].tobytes(), tensors["scores"], vectors)
         except (OSError, ValueError, KeyError, SafetensorError) as error:
             raise ModelError(f"{path}: the sub-word table cannot be read: {error}") from None
@@ -55,12 +57,12 @@ class Subwords:
 
     @property
     def size(self) -> int:
-        """The numbers of a word's features: those of its first piece, and their mean over all pieces."""
+        """The number of features of a word: the vector of its first piece, and the mean over all pieces."""
         return 2 * self.vectors.shape[1]
 
     def pieces(self, form: str) -> tuple[int, ...]:
         """Return the pieces of one token, at least one."""
-        text = unicodedata.normalize("NFKC", form[: MAX_PIECES * self._index.longest])
+        text = unicodedata.normalize("NFKC", form[: MAX_PIECES * self._longest])
         text = "".join(char for char in text if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))
         text = WORD_START.join(text.split())
         if any(map(str.isalnum, text)):  # punctuation follows a word without a space
@@ -69,19 +71,18 @@ class Subwords:
 
     def to_json(self) -> str:
         """Return the ids of all pieces but the unknown one, and the log-probability of each id."""
-        return json.dumps({"ids": self._index.ids(), "scores": self._scores.tolist()}, ensure_ascii=False)
+        return json.dumps({"ids": self._ids, "scores": self._scores}, ensure_ascii=False)
 
     def _best(self, text: str) -> list[int]:
         """Return the most probable pieces of a text, by dynamic programming over their ends."""
         n = len(text)
-        scores, beginning = self._scores, self._index.beginning
+        scores, ids, longest = self._scores, self._ids, self._longest
         score = [0.0] + [-math.inf] * n
         came = [(0, UNKNOWN_PIECE)] * (n + 1)  # start and id of the last piece
         for begin in range(n):
             so_far = score[begin]
             if so_far + self._unknown_score > score[begin + 1]:
                 score[begin + 1], came[begin + 1] = so_far + self._unknown_score, (begin, UNKNOWN_PIECE)
-            ids, longest = beginning(text, begin)
             for end in range(begin + 1, min(n, begin + longest) + 1):
                 piece = ids.get(text[begin:end])
                 if piece is not None and so_far + scores[piece] > score[end]:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from discotree.encoding.dependencies import Dependencies, spines
+from discotree.encoding.dependencies import JOINER, Dependencies, spines, split_chain, split_level
 from discotree.errors import ModelError
-from discotree.trees.labels import JOINER, split_chain, split_level
 from discotree.trees.tree import NONE
 
 PADDING = 0  # id of a missing character
@@ -32,7 +31,7 @@ def normalized(form: str) -> str:
 
 @dataclass
 class Alphabet:
-    """Symbols and their ids; the first ids may be reserved for what is no symbol."""
+    """Symbols and their ids; the first ids may be reserved, such as that of unknown words."""
 
     symbols: list[str]
     reserved: int = 0
@@ -126,7 +125,7 @@ class Vocab:
         )
 
     def extended(self, other: "Vocab") -> "Vocab":
-        """Return this vocabulary with what another one adds to it; all ids stay what they are.
+        """Return this vocabulary with the new symbols of another one; existing ids do not change.
 
         The auxiliary heads are those of the other one. Of its words that occur once, those that are known here count
         as frequent.
@@ -150,6 +149,14 @@ class Vocab:
     def levels(self) -> list[int]:
         """The levels of all labels: 2 for NP#2."""
         return [split_level(label, self.root)[1] for label in self.labels.symbols]
+
+    def class_counts(self, heads: Iterable[str]) -> dict[str, int]:
+        """Return the number of classes of auxiliary heads.
+
+        A head with one class, such as morphology in a treebank without it, has nothing to learn and does not exist.
+        """
+        counts = {head: len(self.outputs[head]) for head in heads}
+        return {head: count for head, count in counts.items() if count > 1}
 
     def inventory(self) -> dict[str, list[str]]:
         """Return the labels, tags and functions of the training trees, roughly the frequent ones first."""
@@ -214,7 +221,7 @@ def _by_count(counts: Counter[str]) -> list[str]:
 
 
 def targets(tree: Dependencies, head: str) -> Sequence[str]:
-    """Return what an auxiliary head should predict for every word."""
+    """Return the class that an auxiliary head should predict for every word."""
     if head == "tag":
         return [token.tag for token in tree.tokens]
     if head == "morph":

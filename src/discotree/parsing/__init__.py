@@ -1,1 +1,1 @@
-"""Sentences in, trees out: the parser, and everything that feeds it or writes what it finds."""
+"""Sentences in, trees out: the parser, its inputs and its outputs."""

@@ -1,40 +1,237 @@
-"""What `discotree parse` reads: text, lines, tokens or treebanks, as one stream of sentences with their addresses.
+"""The input of `discotree parse`: text, lines, tokens or treebanks, as one stream of sentences with file and line.
 
-A sentence that cannot be read comes as its error, in its place, so that the others are not lost.
+    bytes → DecodedText → InputSentence
+    treebank → InputSentence
+
+A sentence that cannot be read is yielded as its error, in its place, so that the others are not lost.
 """
 
+import codecs
 import io
 import os
 import re
+import select
+import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import BinaryIO
+from typing import BinaryIO, Literal, cast
 
 from discotree.errors import TreebankError
-from discotree.files.names import STANDARD_STREAM, base_name, is_archive, is_compressed, stems
 from discotree.files.reading import ByteCounter, files_in, open_binary, open_compressed, readable
-from discotree.parsing.standard_input import peek_standard_input, standard_input
-from discotree.parsing.text_input import (
-    TEXT,
-    TEXT_KINDS,
-    DecodedText,
-    DecodingErrors,
-    InputItem,
-    InputLine,
-    InputSentence,
-    Sentences,
-    split_text,
-)
+from discotree.files.writing import STANDARD_STREAM, base_name, is_archive, is_compressed, stems, without_bom
+from discotree.text import Word, read_pretokenised, sentences
 from discotree.text.recognition import SAMPLE_CHARACTERS, recognise, sample_of
+from discotree.text.streams import BLOCK, lines_of
 from discotree.treebanks import FORMATS, files, guess_format, read
+from discotree.trees.tree import Token
 
+TEXT, LINES, TOKENS = "text", "lines", "tokens"
+TEXT_KINDS = (TEXT, LINES, TOKENS)
 INPUT_KINDS = (*TEXT_KINDS, *FORMATS)
-TEXT_SUFFIXES = (".txt", ".text")  # what a folder without treebanks is searched for
-_SENTENCE = re.compile(r"\S*\s.*|\S+[.!?…]", re.DOTALL)  # what an argument must look like to be text
-MAX_CHARACTER_BYTES = 4  # in any encoding
-NO_SUCH_FILE = "no such file. To parse text, write several words in quotes, use --text, or pipe it to standard input"
+DecodingErrors = Literal["strict", "replace"]
+
+TEXT_SUFFIXES = (".txt", ".text")  # files to parse in a folder without treebanks
+MAX_SAMPLE_BYTES = 4 * SAMPLE_CHARACTERS  # a character has at most 4 bytes in any encoding
+NO_SUCH_FILE = "no such file; to parse text, write several words in quotes, use --text, or pipe it to standard input"
+
+WHITESPACE = " \t\r\n"  # never part of a token; other whitespace depends on the kind of input
+_UNDECODABLE = re.compile("[\udc80-\udcff]")  # undecodable bytes, as Python represents them
+_CARRIAGE_RETURNS = re.compile(r"\r+\n?")
+_SENTENCE = re.compile(r"\S*\s.*|\S+[.!?…]", re.DOTALL)  # an argument that is text and not a path
+
+
+@dataclass(frozen=True, slots=True)
+class InputSentence:
+    """Words to parse. ``offsets`` are (start, end) in the input text; ``where`` is the file and line for errors."""
+
+    id: str
+    words: list[str]
+    where: str
+    offsets: list[tuple[int, int]] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> list[Token]:
+        if self.tags:
+            return [Token(word, tag) for word, tag in zip(self.words, self.tags, strict=True)]
+        return [Token(word) for word in self.words]
+
+
+InputItem = InputSentence | TreebankError
+Sentences = Iterator[InputItem]
+
+
+class DecodedText:
+    """The text of a stream, line by line, very long lines in chunks; knows the line of an offset.
+
+    Undecodable bytes become lone surrogates, which no real text has, unless they are to be replaced. A byte order mark
+    is dropped. Carriage returns that end lines become line feeds.
+    """
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        name: str,
+        encoding: str,
+        errors: DecodingErrors,
+        on_bytes: ByteCounter | None = None,
+    ) -> None:
+        self.stream = stream
+        self.name = name
+        self.encoding = encoding
+        self.on_bytes = on_bytes
+        self.decoder = codecs.getincrementaldecoder(encoding)("surrogateescape" if errors == "strict" else errors)
+        self.starts: deque[tuple[int, int]] = deque()  # (offset, line number) of lines that are not empty
+        self.number = 1  # number of the current line
+
+    def __iter__(self) -> Iterator[str]:
+        offset = 0
+        is_start = True
+        for text in self._decoded():
+            is_empty = not text.strip(WHITESPACE)
+            if is_start and not is_empty:
+                self.starts.append((offset, self.number))
+            yield text
+            offset += len(text)
+            is_end = text.endswith("\n")
+            self.number += is_end
+            is_start = is_end or (is_start and is_empty)
+
+    def _decoded(self) -> Iterator[str]:
+        is_first = True
+        pending = ""  # a carriage return at the end of a block: the next block shows whether it ends a line
+        raw = b" "
+        while raw:
+            raw = self.stream.readline(BLOCK)
+            if self.on_bytes is not None:
+                self.on_bytes(len(raw))
+            try:
+                text = pending + self.decoder.decode(raw, final=not raw)
+            except UnicodeDecodeError as error:  # encodings such as UTF-16 cannot keep single bytes
+                raise TreebankError(
+                    f"cannot be decoded as {self.encoding}: {error.reason}", self.name, self.number
+                ) from None
+            if is_first and text:
+                text = without_bom(text)
+                is_first = False
+            pending = ""
+            if "\r" in text:
+                if raw and text.endswith("\r"):
+                    text, pending = text[:-1], "\r"
+                text = _CARRIAGE_RETURNS.sub(_line_ends, text)
+            yield from lines_of(text)
+
+    def line(self, offset: int) -> int:
+        """Return the line of an offset. Offsets must come in ascending order."""
+        while len(self.starts) > 1 and self.starts[1][0] <= offset:
+            self.starts.popleft()
+        return self.starts[0][1]
+
+
+def _line_ends(match: re.Match[str]) -> str:
+    """Turn carriage returns without a line feed, the line ends of old Macs, into line feeds."""
+    return match[0] if match[0].endswith("\n") else "\n" * len(match[0])
+
+
+def _split_running_text(text: DecodedText, language: str) -> Sentences:
+    for number, words in enumerate(filter(None, sentences(text, language)), 1):
+        line = text.line(words[0].start)
+        damaged = next((word for word in words if _undecodable_byte(word.form)), None)
+        if damaged is None:
+            yield _sentence(number, words, f"{text.name}:{line}")
+        else:
+            yield _decoding_error(text, number, damaged.form, damaged.start)
+
+
+def _sentence(number: int, words: list[Word], where: str, start: int = 0) -> InputSentence:
+    offsets = [(start + word.start, start + word.end) for word in words]
+    return InputSentence(str(number), [word.form for word in words], where, offsets)
+
+
+def _split_lines(text: DecodedText, language: str) -> Sentences:
+    whitespace = None if language else WHITESPACE
+    number = start = 0
+    for line in lines_of(text):
+        words = line.lstrip(whitespace)
+        if words:
+            number += 1
+            offset = start + len(line) - len(words)
+            if _undecodable_byte(words):
+                yield _decoding_error(text, number, words, offset)
+            else:
+                rows = sentences(line, language, lines=True) if language else read_pretokenised(line)
+                yield _sentence(number, next(iter(rows)), f"{text.name}:{text.line(offset)}", start)
+        start += len(line)
+
+
+def _undecodable_byte(text: str) -> re.Match[str] | None:
+    """Find the first undecodable byte of a text."""
+    return None if text.isascii() else _UNDECODABLE.search(text)
+
+
+def _decoding_error(text: DecodedText, number: int, damaged: str, offset: int) -> TreebankError:
+    match = _undecodable_byte(damaged)
+    byte = ord(match[0]) & 0xFF if match else 0
+    message = f"sentence {number}: byte {byte:#04x} is not {text.encoding}; use --errors replace to read it as �"
+    return TreebankError(message, text.name, text.line(offset))
+
+
+# Standard input
+
+
+class OutputFailedError(Exception):
+    """Wraps an OSError of the output that occurs while input is read."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class StandardInput(io.RawIOBase):
+    """Standard input after some bytes that were read before; ``before_waiting`` is called before a read blocks."""
+
+    def __init__(self, beginning: bytes, before_waiting: Callable[[], None] | None) -> None:
+        self.beginning = beginning
+        self.before_waiting = before_waiting
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        data = self.beginning[: len(buffer)]
+        self.beginning = self.beginning[len(buffer) :]
+        if not data:
+            if self.before_waiting and _would_block():
+                try:
+                    self.before_waiting()
+                except OSError as error:
+                    raise OutputFailedError(error) from None
+            data = _read_some(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def _would_block() -> bool:
+    """Return whether reading from standard input would block; False on Windows or without a file descriptor."""
+    try:
+        return sys.platform != "win32" and not select.select([sys.stdin.fileno()], [], [], 0)[0]
+    except OSError:
+        return False
+
+
+def _read_some(size: int) -> bytes:
+    """Read the available bytes; wait only if there are none."""
+    try:
+        descriptor = sys.stdin.fileno()
+    except OSError:
+        return sys.stdin.buffer.readline(size)
+    return os.read(descriptor, size)
+
+
+# Sources
 
 
 @dataclass(frozen=True)
@@ -42,12 +239,11 @@ class SentenceSource:
     """A file, a folder, standard input or a text that sentences are read from."""
 
     name: str
-    kind: str | None  # one of INPUT_KINDS; None: a treebank whose content tells its format
-    text: bytes | None = None  # the text itself, where there is no file
-    stem: str = ""  # stands in front of the ids
-    begun: Sentences | None = field(
-        default=None, compare=False
-    )  # sentences of standard input that were read for a sample
+    kind: str | None  # one of INPUT_KINDS; None: a treebank whose format follows from its content
+    text: bytes | None = None  # the text itself, if there is no file
+    stem: str = ""  # prefix of the ids
+    begun: Sentences | None = field(default=None, compare=False)  # a treebank that was read for a sample
+    peeked: bytes = field(default=b"", compare=False)  # the beginning of standard input, read for a sample
 
     @property
     def is_treebank(self) -> bool:
@@ -64,23 +260,21 @@ class SentenceSource:
     ) -> Sentences:
         """Yield all sentences.
 
-        ``tags`` keeps the tags of a treebank. ``before_waiting`` is called when standard input has nothing to offer,
-        ``on_bytes`` counts the bytes that are read from files.
+        ``tags`` keeps the tags of a treebank. ``before_waiting`` is called before reading from standard input blocks,
+        ``on_bytes`` with the number of bytes read from files.
         """
         if self.begun is not None:
             return self.begun
         if self.is_treebank:
-            return self._of_treebank(encoding, tags, on_bytes)
+            return self._read_treebank(encoding, tags, on_bytes)
         encoding = "utf-8" if self.text is not None or not encoding else encoding
-        found = self._of_text(language, encoding, errors, before_waiting, on_bytes)
-        return map(self._with_stem, found) if self.stem else found
+        items = self._read_text(language, encoding, errors, before_waiting, on_bytes)
+        return map(self._add_stem, items) if self.stem else items
 
-    def _with_stem(self, item: InputSentence | InputLine | TreebankError) -> InputSentence | InputLine | TreebankError:
-        if isinstance(item, InputLine):
-            return item._replace(id=f"{self.stem}/{item.id}")
+    def _add_stem(self, item: InputItem) -> InputItem:
         return replace(item, id=f"{self.stem}/{item.id}") if isinstance(item, InputSentence) else item
 
-    def _of_text(
+    def _read_text(
         self,
         language: str,
         encoding: str,
@@ -90,13 +284,16 @@ class SentenceSource:
     ) -> Sentences:
         with ExitStack() as stack, readable(self.name):
             if self.name == STANDARD_STREAM and self.text is None:
-                stream = standard_input(before_waiting)
+                stream = cast(BinaryIO, io.BufferedReader(StandardInput(self.peeked, before_waiting), BLOCK))
             else:
                 stream = self._open(stack, on_bytes)
-            # Where text is what the file holds, lines are counted as they are used, which is more exact than blocks.
+            # Bytes of an uncompressed file are counted line by line, which is more exact than block by block.
             count = None if is_compressed(self.name) else on_bytes
-            text = DecodedText(stream, _shown(self.name), encoding, errors, count)
-            yield from split_text(text, self.kind, language)
+            text = DecodedText(stream, _display_name(self.name), encoding, errors, count)
+            if self.kind in (LINES, TOKENS):
+                yield from _split_lines(text, language if self.kind == LINES else "")
+            else:
+                yield from _split_running_text(text, language)
 
     def _open(self, stack: ExitStack, on_bytes: ByteCounter | None = None) -> BinaryIO:
         if self.text is not None:
@@ -105,13 +302,13 @@ class SentenceSource:
         return stack.enter_context(open_compressed(raw, self.name))
 
     def beginning(self, encoding: str | None, tags: bool, waits: bool) -> "tuple[str, SentenceSource]":
-        """Return the text that the source begins with, and the source to read instead of this one."""
+        """Return the beginning of the text, and a source that still yields all sentences."""
         if (
             self.text is None
             and os.path.exists(self.name)
             and not (os.path.isfile(self.name) or os.path.isdir(self.name))
         ):
-            return "", self  # what is read from a pipe is gone
+            return "", self  # a pipe cannot be read twice
         if self.is_treebank:
             items = self.sentences("", encoding, tags=tags)
             first: list[InputItem] = []
@@ -120,34 +317,35 @@ class SentenceSource:
                 raise first[0]
             return sample, replace(self, begun=chain(first, items)) if self.name == STANDARD_STREAM else self
         if self.name == STANDARD_STREAM and self.text is None:
-            data = peek_standard_input(
-                lambda data: bool(recognise(_decoded(data, encoding)).language if waits else data),
-                MAX_CHARACTER_BYTES * SAMPLE_CHARACTERS,
-            )
-        else:
-            with ExitStack() as stack, readable(self.name):
-                data = self._open(stack).read(MAX_CHARACTER_BYTES * SAMPLE_CHARACTERS)
-        return _decoded(data, "utf-8" if self.text is not None else encoding), self
+            data = b""
+            while len(data) < MAX_SAMPLE_BYTES and (block := _read_some(BLOCK)):
+                data += block
+                if not waits or recognise(_decode(data, encoding)).language:
+                    break
+            return _decode(data, encoding), replace(self, peeked=data)
+        with ExitStack() as stack, readable(self.name):
+            data = self._open(stack).read(MAX_SAMPLE_BYTES)
+        return _decode(data, "utf-8" if self.text is not None else encoding), self
 
-    def _of_treebank(self, encoding: str | None, tags: bool, on_bytes: ByteCounter | None) -> Sentences:
-        """Yield the words of a treebank's sentences; its trees are not looked at."""
+    def _read_treebank(self, encoding: str | None, tags: bool, on_bytes: ByteCounter | None) -> Sentences:
+        """Yield the words of a treebank's sentences, without their trees."""
         errors: list[TreebankError] = []
-        name = _shown(self.name)
+        name = _display_name(self.name)
         trees = read(self.name, self.kind, encoding=encoding, on_error=errors.append, stem=self.stem, on_bytes=on_bytes)
         for tree in trees:
             yield from errors
             errors.clear()
-            kept = [token.tag for token in tree.tokens] if tags else []
-            yield InputSentence(str(tree.id), list(tree.words), f"{name}: sentence {tree.id}", tags=kept)
+            gold_tags = [token.tag for token in tree.tokens] if tags else []
+            yield InputSentence(str(tree.id), list(tree.words), f"{name}: sentence {tree.id}", tags=gold_tags)
         yield from errors
 
 
-def _decoded(data: bytes, encoding: str | None) -> str:
+def _decode(data: bytes, encoding: str | None) -> str:
     return data.decode(encoding or "utf-8", "replace")
 
 
 def _words(items: Sentences, first: list[InputItem]) -> Iterator[str]:
-    """Yield the words of sentences, and keep these in ``first``."""
+    """Yield the words of sentences, and append the sentences to ``first``."""
     for item in items:
         first.append(item)
         if isinstance(item, InputSentence):
@@ -157,37 +355,37 @@ def _words(items: Sentences, first: list[InputItem]) -> Iterator[str]:
 def beginning_of(
     sources: Sequence[SentenceSource], encoding: str | None, tags: bool = False, waits: bool = True
 ) -> tuple[str, list[SentenceSource]]:
-    """Return a sample of the text of all sources, and the sources to read: nothing of them is lost.
+    """Return a sample of the text of all sources, and sources that still yield all sentences.
 
-    ``waits`` lets standard input wait for as much as shows its language.
+    With ``waits``, standard input is read until its language is clear.
     """
-    sample, found = "", list(sources)
+    sample, unread = "", list(sources)
     for number, source in enumerate(sources):
         if len(sample) >= SAMPLE_CHARACTERS or (number and source.name == STANDARD_STREAM):
             break
         try:
-            text, found[number] = source.beginning(encoding, tags, waits)
+            text, unread[number] = source.beginning(encoding, tags, waits)
         except TreebankError:
             if waits:
                 raise
-            break  # the reader reports it, after what comes before
+            break  # the reader reports it, after the sentences before it
         sample += f"{text}\n"
-    return sample, found
+    return sample, unread
 
 
-def _shown(name: str) -> str:
+def _display_name(name: str) -> str:
     return "<stdin>" if name == STANDARD_STREAM else name
 
 
 def text_source(text: str, kind: str | None = None) -> SentenceSource:
-    """Return the source for a text that was given as such."""
+    """Return the source for a text."""
     return SentenceSource("<text>", kind or TEXT, text.encode("utf-8", "surrogateescape"))
 
 
 def find_sources(arguments: Sequence[str], kind: str | None) -> list[SentenceSource]:
-    """Return the sources that arguments name: paths, ``-``, or a text, which stands alone.
+    """Return the sources for arguments: paths, ``-``, or a single text.
 
-    A text has whitespace in it or ends like a sentence. Any other word that names no file is an error.
+    A text contains whitespace or ends like a sentence. Any other word that is not the name of a file is an error.
     """
     if len(arguments) == 1 and _SENTENCE.fullmatch(arguments[0]) and not os.path.exists(arguments[0]):
         return [text_source(arguments[0], kind)]
@@ -198,28 +396,28 @@ def find_sources(arguments: Sequence[str], kind: str | None) -> list[SentenceSou
         elif not os.path.exists(path):
             raise TreebankError(NO_SUCH_FILE, path)
         elif os.path.isdir(path):
-            sources += _of_folder(path, kind)
+            sources += _find_in_folder(path, kind)
         else:
-            sources.append(SentenceSource(path, kind or _kind_of(path)))
+            sources.append(SentenceSource(path, kind or _guess_kind(path)))
     if len(sources) == 1:
         return sources
     names = stems(["stdin" if source.name == STANDARD_STREAM else source.name for source in sources])
     return [replace(source, stem=stem) for source, stem in zip(sources, names, strict=True)]
 
 
-def _kind_of(path: str) -> str | None:
+def _guess_kind(path: str) -> str | None:
     kind = guess_format(path)
     if kind is None and not is_archive(path) and not base_name(path).lower().endswith(".xml"):
         return TEXT
     return kind
 
 
-def _of_folder(folder: str, kind: str | None) -> Iterator[SentenceSource]:
-    """Yield a folder as one treebank, or the texts in it where it holds no treebank."""
+def _find_in_folder(folder: str, kind: str | None) -> Iterator[SentenceSource]:
+    """Yield a folder as one treebank, or the texts in it if it contains no treebank."""
     if kind in TEXT_KINDS:
         texts = files_in(folder, lambda names: names)
         if not texts:
-            raise TreebankError("holds no file", folder)
+            raise TreebankError("the folder contains no files", folder)
     elif kind is None and not files(folder):
         texts = files_in(folder, lambda names: [name for name in names if base_name(name).endswith(TEXT_SUFFIXES)])
     else:

@@ -1,8 +1,18 @@
-"""Parser: words in, discontinuous trees out."""
+"""Parser: words in, discontinuous trees out.
 
-import dataclasses
+``load`` finds a model, chooses the engine that suits this machine and returns a ``Parser``. A sentence that is too long
+for the network is split into parts, and their trees are joined. With ``parse_each``, a sentence that fails does not
+affect the others.
+"""
+
+import ctypes
+import math
+import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -10,62 +20,112 @@ from pathlib import Path
 import numpy as np
 
 from discotree import text
-from discotree.config import Config, Decoding
+from discotree.config.schema import Config, Decoding
+from discotree.decoding.decode import Decoded, decode
+from discotree.decoding.gap_penalty import GapPenalties
+from discotree.decoding.k_best import k_best, rank_with_penalties
+from discotree.decoding.trees import TreeBuilder
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import InputError
+from discotree.errors import SENTENCE_ERRORS, ConfigError, InputError, ModelError, first_line, requires_extra
+from discotree.log import logger
+from discotree.models import HUB
 from discotree.models.card import Card
-from discotree.models.choice import announce_licence, logger, mismatch
-from discotree.models.finding import find
-from discotree.models.folder import read_model, write_with_card
-from discotree.models.hub import HUB, check_names, push
-from discotree.models.model import Model
-from discotree.network.assemble import Assembler, decoded_candidates, ranked
-from discotree.network.batch import Corpus, Forms, Ints, KnownPieces, by_length
-from discotree.network.decode import Decoded, decode
-from discotree.network.engine import Engine
-from discotree.network.gap_prices import GapPrices
-from discotree.network.k_best import k_best
-from discotree.network.scores import Scores
+from discotree.models.finding import Candidates, announce_licence, find, mismatch, names
+from discotree.models.folder import Model, read_model, write_with_card
+from discotree.network.arrays import I64
+from discotree.network.batch import Corpus, Forms, KnownPieces, by_length
+from discotree.network.scores import Engine, Scores, check_engine
+from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
-from discotree.parsing.engines import EngineChoice, new_engine
-from discotree.parsing.garbage_collection import uncollected
-from discotree.parsing.long_sentences import MAX_WORDS, in_parts, joined
-from discotree.parsing.sentences import EXPECTED, Sentence, id_of, named, token_of
+from discotree.processes import gc_paused
 from discotree.trees.tree import NONE, Token, Tree
 
+DEFAULT_MODEL = "DISCOTREE_MODEL"  # environment variable with the model to use if none is named
+CPU, TORCH, FLOAT32 = "cpu", "torch", "onnx-float32"
+CUDA_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+MAX_SENTENCES = 10_000  # parsed together, however short they are
+PROBE = "."  # a sentence that every parser can parse
 MEAN_WORDS = 20  # rough estimate of the length of a sentence
 MAX_WORDS_K = 200  # longest sentence for k_best: memory per candidate grows with words²
-MAX_CANDIDATES = 4  # labelled dependencies that k_best looks at for every tree
+MAX_CANDIDATES = 4  # labelled dependencies that k_best considers for every tree
+MAX_WORDS = 10_000  # per sentence: a node's positions are a bit set, so trees grow with the square of their words
+WHOLE_WORDS = 1000  # a longer sentence is parsed in parts
+PART_WORDS = 250  # many short parts fill a batch, and scoring takes time with the square of their words
+LAST_WORDS = frozenset(".?!;:…")  # good ends of a part
+
+Sentence = str | Sequence[str] | Sequence[Token] | Tree
+EXPECTED = "a sentence is a string, a list of words or Tokens, or a Tree"
+
+
+def load(
+    name: str | PathLike[str] | None = None,
+    device: str | None = None,
+    revision: str | None = None,
+    *,
+    engine: str | None = None,
+    threads: int | None = None,
+    text: str | None = None,
+) -> "Parser":
+    """Return the parser of a model, on a GPU if there is one and no device is named.
+
+    ``name`` is an installed model (``nl``), a folder, or a model on the hub (``hub:org/name``), there with a
+    ``revision``: a branch, a tag or a commit. Without a name, the environment variable DISCOTREE_MODEL decides, and
+    then the language of ``text``; a text whose language is uncertain raises InputError. ``engine`` is ``onnx`` (the
+    default without a GPU), ``onnx-float32`` or ``torch``; ``threads`` limits the threads on a CPU.
+    """
+    name = name or os.environ.get(DEFAULT_MODEL)
+    if not name:
+        if text is None:
+            installed = ", ".join(names()) or "none is installed"
+            raise ModelError(f"pass the name of a model ({installed}), or a text in its language: load(text=…)")
+        name = Candidates.installed().choose(text).model
+    return Parser.from_pretrained(name, device, revision, engine, threads)
 
 
 class Parser:
     """A model and the engine that runs it: from words to trees."""
 
     def __init__(self, model: Model, engine: Engine | None = None) -> None:
-        """Without an ``engine``, the model gets the one that suits this machine."""
+        """Without an ``engine``, the one that suits this machine is used."""
         self.model = model
         self.engine = engine or new_engine(model)
+        self._process = os.getpid()
         self.batch_words = self.engine.batch_words
         self.levels = np.array(model.vocab.levels)
-        self.phrases = GapPrices.of(model.vocab.labels.symbols, model.vocab.root)
+        self.phrases = GapPenalties.for_labels(model.vocab.labels.symbols, model.vocab.root)
         self.pieces = KnownPieces(model.subwords.pieces, model.vocab) if model.subwords else None
         language = model.config.language
         rules = text.convention(language) if language in text.LANGUAGES else None
-        self.assembler = Assembler(model.vocab, self.has_tags, model.calibration, rules)
+        self.tree_builder = TreeBuilder(model.vocab, self.has_tags, model.calibration, rules)
 
     @classmethod
     def from_pretrained(
-        cls, name: str | PathLike[str], device: str = "", revision: str = "", engine: str = "", threads: int = 0
+        cls,
+        name: str | PathLike[str],
+        device: str | None = None,
+        revision: str | None = None,
+        engine: str | None = None,
+        threads: int | None = None,
     ) -> "Parser":
-        """Load a model by its name or folder, or from the hub; on a GPU if there is one and no device is named.
+        """Load a model by its name or folder, or from the hub; the arguments are those of ``load``."""
+        return cls.from_folder(find(name, revision), device, engine, threads)
 
-        ``revision`` is a branch, a tag or a commit of a model on the hub; ``engine`` is one of ENGINES, and ``threads``
-        is how many of them it may use on a CPU.
-        """
-        folder = find(name, revision)
-        choice = EngineChoice.of(engine, device)
+    @classmethod
+    def from_folder(
+        cls, folder: Path, device: str | None = None, engine: str | None = None, threads: int | None = None
+    ) -> "Parser":
+        """Load the model of a folder that ``find`` has returned; see ``load``."""
+        engine, device = choose_engine(engine, device)  # fails before the weights are read
         announce_licence(folder)
-        return cls(model := read_model(folder), choice.engine(model, threads))
+        model = read_model(folder)
+        return cls(model, build_engine(model, engine, device, threads))
+
+    def __reduce__(self) -> tuple[Callable[..., "Parser"], tuple[object, ...]]:
+        """Pickle the name of the model's folder, which the other process reads again."""
+        if self.folder is None:
+            raise TypeError("a parser without a folder cannot be pickled; save it with save_pretrained, and load it")
+        return Parser.from_folder, (self.folder, self.device, self.engine.name)
 
     @property
     def config(self) -> Config:
@@ -74,7 +134,7 @@ class Parser:
 
     @property
     def vocab(self) -> Vocab:
-        """What the network can read and name."""
+        """The words, characters, tags and labels that the network knows."""
         return self.model.vocab
 
     @property
@@ -84,12 +144,12 @@ class Parser:
 
     @property
     def device(self) -> str:
-        """Where the network is computed: "cpu", "cuda", "cuda:1"."""
+        """The device that computes the network: "cpu", "cuda" or "cuda:1"."""
         return self.engine.device
 
     @property
     def has_tags(self) -> bool:
-        """Whether the network looks at the tags of the words."""
+        """Whether the network reads the tags of the words."""
         return self.model.has_tags
 
     def __repr__(self) -> str:
@@ -99,47 +159,49 @@ class Parser:
 
     @property
     def window_words(self) -> int:
-        """How many words to read ahead, so that batches hold sentences of similar length."""
+        """The number of words to read ahead, so that batches hold sentences of similar length."""
         return self.engine.read_ahead * self.batch_words
 
     @property
     def window(self) -> int:
-        """About how many sentences that is."""
+        """The approximate number of sentences in ``window_words``."""
         return self.window_words // MEAN_WORDS
 
     @property
     def head_rules(self) -> HeadRules:
-        """The head rules that the model learned with: see ``Model.head_rules``."""
+        """The head rules that the model was trained with; see ``Model.head_rules``."""
         return self.model.head_rules
 
     def __call__(self, sentence: Sentence) -> Tree:
         """Return the tree of one sentence."""
-        (tree,) = self.parse_tokens([self.tokens(sentence)], ids=[id_of(sentence)])
+        (tree,) = self.parse_tokens([self.tokens(sentence)], ids=[_id_of(sentence)])
         return tree
 
-    def parse(self, sentences: Iterable[Sentence], decoding: Decoding | None = None, window: int = 0) -> Iterator[Tree]:
+    def parse(
+        self, sentences: Iterable[Sentence], decoding: Decoding | None = None, window: int | None = None
+    ) -> Iterator[Tree]:
         """Yield the trees of sentences, in their order.
 
         ``window`` sentences are read ahead. Trees without an id are numbered from 1.
         """
         if isinstance(sentences, str | Tree | Token) or not isinstance(sentences, Iterable):
             raise TypeError(
-                f"parse takes a list of sentences, not {named(sentences)}: use parser(sentence) for one sentence, "
-                f"parser.parse_text(text) for a text"
+                f"parse() takes a list of sentences, got {describe(sentences)}; "
+                "use parser(sentence) for one sentence and parser.parse_text(text) for a text"
             )
         return self._parse(iter(sentences), decoding, window or self.window)
 
     def _parse(self, sentences: Iterator[Sentence], decoding: Decoding | None, window: int) -> Iterator[Tree]:
         first = 1
         while group := list(islice(sentences, window)):
-            ids = [id_of(sentence) or str(number) for number, sentence in enumerate(group, first)]
+            ids = [_id_of(sentence) or str(number) for number, sentence in enumerate(group, first)]
             yield from self.parse_tokens([self.tokens(sentence) for sentence in group], decoding, ids)
             first += len(group)
 
     def parse_text(self, text: str, decoding: Decoding | None = None) -> Iterator[Tree]:
         """Split a text into sentences, and yield their trees."""
         if not isinstance(text, str):
-            raise TypeError(f"parse_text takes a string, not {named(text)}")
+            raise TypeError(f"parse_text() takes a string, got {describe(text)}")
         if warning := mismatch(text, self.config.language):
             logger.warning("%s", warning)
         return self.parse(([word.form for word in words] for words in self._sentences(text)), decoding)
@@ -149,21 +211,21 @@ class Parser:
         if isinstance(sentence, Tree):
             return list(sentence.tokens)
         if isinstance(sentence, str):
-            found = list(self._sentences(sentence))
-            if len(found) > 1:
+            sentences = list(self._sentences(sentence))
+            if len(sentences) > 1:
                 raise InputError(
-                    f"the text has {len(found)} sentences: parser.parse_text(text) gives each of them a tree; "
-                    f"for a single tree, give a list of words"
+                    f"the text has {len(sentences)} sentences; use parser.parse_text(text) to get a tree for each, "
+                    "or pass a list of words to get a single tree"
                 )
-            return [Token(word.form) for words in found for word in words]
+            return [Token(word.form) for words in sentences for word in words]
         if isinstance(sentence, Token) or not isinstance(sentence, Iterable):
-            raise TypeError(f"{EXPECTED}, not {named(sentence)}")
-        return [word if isinstance(word, Token) else token_of(word) for word in sentence]
+            raise TypeError(f"{EXPECTED}, got {describe(sentence)}")
+        return [word if isinstance(word, Token) else _token(word) for word in sentence]
 
     def k_best(self, sentence: Sentence, k: int, id: str = "") -> list[Tree]:
         """Return the k most probable trees of a sentence, most probable first.
 
-        Several labellings may mean the same tree: it has the rank of the best of them. Where gaps have prices, the
+        Several labellings may mean the same tree: it has the rank of the best of them. If gaps have penalties, the
         ``MAX_CANDIDATES`` · k most probable trees and the one that ``parse`` finds are ranked with these. The
         confidence of each tree is its own expected F1, so it need not fall from tree to tree. The trees of a sentence
         with an id have ids of their own: 7.1, 7.2, and so on.
@@ -172,57 +234,68 @@ class Parser:
         if problem := self.problem(tokens):
             raise InputError(f"the sentence {problem}")
         if len(tokens) > MAX_WORDS_K:
-            raise InputError(f"the sentence has {len(tokens)} words: k-best trees are for at most {MAX_WORDS_K}")
+            raise InputError(f"the sentence has {len(tokens)} words; k_best takes at most {MAX_WORDS_K}")
         ((_, scores),) = self.scores(self.corpus([tokens]))
-        prices = self.gap_prices(self.config.decoding)
-        candidates = MAX_CANDIDATES * k if prices else k
+        penalties = self.gap_penalties(self.config.decoding)
+        candidates = MAX_CANDIDATES * k if penalties else k
         while True:
-            decoded = list(decoded_candidates(k_best(scores, candidates)[0], scores))
-            if prices:
-                decoded = ranked([self.decode(scores), *decoded], prices)
-            trees = list(dict.fromkeys(self.assembler.trees([tokens], one, scores)[0] for one in decoded))[:k]
+            decoded = k_best(scores, candidates)
+            if penalties:
+                decoded = rank_with_penalties([self.decode(scores), *decoded], penalties)
+            trees = list(dict.fromkeys(self.tree_builder.trees([tokens], one, scores)[0] for one in decoded))[:k]
             if len(trees) == k or len(decoded) < candidates or candidates >= MAX_CANDIDATES * k:
                 break
             candidates *= 2
-        id = id or id_of(sentence)
-        return [dataclasses.replace(tree, id=f"{id}.{rank}") for rank, tree in enumerate(trees, 1)] if id else trees
+        id = id or _id_of(sentence)
+        return [replace(tree, id=f"{id}.{rank}") for rank, tree in enumerate(trees, 1)] if id else trees
 
     def parse_tokens(
         self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None = None, ids: Sequence[str] = ()
     ) -> list[Tree]:
-        """Return the trees of sentences, in their order; a model that looks at tags reads those of the tokens."""
-        parts: list[Sequence[Token]] = []
-        owners: list[int] = []  # the sentence that each part belongs to
-        for number, tokens in enumerate(sentences):
+        """Return the trees of sentences, in their order; a model with tags as input reads those of the tokens."""
+        for number, tokens in enumerate(sentences, 1):
             if problem := self.problem(tokens):
-                raise InputError(f"sentence {number + 1} {problem}")
-            found = in_parts(tokens)
-            parts += found
-            owners += [number] * len(found)
-        trees: list[list[Tree]] = [[] for _ in sentences]
-        part_ids = [ids[owner] if ids else "" for owner in owners]
-        with uncollected():
-            for owner, tree in zip(owners, self._trees(parts, decoding, part_ids), strict=True):
-                trees[owner].append(tree)
-        return [joined(found) for found in trees]
+                raise InputError(f"sentence {number} {problem}")
+        return self.parse_checked(sentences, decoding, ids)
+
+    def parse_checked(
+        self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None = None, ids: Sequence[str] = ()
+    ) -> list[Tree]:
+        """Return the trees of sentences that have no ``problem``."""
+        split = [split_long(tokens) for tokens in sentences]
+        parts = [part for sentence_parts in split for part in sentence_parts]
+        part_ids = [ids[number] if ids else "" for number, sentence_parts in enumerate(split) for _ in sentence_parts]
+        trees: dict[int, Tree] = {}
+        with gc_paused():
+            for numbers, scores in self.scores(self.corpus(parts)):
+                batch, names = [parts[number] for number in numbers], [part_ids[number] for number in numbers]
+                batch_trees = self.tree_builder.trees(batch, self.decode(scores, decoding), scores, names)
+                trees.update(zip(numbers.tolist(), batch_trees, strict=True))
+            in_order = (trees[number] for number in range(len(parts)))
+            return [join_parts([next(in_order) for _ in sentence_parts]) for sentence_parts in split]
 
     def problem(self, tokens: Sequence[Token]) -> str:
-        """Say why a sentence cannot be parsed; "" if it can."""
+        """Return why a sentence cannot be parsed, or "" if it can."""
         if not tokens:
             return "has no words"
         if len(tokens) > MAX_WORDS:
-            return f"has {len(tokens):,} words, expected at most {MAX_WORDS:,}: split it"
+            return f"has {len(tokens):,} words, expected at most {MAX_WORDS:,}; split it"
         known = self.vocab.tags.ids
         if self.has_tags and NONE not in known and all(token.tag == NONE for token in tokens):
-            return "has no tags, and this model looks at tags: give Tokens that have them"
+            return "has no tags, and this model reads tags; pass Tokens that have them"
         return ""
 
-    def scores(self, corpus: Corpus, batch_words: int = 0) -> Iterator[tuple[Ints, Scores]]:
+    def scores(self, corpus: Corpus, batch_words: int | None = None) -> Iterator[tuple[I64, Scores]]:
         """Yield the scores of all sentences, batch by batch, with the numbers of the sentences.
 
-        The next ones are begun before the scores of the last one are used.
+        The engine starts on the next batches before the scores of the last one are used.
         """
-        started: list[tuple[Ints, Callable[[], Scores]]] = []
+        if self._process != os.getpid():
+            if self.device != CPU:
+                raise ModelError("a forked process cannot use the GPU of its parent; start it with the method 'spawn'")
+            self.engine.forked()
+            self._process = os.getpid()
+        started: list[tuple[I64, Callable[[], Scores]]] = []
         for sentences in by_length(corpus.lengths, batch_words or self.batch_words):
             started.append((sentences, self.engine.start(corpus.batch(sentences))))
             if len(started) >= self.engine.ahead:
@@ -232,40 +305,31 @@ class Parser:
             yield numbers, wait()
 
     def decode(self, scores: Scores, decoding: Decoding | None = None) -> Decoded:
-        """Find heads and labels, as the model's own settings say unless others are given."""
+        """Find heads and labels with these settings, or with those of the model."""
         decoding = decoding or self.config.decoding
         levels = self.levels if decoding.consistent else None
-        return decode(scores, decoding.method, decoding.beam, levels, self.gap_prices(decoding))
+        return decode(scores, decoding.method, decoding.beam, levels, self.gap_penalties(decoding))
 
-    def gap_prices(self, decoding: Decoding) -> GapPrices | None:
-        """Return what gaps cost, if anything."""
-        return self.phrases.priced(decoding.gap_prices) if any(decoding.gap_prices.values()) else None
+    def gap_penalties(self, decoding: Decoding) -> GapPenalties | None:
+        """Return the gap penalties of the settings, or None if there are none."""
+        return self.phrases.with_penalties(decoding.gap_penalties) if any(decoding.gap_penalties.values()) else None
 
     def forms(self) -> Forms:
         """Return an empty table of words."""
         return Forms(self.vocab, self.config.network.max_chars, self.pieces)
 
     def corpus(self, sentences: Sequence[Sequence[Token]]) -> Corpus:
-        """Return sentences as the network reads them."""
+        """Return sentences as input for the network."""
         tags = [[token.tag for token in tokens] for tokens in sentences] if self.has_tags else ()
         return Corpus(sentences, self.forms(), tags)
 
-    def _trees(self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None, ids: Sequence[str]) -> list[Tree]:
-        trees: list[Tree | None] = [None] * len(sentences)
-        for numbers, scores in self.scores(self.corpus(sentences)):
-            own, names = [sentences[number] for number in numbers], [ids[number] for number in numbers]
-            found = self.assembler.trees(own, self.decode(scores, decoding), scores, names)
-            for number, tree in zip(numbers, found, strict=True):
-                trees[number] = tree
-        return [tree for tree in trees if tree is not None]
-
     def _sentences(self, string: str) -> Iterator[list[text.Word]]:
         if not self.config.language:
-            raise InputError("this model has no language, so it cannot tokenise a string: give a list of words")
+            raise InputError("this model has no language, so it cannot tokenise a string; pass a list of words")
         return text.sentences(string, self.config.language)
 
     def save_pretrained(self, folder: str | Path, card: Card | None = None) -> None:
-        """Write the model with a card, in a folder that the Hugging Face hub takes as it is (docs/hub.md)."""
+        """Write the model with a card to a folder that can be uploaded to the Hugging Face hub (docs/hub.md)."""
         write_with_card(self.model, folder, card)
 
     def push_to_hub(
@@ -274,13 +338,228 @@ class Parser:
         card: Card | None = None,
         *,
         private: bool | None = None,
-        revision: str = "",
-        commit_message: str = "",
+        revision: str | None = None,
+        commit_message: str | None = None,
         token: str | None = None,
     ) -> str:
-        """Put the model and its card on the Hugging Face hub in one commit, and return the address of that commit."""
+        """Upload the model and its card to the Hugging Face hub in one commit; return the address of that commit."""
+        from discotree.models.hub import check_names, push
+
         check_names(repository, revision)
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary, "model")
             write_with_card(self.model, folder, card, HUB + repository)
             return push(folder, repository, private, revision, commit_message, token)
+
+
+def _id_of(sentence: Sentence) -> str:
+    return sentence.id if isinstance(sentence, Tree) else ""
+
+
+def _token(word: object) -> Token:
+    if not isinstance(word, str):
+        raise TypeError(f"{EXPECTED}; one of its words is {describe(word)}")
+    return Token(word)
+
+
+def describe(value: object) -> str:
+    """Return a value and its type for an error message."""
+    return f"{value!r:.40} ({type(value).__name__})"
+
+
+# Sentence by sentence
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The error that a sentence has instead of a tree."""
+
+    error: Exception
+
+    @property
+    def reason(self) -> str:
+        """The first line of the error."""
+        return first_line(self.error)
+
+
+@dataclass(frozen=True)
+class ParseOptions:
+    """The settings for parsing sentences."""
+
+    decoding: Decoding | None = None  # None: the settings of the model
+    k: int | None = None  # for k_best_each: the number of trees per sentence; None: one tree, found by decoding
+    ids: Sequence[str] = ()  # one id per sentence; () keeps the ids of the sentences
+
+
+_Item = tuple[list[Token], str]  # tokens, id
+
+
+def parse_each(
+    parser: Parser, sentences: Iterable[Sentence], options: ParseOptions | None = None
+) -> Iterator[Tree | Failure]:
+    """Yield the tree of every sentence, or a Failure.
+
+    Sentences are parsed in batches. If a batch fails, its halves are parsed separately to find the sentence at fault.
+    If the parser cannot parse anything any more (its GPU is lost), a ModelError is raised.
+    """
+    for outcome in k_best_each(parser, sentences, options):
+        yield outcome if isinstance(outcome, Failure) else outcome[0]
+
+
+def k_best_each(
+    parser: Parser, sentences: Iterable[Sentence], options: ParseOptions | None = None
+) -> Iterator[list[Tree] | Failure]:
+    """Yield the k best trees of every sentence, or a Failure; see ``parse_each``."""
+    options = options or ParseOptions()
+    group: list[_Item | Failure] = []
+    words = 0
+    for number, sentence in enumerate(sentences):
+        item = _item(parser, sentence, options.ids[number] if options.ids else "")
+        group.append(item)
+        words += 0 if isinstance(item, Failure) else len(item[0])
+        if words >= parser.window_words or len(group) >= MAX_SENTENCES:
+            yield from _outcomes(parser, group, options)
+            group, words = [], 0
+    yield from _outcomes(parser, group, options)
+
+
+def _item(parser: Parser, sentence: Sentence, id: str) -> _Item | Failure:
+    """Return the tokens of a sentence, or a Failure if it cannot be parsed."""
+    try:
+        tokens = parser.tokens(sentence)
+        if problem := parser.problem(tokens):
+            raise InputError(f"the sentence {problem}")
+    except SENTENCE_ERRORS as error:
+        return Failure(error)
+    return tokens, id or _id_of(sentence)
+
+
+def _outcomes(
+    parser: Parser, group: Sequence[_Item | Failure], options: ParseOptions
+) -> Iterator[list[Tree] | Failure]:
+    parsed = iter(_by_halves(parser, [item for item in group if not isinstance(item, Failure)], options))
+    for item in group:
+        yield item if isinstance(item, Failure) else next(parsed)
+
+
+def _by_halves(parser: Parser, items: Sequence[_Item], options: ParseOptions) -> list[list[Tree] | Failure]:
+    if not items:
+        return []
+    try:
+        if options.k:
+            return [parser.k_best(tokens, options.k, id) for tokens, id in items]
+        trees = parser.parse_checked([tokens for tokens, _ in items], options.decoding, [id for _, id in items])
+        return [[tree] for tree in trees]
+    except SENTENCE_ERRORS as error:
+        if len(items) == 1:
+            logger.debug("a sentence of %d words cannot be parsed", len(items[0][0]), exc_info=True)
+            _check_parser(parser, error)
+            return [Failure(error)]
+    half = len(items) // 2
+    return _by_halves(parser, items[:half], options) + _by_halves(parser, items[half:], options)
+
+
+def _check_parser(parser: Parser, error: Exception) -> None:
+    """Raise a ModelError if the parser cannot even parse a full stop, so that the sentence is not at fault."""
+    tags = parser.vocab.tags.symbols
+    try:
+        parser.parse_checked([[Token(PROBE, tags[0] if tags else NONE)]])
+    except SENTENCE_ERRORS:
+        raise ModelError(f"the parser has stopped working: {first_line(error)}") from error
+
+
+# Long sentences
+
+
+def split_long(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """Split a long sentence into parts of at most PART_WORDS; the end of a part is punctuation if possible."""
+    if len(tokens) <= WHOLE_WORDS:
+        return [tokens]
+    parts = []
+    begin = 0
+    while begin < len(tokens):
+        end = begin + PART_WORDS
+        if end < len(tokens):
+            candidates = range(end, end - PART_WORDS // 2, -1)
+            end = next((candidate for candidate in candidates if tokens[candidate - 1].form in LAST_WORDS), end)
+        parts.append(tokens[begin:end])
+        begin = end
+    logger.warning("a sentence of %d words is parsed in %d separate parts", len(tokens), len(parts))
+    return parts
+
+
+def join_parts(trees: list[Tree]) -> Tree:
+    """Join the trees of the parts of one sentence under one root."""
+    if len(trees) == 1:
+        return trees[0]
+    tokens: list[Token] = []
+    token_parents: list[int] = []
+    nodes: list[tuple[str, str, int]] = []
+    for tree in trees:
+        part_token_parents, part_nodes = tree.parents()
+        first = len(nodes)
+        token_parents += [parent + first if parent >= 0 else parent for parent in part_token_parents]
+        nodes += [
+            (label, function, parent + first if parent >= 0 else parent) for label, function, parent in part_nodes
+        ]
+        tokens += tree.tokens
+    root = trees[0].root
+    whole = Tree.from_parents(tokens, token_parents, nodes, root=(root.label, root.function), id=trees[0].id)
+    inner = [value for tree in trees for value in tree.confidences[1:]]
+    sizes = [len(tree.confidences) for tree in trees]
+    expected = sum((tree.confidence or 0.0) * size for tree, size in zip(trees, sizes, strict=True)) / max(
+        1, sum(sizes)
+    )
+    return replace(
+        whole,
+        confidence=expected,
+        confidences=(math.prod(tree.confidences[0] for tree in trees), *inner),
+    )
+
+
+# Engines
+
+
+def choose_engine(name: str | None = None, device: str | None = None) -> tuple[str | None, str]:
+    """Return an engine and a device that work together; None as the engine leaves the choice to ``build_engine``."""
+    check_engine(name)
+    if device is None:
+        device = "cuda" if name in (None, TORCH) and _has_gpu() else CPU
+    if device == CPU:
+        return name, CPU
+    if name not in (None, TORCH):
+        raise ConfigError(f"the engine {name} runs on the CPU only; use the engine torch for device {device!r:.50}")
+    with requires_extra("gpu"):
+        from discotree.network.pytorch.engine import usable
+    return TORCH, str(usable(device))
+
+
+def build_engine(model: Model, name: str | None, device: str, threads: int | None = None) -> Engine:
+    """Return an engine with the model's weights; ``threads`` limits the threads on a CPU."""
+    network, parts = model.config.network, (model.vocab, model.has_tags, model.subwords, model.weights)
+    is_unknown = isinstance(model.subwords, Pretrained) and model.subwords.config is None
+    if name == TORCH or (name is None and is_unknown):
+        with requires_extra("train"):
+            from discotree.network.pytorch.engine import TorchEngine, network_of
+        return TorchEngine(network_of(network, *parts), device, threads)
+    from discotree.network.onnx.engine import OnnxEngine
+
+    return OnnxEngine(network, *parts, "float32" if name == FLOAT32 else "int8", threads)
+
+
+def new_engine(model: Model, name: str | None = None, device: str | None = None) -> Engine:
+    """Return the engine for a model that was asked for, or the one that suits this machine."""
+    return build_engine(model, *choose_engine(name, device))
+
+
+def _has_gpu() -> bool:
+    """Return whether torch is installed and finds a GPU; torch is imported only if there is a driver."""
+    if find_spec("torch") is None:
+        return False
+    try:
+        ctypes.CDLL(CUDA_DRIVER)
+    except OSError:
+        return False
+    import torch
+
+    return torch.cuda.is_available()

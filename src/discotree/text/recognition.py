@@ -3,8 +3,8 @@
     >>> recognise("Zij heeft het boek gisteren niet gelezen.").language
     'nl'
 
-A naive Bayes classifier over the lists in ``frequent_words/``, which tools/make_frequent_words.py makes. It knows words
-and nothing else: a text of names or numbers is undecided. docs/text.md says how often it is right.
+A naive Bayes classifier over the lists in ``frequent_words/``, which tools/make_frequent_words.py makes. It uses
+only words, so a text of names or numbers is undecided. docs/text.md reports its accuracy.
 """
 
 import math
@@ -41,25 +41,19 @@ class FrequentWords:
     name: str  # in English
     words: Mapping[str, float]
 
-    @classmethod
-    def read(cls, path: Path) -> "FrequentWords":
-        table = tomllib.loads(path.read_text("utf-8"))
-        words: list[str] = table["words"].split()
-        return cls(table["name"], dict(zip(words, _logs(len(words), table["by_frequency"]), strict=True)))
-
-
-@cache
-def _logs(count: int, by_frequency: bool) -> list[float]:
-    """Return the log-probabilities of the words of a list; many lists are equally long."""
-    weights = [1 / (rank + RANK_OFFSET) if by_frequency else 1.0 for rank in range(count)]
-    log_share = math.log(COVERAGE / sum(weights))
-    return [log_share + math.log(weight) for weight in weights]
-
 
 @cache
 def frequent_words() -> dict[str, FrequentWords]:
     """Return the frequent words of every language that can be recognised, by its code."""
-    return {path.stem: FrequentWords.read(path) for path in sorted(FOLDER.glob("*.toml"))}
+    return {path.stem: _read(path) for path in sorted(FOLDER.glob("*.toml"))}
+
+
+def _read(path: Path) -> FrequentWords:
+    table = tomllib.loads(path.read_text("utf-8"))
+    words: list[str] = table["words"].split()
+    weights = [1 / (rank + RANK_OFFSET) if table["by_frequency"] else 1.0 for rank in range(len(words))]
+    log_share = math.log(COVERAGE / sum(weights))
+    return FrequentWords(table["name"], {w: log_share + math.log(x) for w, x in zip(words, weights, strict=True)})
 
 
 def language_name(code: str) -> str:
@@ -77,7 +71,7 @@ class Recognition:
 
     @property
     def best(self) -> str:
-        """The code of the most probable language; "" where there is none."""
+        """The code of the most probable language, or ""."""
         return "" if self.is_foreign or not self.scores else max(self.scores, key=self.scores.__getitem__)
 
     @property
@@ -97,8 +91,8 @@ class Recognition:
 
 def recognise(text: str) -> Recognition:
     """Recognise the language of a text from its beginning."""
-    found = _WORD.finditer(text[:SAMPLE_CHARACTERS].replace("’", "'"))
-    words = [match[0].lower() for match in islice(found, MAX_WORDS)]
+    matches = _WORD.finditer(text[:SAMPLE_CHARACTERS].replace("’", "'"))
+    words = [match[0].lower() for match in islice(matches, MAX_WORDS)]
     if not words:
         return Recognition({}, is_foreign=False)
     languages = frequent_words()

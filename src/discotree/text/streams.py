@@ -1,4 +1,4 @@
-"""Text from files in pieces that fit into memory, each with its offset in the whole."""
+"""Text of any size → paragraphs, lines and sentences, with their offsets in the whole."""
 
 import codecs
 import io
@@ -9,8 +9,10 @@ from functools import partial
 from typing import BinaryIO, NamedTuple
 
 from discotree.errors import TreebankError
-from discotree.files.names import without_bom
+from discotree.files.writing import without_bom
+from discotree.text.segmentation import Convention, Word, boundaries, convention, split_standalone_lines, tokenise
 
+TOKEN = re.compile(r"[^ \t\r\n]+")  # in text that is already tokenised
 BLOCK = 1 << 16  # bytes or characters per read
 MAX_PARAGRAPH = 1 << 18  # characters; longer paragraphs are split
 
@@ -31,9 +33,9 @@ def paragraphs(source: str | Iterable[str]) -> Iterator[Paragraph]:
     A line of nothing but whitespace ends a paragraph. A very long paragraph is split, between sentences if possible,
     else between words.
     """
-    rest, offset = "", 0
+    pending, offset = "", 0
     for block in _blocks(source):
-        text = rest + block
+        text = pending + block
         begin = 0
         for gap in _PARAGRAPH_BREAK.finditer(text):
             yield from _split(text, begin, gap.start(), offset)
@@ -42,9 +44,9 @@ def paragraphs(source: str | Iterable[str]) -> Iterator[Paragraph]:
             stop = _split_offset(text, begin)
             yield from _split(text, begin, stop, offset)
             begin = stop
-        rest = text[begin:]
+        pending = text[begin:]
         offset += begin
-    yield from _split(rest, 0, len(rest), offset)
+    yield from _split(pending, 0, len(pending), offset)
 
 
 def _split(text: str, begin: int, end: int, offset: int) -> Iterator[Paragraph]:
@@ -79,7 +81,7 @@ def _pieces(source: str | Iterable[str]) -> Iterable[str]:
 
 
 def _blocks(source: str | Iterable[str]) -> Iterator[str]:
-    """Join pieces to blocks; an empty line flushes the block, since somebody may be typing."""
+    """Join pieces to blocks; an empty line flushes the block, for interactive input."""
     pieces: list[str] = []
     size = 0
     for piece in _pieces(source):
@@ -93,15 +95,15 @@ def _blocks(source: str | Iterable[str]) -> Iterator[str]:
 
 def lines_of(source: str | Iterable[str]) -> Iterator[str]:
     """Yield the lines of a text with their ends."""
-    rest: list[str] = []
+    pending: list[str] = []
     for piece in _pieces(source):
         *lines, last = piece.split("\n")
         for line in lines:
-            yield "".join([*rest, line, "\n"])
-            rest = []
-        rest.append(last)
-    if any(rest):
-        yield "".join(rest)
+            yield "".join([*pending, line, "\n"])
+            pending = []
+        pending.append(last)
+    if any(pending):
+        yield "".join(pending)
 
 
 def decode(stream: BinaryIO, path: str = "", encoding: str = "utf-8", errors: str = "strict") -> Iterator[str]:
@@ -131,4 +133,52 @@ def _decoded(decoder: codecs.IncrementalDecoder, raw: bytes, path: str, line: in
         return decoder.decode(raw, final=not raw)
     except UnicodeDecodeError as error:
         byte = f"byte {error.object[error.start]:#04x} is not {error.encoding}"
-        raise TreebankError(f"{byte}; name the file's encoding if it has another", path, line) from None
+        raise TreebankError(f"{byte}; specify the file's encoding", path, line) from None
+
+
+# Sentences
+
+
+def sentences(source: str | Iterable[str], language: str | Convention, *, lines: bool = False) -> Iterator[list[Word]]:
+    """Yield the sentences of a text: a string, an open text file, or an iterable of pieces.
+
+    Empty lines end sentences, and so do single line breaks where lines stand alone, as in a list. With ``lines`` every
+    line is one sentence, and an empty line an empty sentence. ``language`` is a code of ``LANGUAGES`` or a
+    ``Convention`` that you loaded from your own file.
+    """
+    rules = convention(language)
+    if lines:
+        return _sentence_per_line(source, rules)
+    return (sentence for text, start in _parts(source, rules) for sentence in _sentences(text, start, rules))
+
+
+def read_pretokenised(lines: str | Iterable[str]) -> Iterator[list[Word]]:
+    """Yield sentences that are already tokenised: one per line, with spaces or tabs between the tokens.
+
+    An empty line is an empty sentence. Offsets count through all lines, line ends included.
+    """
+    start = 0
+    for line in lines_of(lines) if isinstance(lines, str) else lines:
+        yield [Word(token[0], start + token.start(), start + token.end()) for token in TOKEN.finditer(line)]
+        start += len(line)
+
+
+def _sentences(text: str, start: int, rules: Convention) -> Iterator[list[Word]]:
+    begin = 0
+    for end in boundaries(text, rules):
+        yield tokenise(text, begin, end, rules, start)
+        begin = end
+    yield tokenise(text, begin, len(text), rules, start)
+
+
+def _parts(source: str | Iterable[str], rules: Convention) -> Iterator[tuple[str, int]]:
+    for text, start in paragraphs(source):
+        for begin, end in split_standalone_lines(text, rules):
+            yield text[begin:end], start + begin
+
+
+def _sentence_per_line(source: str | Iterable[str], rules: Convention) -> Iterator[list[Word]]:
+    start = 0
+    for line in lines_of(source):
+        yield [word for sentence in _sentences(line, start, rules) for word in sentence]
+        start += len(line)

@@ -1,25 +1,25 @@
-"""The trees of a recipe: its files are found, read, divided into splits and prepared for the network."""
+"""The data of a recipe: find and read its files, divide them into splits and prepare them for the network."""
 
 import glob
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 
-from discotree.config import Data, DataSource
+from discotree.config.schema import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
-from discotree.encoding.plain_files import read_plain
 from discotree.errors import ConfigError, TreebankError
+from discotree.files.reading import read_regular_file
 from discotree.network.batch import Corpus, Forms
-from discotree.training.predicted_tags import read_tags, tags_of
-from discotree.training.sentence_numbers import numbered
 from discotree.treebanks import read
+from discotree.treebanks.reading import read_ids, select_ids
+from discotree.treebanks.schemes import SCHEMES
 from discotree.treebanks.source import ErrorHandler, stop
-from discotree.treebanks.splits import read_ids, selected
-from discotree.trees.annotation_schemes import SCHEMES
-from discotree.trees.draft import Draft
+from discotree.trees.punctuation import remove_tokens
 from discotree.trees.transforms import transform
 from discotree.trees.tree import Token, Tree
 
@@ -45,21 +45,21 @@ class Split:
     def __len__(self) -> int:
         return len(self.trees)
 
-    def keep(self, wanted: Callable[[Tree], bool]) -> None:
-        """Drop all trees but the wanted ones."""
-        kept = [(tree, source) for tree, source in zip(self.trees, self.sources, strict=True) if wanted(tree)]
-        self.trees, self.sources = [tree for tree, _ in kept], [source for _, source in kept]
+    def filter(self, wanted: Callable[[Tree], bool]) -> None:
+        """Keep only the wanted trees."""
+        pairs = [(tree, source) for tree, source in zip(self.trees, self.sources, strict=True) if wanted(tree)]
+        self.trees, self.sources = [tree for tree, _ in pairs], [source for _, source in pairs]
 
-    def named(self) -> dict[str, list[int]]:
+    def by_source_name(self) -> dict[str, list[int]]:
         """Return the numbers of the sentences of every source that has a name."""
-        found: dict[str, list[int]] = {}
+        numbers: dict[str, list[int]] = {}
         for number, source in enumerate(self.sources):
             if source.name:
-                found.setdefault(source.name, []).append(number)
-        return found
+                numbers.setdefault(source.name, []).append(number)
+        return numbers
 
     def annotated(self, head: str) -> list[Dependencies]:
-        """Return the encoded trees whose source provides what an auxiliary head learns."""
+        """Return the encoded trees whose source has the annotation of an auxiliary head."""
         pairs = zip(self.encoded, self.sources, strict=True)
         return [tree for tree, source in pairs if head not in source.ignore]
 
@@ -70,53 +70,53 @@ class Split:
 def resolve(data: Data) -> Data:
     """Return the same data with absolute paths.
 
-    A file is looked up in the folder of the treebanks (``data.folder``, or else that of the environment variable), then
-    in the current folder. The functions below expect data that is resolved.
+    Files are looked up in ``data.folder`` (by default that of the environment variable), then in the current folder.
+    The functions below expect resolved data.
     """
     folder = Path(data.folder or os.environ.get(FOLDER_VARIABLE, ""))
 
-    def found(file: str) -> str:
+    def locate(file: str) -> str:
         path = folder / file
         chosen = path if path.exists() or not Path(file).exists() else Path(file)
         return str(chosen.absolute()) if file else ""
 
-    def found_source(source: DataSource) -> DataSource:
+    def locate_source(source: DataSource) -> DataSource:
         if not source.file:
-            raise ConfigError(f"a source of the recipe has no file: {source}")
-        return replace(source, file=found(source.file), splits=found(source.splits))
+            raise ConfigError(f"a data source without a file: {source}")
+        return replace(source, file=locate(source.file), splits=locate(source.splits))
 
     return replace(
         data,
-        splits=found(data.splits),
-        train=tuple(map(found_source, data.train)),
-        dev=tuple(map(found_source, data.dev)),
-        test=tuple(map(found_source, data.test)),
-        heads=data.heads if data.heads in HeadRules.names() else found(data.heads),
-        predicted_tags=found(data.predicted_tags),
-        vectors=found(data.vectors),
+        splits=locate(data.splits),
+        train=tuple(map(locate_source, data.train)),
+        dev=tuple(map(locate_source, data.dev)),
+        test=tuple(map(locate_source, data.test)),
+        heads=data.heads if data.heads in HeadRules.names() else locate(data.heads),
+        predicted_tags=locate(data.predicted_tags),
+        vectors=locate(data.vectors),
     )
 
 
 def own_head_rules(resolved: Data) -> str:
-    """Return the text of the recipe's own file of head rules, which becomes part of the model; "" if it uses ours."""
-    return "" if resolved.heads in HeadRules.names() else read_plain(resolved.heads, MAX_BYTES).decode("utf-8")
+    """Return the text of the recipe's own head rules, which become part of the model; "" for built-in rules."""
+    return "" if resolved.heads in HeadRules.names() else read_regular_file(resolved.heads, MAX_BYTES).decode("utf-8")
 
 
 def matching(pattern: str) -> list[Path]:
     """Return the files that a path or a glob pattern names."""
     if Path(pattern).exists():
         return [Path(pattern)]
-    found = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
-    if not found:
+    paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
+    if not paths:
         hint = f"set data.folder or {FOLDER_VARIABLE} to the folder of the treebanks"
-        raise TreebankError(f"there is no such file; {hint}", pattern)
-    return found
+        raise TreebankError(f"no such file; {hint}", pattern)
+    return paths
 
 
 def checksums(data: Data, resolved: Data) -> dict[str, str]:
     """Return the SHA-256 of every file that a recipe reads, by its name in the recipe."""
     paths = dict(zip(recipe_files(data), recipe_files(resolved), strict=True))
-    return {name: _checksum(path) for name, path in paths.items()}
+    return {name: checksum(path) for name, path in paths.items()}
 
 
 def recipe_files(data: Data) -> list[str]:
@@ -132,7 +132,8 @@ def recipe_files(data: Data) -> list[str]:
     return [*files, data.vectors] if data.vectors else files
 
 
-def _checksum(pattern: str) -> str:
+def checksum(pattern: str) -> str:
+    """Return the SHA-256 of a file, or of all files that a folder or a glob pattern names."""
     digest = hashlib.sha256()
     for path in matching(pattern):
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
@@ -149,71 +150,64 @@ def _checksum(pattern: str) -> str:
 def load_splits(data: Data) -> dict[str, Split]:
     """Read train, dev and test, and prepare them for the network."""
     if not data.train or not (data.dev or data.hold_out):
-        raise ConfigError("data.train, data.dev: expected sources of trees for both, got none")
+        raise ConfigError("data.train and data.dev: expected at least one source each")
     if data.tags == "predicted" and not data.predicted_tags:
-        raise ConfigError("data.predicted_tags: expected the file of predicted tags, which `discotree tag` writes")
+        raise ConfigError(
+            "data.predicted_tags: expected the file of predicted tags, as written by `discotree train --predict-tags`"
+        )
     for name in ("dev", "test"):
         if any(source.repeat > 1 for source in getattr(data, name)):
-            raise ConfigError(f"data.{name}: repeat is for training: sentences are scored once")
+            raise ConfigError(f"data.{name}: repeat can only be used in data.train")
     splits = read_splits(data)
     rules = HeadRules.load(data.heads, marked_first=data.marked_heads)
-    predicted = read_tags(Path(data.predicted_tags)) if data.tags == "predicted" else {}
     for name, split in splits.items():
         if not split.trees and getattr(data, name):
-            raise TreebankError(f"there are no {name} trees")
+            raise TreebankError(f"no {name} trees found")
         split.encoded = [to_dependencies(tree, rules, data.unaries) for tree in split.trees]
-        split.inputs = _inputs(split, data, predicted)
+        split.inputs = _inputs(split, data)
     return splits
+
+
+def read_held_out(data: Data) -> dict[str, Split]:
+    """Read the trees of dev and test; training trees are read only if dev is held out from them."""
+    return read_splits(replace(data, train=data.train if data.hold_out and not data.dev else ()))
 
 
 def load_held_out(data: Data, name: str = "dev") -> Split:
     """Read dev or test alone, with the parser's input but without the encoding."""
-    needs_test = name == "test" or data.drop_repeats  # dev drops what test repeats
-    needs_train = name == "dev" and not data.dev and data.hold_out
-    needed = replace(
-        data,
-        train=data.train if needs_train else (),
-        dev=data.dev if name == "dev" else (),
-        test=data.test if needs_test else (),
-    )
-    split = read_splits(needed)[name]
+    split = read_held_out(data)[name]
     if not split.trees:
-        raise TreebankError(f"there are no {name} trees")
-    predicted = read_tags(Path(data.predicted_tags)) if data.tags == "predicted" else {}
-    split.inputs = _inputs(split, data, predicted)
+        raise TreebankError(f"no {name} trees found")
+    split.inputs = _inputs(split, data)
     return split
 
 
 def treebank_split(trees: Iterable[Tree], data: Data) -> Split:
-    """Return trees as a split of their own: their punctuation is that of the data, their tags are the input's."""
-    found = [transform(tree, punctuation=data.punctuation) for tree in trees]
-    tagged = replace(data, tags="none" if data.tags == "none" else "gold")
-    split = Split(found, sources=[DataSource("")] * len(found))
-    split.inputs = _inputs(split, tagged, {})
+    """Return trees as a split, with the punctuation of the data settings and their own tags as input."""
+    split = Split([transform(tree, punctuation=data.punctuation) for tree in trees])
+    split.inputs = _inputs(split, replace(data, tags="none" if data.tags == "none" else "gold"))
     return split
 
 
-def _inputs(split: Split, data: Data, predicted: Mapping[str, Sequence[str]]) -> list[list[Token]]:
-    """Return the tokens that the parser gets: words, with the tags that the settings ask for."""
-    trees = split.trees
-    if data.tags == "gold":
-        return [_gold_input(tree, source) for tree, source in zip(trees, split.sources, strict=True)]
+def _inputs(split: Split, data: Data) -> list[list[Token]]:
+    """Return the input of the parser: words, with tags as the settings require."""
     if data.tags == "predicted":
-        return [list(map(Token, tree.words, tags_of(tree, predicted, data.predicted_tags))) for tree in trees]
-    return [list(map(Token, tree.words)) for tree in trees]
-
-
-def _gold_input(tree: Tree, source: DataSource) -> list[Token]:
-    return [Token(token.form) if "tag" in source.ignore else Token(token.form, token.tag) for token in tree.tokens]
+        rows = read_tags(Path(data.predicted_tags))
+        return [list(map(Token, tree.words, tags_of(tree, rows, data.predicted_tags))) for tree in split.trees]
+    inputs = []
+    for tree, source in zip(split.trees, split.sources, strict=True):
+        has_tags = data.tags == "gold" and "tag" not in source.ignore
+        inputs.append([Token(token.form, token.tag) if has_tags else Token(token.form) for token in tree.tokens])
+    return inputs
 
 
 def words_of(splits: dict[str, Split]) -> set[str]:
-    """Return the words of all splits, for which pretrained vectors are useful."""
+    """Return the words of all splits, to select pretrained vectors."""
     return {word for split in splits.values() for tree in split.trees for word in tree.words}
 
 
 def corpus_of(split: Split, forms: Forms, has_tags: bool) -> Corpus:
-    """Return the sentences of a split as arrays, each as often as its source says, with what is to be learned."""
+    """Return the sentences of a split as arrays with their gold annotation, repeated as their sources say."""
     chosen = [number for number, source in enumerate(split.sources) for _ in range(source.repeat)]
     inputs = [split.inputs[number] for number in chosen]
     tags = [[token.tag for token in tokens] for tokens in inputs] if has_tags else []
@@ -231,37 +225,37 @@ def read_splits(data: Data) -> dict[str, Split]:
     if data.drop_repeats:
         seen: set[tuple[str, ...]] = set()
         for split in (splits[name] for name in reversed(SPLITS)):  # test keeps all of its sentences
-            split.keep(lambda tree: tree.words not in seen)
+            split.filter(lambda tree: tree.words not in seen)
             seen.update(tree.words for tree in split.trees)
     return splits
 
 
 def held_out(split: Split, every: int) -> tuple[Split, Split]:
-    """Divide sentences into those to learn from and every n-th one; of fewer, the last one is held out."""
+    """Hold out every n-th sentence, or the last one of fewer; return the remaining and the held-out sentences."""
     count = len(split)
     chosen = set(range(every - 1, count, every)) or {count - 1}
 
     def part(numbers: list[int]) -> Split:
         return Split([split.trees[k] for k in numbers], sources=[split.sources[k] for k in numbers])
 
-    learned = part([number for number in range(count) if number not in chosen])
-    learned.skipped = split.skipped
-    return learned, part([number for number in range(count) if number in chosen])
+    remaining = part([number for number in range(count) if number not in chosen])
+    remaining.skipped = split.skipped
+    return remaining, part([number for number in range(count) if number in chosen])
 
 
 def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Split:
     split = Split()
     for source in sources:
-        chosen = numbered(_read_source(source, cache), source)
+        chosen = select_numbers(_read_source(source, cache), source)
         trees: Iterable[Tree] = [tree for tree in chosen if tree is not None]
         split.skipped += chosen.count(None)
         if source.split:
             table = source.splits or data.splits
             if not table:
-                raise ConfigError(f"{source.file}: the split {source.split!r} needs a table of splits: set data.splits")
-            trees = selected(trees, read_ids(table, source.split), table)
+                raise ConfigError(f"{source.file}: split={source.split!r} requires a table of splits; set data.splits")
+            trees = select_ids(trees, read_ids(table, source.split), table)
         if source.drop_tags:
-            trees = _without(trees, source)
+            trees = _drop_tags(trees, source)
         if source.scheme:
             trees = map(SCHEMES[source.scheme], trees)
         split.trees += [transform(tree, punctuation=data.punctuation) for tree in trees]
@@ -269,13 +263,13 @@ def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Spli
     return split
 
 
-def _without(trees: Iterable[Tree], source: DataSource) -> Iterator[Tree]:
-    """Yield the trees without words that have a tag to be dropped; nothing may be left of a tree."""
+def _drop_tags(trees: Iterable[Tree], source: DataSource) -> Iterator[Tree]:
+    """Remove the words with a tag in ``drop_tags``; trees without any other words are left out."""
     for tree in trees:
         dropped = [position for position, token in enumerate(tree.tokens) if token.tag in source.drop_tags]
-        left = Draft(tree).without(dropped) if dropped else tree
-        if left is not None:
-            yield left
+        remaining = remove_tokens(tree, set(dropped))
+        if remaining is not None:
+            yield remaining
 
 
 def _read_source(source: DataSource, cache: Cache) -> list[Tree | None]:
@@ -289,3 +283,65 @@ def _read_source(source: DataSource, cache: Cache) -> list[Tree | None]:
                 trees.append(tree)  # noqa: PERF402 (one by one: the handler appends broken trees in between)
         cache[key] = trees
     return cache[key]
+
+
+def select_numbers(trees: list[Tree | None], source: DataSource) -> list[Tree | None]:
+    """Select trees by ``source.sentences``, ranges of numbers counted from 1 such as ``"1-18602"`` or ``"5,7,10-"``."""
+    if not source.sentences:
+        return trees
+    ranges = [_range(text.strip(), source) for text in source.sentences.split(",")]
+    missing = [number for bounds in ranges for number in bounds if len(trees) < number < inf]
+    if missing:
+        # A different version of the treebank, where the ranges would select other sentences
+        raise TreebankError(f"sentences: expected at least {missing[0]:,} sentences, got {len(trees):,}", source.file)
+    return [tree for number, tree in enumerate(trees, 1) if any(first <= number <= last for first, last in ranges)]
+
+
+def _range(text: str, source: DataSource) -> tuple[int, float]:
+    match = re.fullmatch(r"(\d+)(-(\d*))?", text)
+    if not match:
+        raise ConfigError(f"{source.file}: sentences: expected a range such as 1-18602, 7 or 20-, got {text!r}")
+    first = int(match[1])
+    last = first if match[2] is None else int(match[3]) if match[3] else inf
+    if not 1 <= first <= last:
+        raise ConfigError(f"{source.file}: sentences: expected an ascending range from 1 on, got {text!r}")
+    return first, last
+
+
+def format_tags(rows: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """Format a file of predicted tags: one line per sentence, with its id, a tab and its tags."""
+    lines = []
+    for id, tags in rows:
+        if re.search(r"[\t\r\n]", id) or not all(re.fullmatch(r"\S+", tag) for tag in tags):
+            raise TreebankError(
+                f"cannot write the tags of {id!r}: ids must not contain tabs or line ends, tags no whitespace"
+            )
+        lines.append(f"{id}\t{' '.join(tags)}\n")
+    return "".join(lines)
+
+
+def read_tags(path: Path) -> dict[str, list[str]]:
+    """Read a file of predicted tags; return the tags of every sentence by id."""
+    try:
+        lines = path.read_text("utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        hint = "write predicted tags with `discotree train --predict-tags`"
+        raise TreebankError(f"cannot be read ({error}); {hint}", str(path)) from None
+    rows: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        id, tab, tags = line.partition("\t")
+        if not tab:
+            raise TreebankError("expected an id, a tab and tags", str(path), number)
+        if id in rows:
+            raise TreebankError(f"the sentence {id!r} occurs twice", str(path), number)
+        rows[id] = tags.split(" ")
+    return rows
+
+
+def tags_of(tree: Tree, rows: Mapping[str, Sequence[str]], path: str) -> Sequence[str]:
+    """Return the predicted tags of a tree, one for each of its words."""
+    tags = rows.get(tree.id)
+    if tags is None or len(tags) != len(tree.tokens):
+        number = "no tags" if tags is None else f"{len(tags)} tags"
+        raise TreebankError(f"{number} for sentence {tree.id!r}, expected {len(tree.tokens)}", path)
+    return tags

@@ -1,6 +1,7 @@
-"""The processes that train together, as ``torchrun`` starts them, and the device of each."""
+"""The group of processes that ``torchrun`` starts for data-parallel training, and the device of each."""
 
 import os
+import platform
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -9,27 +10,27 @@ import torch.distributed as dist
 from torch import Tensor
 
 from discotree.errors import ConfigError
-from discotree.network.pytorch.device import usable
+from discotree.network.pytorch.engine import usable
 
-PATIENCE = timedelta(days=2)  # the first process prepares text while the others wait; torchrun ends them if it fails
+TIMEOUT = timedelta(days=2)  # the first process prepares text while the others wait; torchrun ends them if it fails
 
 
 @dataclass(frozen=True)
-class World:
-    """The processes that train together; a single one without ``torchrun``."""
+class ProcessGroup:
+    """The processes that train together; just one without ``torchrun``."""
 
     rank: int = 0
     size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @classmethod
-    def join(cls, device: str = "") -> "World":
-        """Join the processes that torchrun has started, on the named device or else on a GPU if there is one."""
+    def join(cls, device: str = "") -> "ProcessGroup":
+        """Join the processes that torchrun has started, on the named device, or by default on a GPU if there is one."""
         chosen = usable(choose_device(device), ConfigError, "training.device: ")
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             return cls(device=chosen)
         if not dist.is_initialized():
-            dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=PATIENCE)
+            dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=TIMEOUT)
         return cls(dist.get_rank(), dist.get_world_size(), chosen)
 
     @property
@@ -38,7 +39,7 @@ class World:
         return self.rank == 0
 
     def add_up(self, tensors: list[Tensor]) -> None:
-        """Sum the tensors over all processes, in place and in one message."""
+        """Sum the tensors over all processes, in place, with a single reduction."""
         if self.size > 1:
             flat = torch.cat([tensor.flatten() for tensor in tensors])
             dist.all_reduce(flat)
@@ -47,7 +48,7 @@ class World:
                 tensor.copy_(total.view_as(tensor))
 
     def mean(self, metrics: dict[str, float]) -> dict[str, float]:
-        """Average over all processes: clocks and GPUs differ slightly, but all processes must decide alike."""
+        """Average metrics over all processes, so that all of them take the same decisions."""
         if self.size == 1:
             return metrics
         sums = torch.tensor(list(metrics.values()), dtype=torch.float64, device=self.device)
@@ -55,15 +56,17 @@ class World:
         return {name: float(total) / self.size for name, total in zip(metrics, sums, strict=True)}
 
     def wait(self) -> None:
-        """Wait until all processes have come this far."""
+        """Wait until all processes have reached this point."""
         if self.size > 1:
             dist.barrier()
 
 
-def choose_device(name: str = "") -> torch.device:
-    """Return the named device, or else a GPU if there is one; under torchrun every process gets its own GPU."""
+def choose_device(name: str = "") -> str:
+    """Return the named device, or by default a GPU if there is one; under torchrun, each process has its own GPU."""
     name = name or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.device(f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if name == "cuda" else name)
-    except RuntimeError as error:
-        raise ConfigError(f"training.device: {error}") from None
+    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if name == "cuda" else name
+
+
+def device_name(device: torch.device) -> str:
+    """Return the name of a GPU, or the architecture of the CPU, for records."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()

@@ -1,146 +1,277 @@
-"""Fine-tuning: the settings of a run that starts from a model, made of the model's and the recipe's.
+"""Fine-tuning: combine the settings of a model and a recipe, and extend the model's vocabulary and weights.
 
-    chosen = fine_tuning("nl", train=["trees.export"], settings=["training.epochs=20"])
-    train(chosen.config, "runs/nl-trees")
+    config, notes = fine_tuning("nl", train=["trees.export"], settings=["training.epochs=20"])
+    train(config, "runs/nl-trees")
 
-The model brings its network, its head rules and its scheme; the recipe brings trees. How to train comes from neither:
-both are about training from nothing. Only a recipe that names the model itself (``training.start``) is made for this,
-and its section ``training`` counts.
+The network, the head rules and the annotation scheme come from the model, the trees from the recipe. The training
+settings of both are made for training from scratch and are ignored, unless the recipe itself names the model
+(``training.base_model``).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from discotree.config import Config, recipe_path, recipe_table, with_settings, with_trees
-from discotree.config.presets import FINE_TUNING
+from discotree.config.recipes import FINE_TUNING, recipe_path, recipe_table, with_settings, with_trees
+from discotree.config.schema import Config
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import ConfigError
+from discotree.log import logger
 from discotree.models import HEAD_RULES
-from discotree.models.finding import find
-from discotree.models.folder import read_config
+from discotree.models.card import CARD, README, UNMEASURED, Card, Source, SplitMetrics, readme
+from discotree.models.finding import announce_licence, find, fingerprint, mismatch, model_packages
+from discotree.models.folder import Model, describe, metrics_of, read_config, read_model, treebank_name
+from discotree.network.arrays import F32, Array
+from discotree.network.transformer import Pretrained
+from discotree.network.vocab import UNKNOWN, UNKNOWN_CHAR, Alphabet, Vocab, targets
+from discotree.network.weights import dense
+from discotree.training.data import Split
+from discotree.trees.tree import NONE, Tree
 from discotree.validation import updated
 
 HOLD_OUT = 10  # without dev trees, every tenth training sentence
 SCHEME = ("heads", "marked_heads", "punctuation", "unaries", "tags", "vectors")  # data settings that are the model's
-# What decides on the shapes of weights: another value would make another network.
+# Settings that determine the shapes of weights
 FIXED = (
     *("word_size", "char_size", "char_filters", "char_window", "tag_size", "lstm_size", "lstm_layers", "decoder_size"),
     *("arc_size", "label_size", "subwords", "encoder", "encoder_layers"),
 )
 
 
-@dataclass(frozen=True)
-class FineTuning:
-    """The settings of a run that starts from a model, and what there is to say about them."""
-
-    config: Config
-    notes: tuple[str, ...] = ()  # where model and recipe disagree
-
-
 def fine_tuning(
-    start: str,
+    base_model: str,
     recipe: str | Path = "",
     settings: Sequence[str] = (),
     train: Sequence[str] = (),
     dev: Sequence[str] = (),
     test: Sequence[str] = (),
-) -> FineTuning:
-    """Return the settings that fine-tune a model on the trees of a recipe, or on these files in their place.
+) -> tuple[Config, list[str]]:
+    """Return the settings that fine-tune a model on the trees of a recipe, or on these files instead.
 
-    Trees without dev trees give every tenth sentence to dev.
+    Without dev trees, every tenth training sentence is held out as dev. The notes are for the user, about settings of
+    the recipe that are ignored.
     """
-    folder = find(start)
-    base = read_config(folder)
+    folder = find(base_model)
+    base_config = read_config(folder)
     path = recipe_path(recipe) if recipe else None
-    table = recipe_table(path) if path else {}
-    where = str(path or start)
+    table: dict[str, Any] = {"name": path.stem} | recipe_table(path) if path else {"name": _name(base_model, train)}
+    where = str(path or base_model)
     table.pop("preset", None)
-    own = {name: table.pop(name, {}) for name in ("data", "network", "training", "decoding")}
-    name = table.pop("name", "") or (path.stem if path else _name(start, train))
-    config = Config(
-        name=name,
-        data=_with_scheme(base, folder),
-        network=replace(base.network, agreement_weight=0.0),  # two passes take twice the time
-        training=replace(FINE_TUNING, start=start),
-        decoding=base.decoding,
-        language=base.language,
+    start = Config(
+        data=_with_scheme(base_config, folder),
+        network=replace(base_config.network, agreement_weight=0.0),  # two passes take twice the time
+        training=replace(FINE_TUNING, base_model=base_model),
+        decoding=base_config.decoding,
+        language=base_config.language,
     )
-    trees = {key: value for key, value in _table(own["data"], where).items() if key not in SCHEME}
-    config = updated(config, table | {"data": trees}, where)
-    if "start" in _table(own["training"], where):
-        own["training"]["start"] = start
-        config = updated(config, {"training": own["training"]}, where)
+    wanted = updated(start, table, where)
+    is_made_for_this = "base_model" in table.get("training", {})
+    config = replace(
+        wanted,
+        data=replace(wanted.data, **{name: getattr(start.data, name) for name in SCHEME}),
+        network=start.network,
+        training=replace(wanted.training, base_model=base_model) if is_made_for_this else start.training,
+        decoding=start.decoding,
+    )
+    notes = _notes(table, wanted, config)
+    if config.language != base_config.language:
+        notes.append(
+            f"the language of the recipe is {config.language!r}, that of {base_model} is {base_config.language!r}"
+        )
     config = with_trees(config, {"train": train, "dev": dev, "test": test})
     if not config.data.dev and not config.data.hold_out:
         config = replace(config, data=replace(config.data, hold_out=HOLD_OUT))
-    notes = _notes(config, {**own, "language": table.get("language", base.language)}, base, start, where)
     config = with_settings(config, settings)
     if not config.data.train:
-        raise ConfigError(f"nothing to learn from: name a recipe, or trees with --train, beside --from {start}")
-    check_network(config, base, start)
-    return FineTuning(config, tuple(notes))
+        raise ConfigError(f"no training trees: pass a recipe or --train together with --base {base_model}")
+    check_network(config, base_config, base_model)
+    return config, notes
 
 
-def check_network(config: Config, base: Config, start: str) -> None:
-    """Refuse settings that make another network than that of the model to start from."""
+def check_network(config: Config, base_config: Config, base_model: str) -> None:
+    """Refuse settings that do not fit the network of the base model."""
     for section, name in (("data", "tags"), *(("network", name) for name in FIXED)):
-        ours, theirs = (getattr(getattr(settings, section), name) for settings in (config, base))
+        ours, theirs = (getattr(getattr(settings, section), name) for settings in (config, base_config))
         if name == "tags":
             ours, theirs = ours != "none", theirs != "none"
         if ours != theirs:
             raise ConfigError(
-                f"{section}.{name}: {_shown(config, section, name)} makes another network than that of the model "
-                f"{start}, which has {_shown(base, section, name)}: leave it as it is, or train without --from"
+                f"{section}.{name}: expected {_format(base_config, section, name)} as in the base model {base_model}, "
+                f"got {_format(config, section, name)}; remove the setting, or train without --base"
             )
 
 
-def _with_scheme(base: Config, folder: Path) -> Any:
-    """Return data settings without trees, prepared as the model's were; rules of its own lie in its folder."""
-    heads = base.data.heads
+def _with_scheme(base_config: Config, folder: Path) -> Any:
+    """Return the model's data settings without its trees; a model's own head rules are in its folder."""
+    heads = base_config.data.heads
     if heads not in HeadRules.names():
         if not (folder / HEAD_RULES).is_file():
-            raise ConfigError(f"{folder}: its head rules, {heads}, are neither ours nor in its folder")
+            raise ConfigError(f"{folder}: the head rules {heads!r} are neither built in nor in {HEAD_RULES}")
         heads = str(folder / HEAD_RULES)
     return replace(
-        base.data, folder="", splits="", train=(), dev=(), test=(), predicted_tags="", vectors="", heads=heads,
+        base_config.data, folder="", splits="", train=(), dev=(), test=(), predicted_tags="", vectors="", heads=heads,
         drop_repeats=False, hold_out=0,
     )  # fmt: skip
 
 
-def _name(start: str, train: Sequence[str]) -> str:
+def _name(base_model: str, train: Sequence[str]) -> str:
     trees = Path(train[0]).name.partition(".")[0] if train else ""
-    return "-".join(filter(None, (Path(start.partition("@")[0]).name, trees.strip("*?"))))
+    return "-".join(filter(None, (Path(base_model.partition("@")[0]).name, trees.strip("*?"))))
 
 
-def _table(value: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{where}: expected a table, got {value!r:.50}")
-    return value
+def _notes(table: Mapping[str, Any], wanted: Config, config: Config) -> list[str]:
+    """Describe the settings of the recipe that are ignored, and the values used instead."""
+    differences = []
+    for section in ("data", "network", "training", "decoding"):
+        for name in table.get(section, {}):
+            value = getattr(getattr(wanted, section), name)
+            if value != getattr(getattr(config, section), name) and name != "base_model":
+                differences.append(f"{section}.{name}={_format(config, section, name)} (the recipe has {value})")
+    return [f"fine-tuning keeps {', '.join(differences)}; override with --set"] if differences else []
 
 
-def _notes(config: Config, own: Mapping[str, Any], base: Config, start: str, where: str) -> list[str]:
-    """Say which settings of the recipe do not count, and what is there in their place."""
-    replaced = {
-        "data": [name for name in own["data"] if name in SCHEME],
-        "network": list(_table(own["network"], where)),
-        "training": [] if "start" in own["training"] else list(own["training"]),
-        "decoding": list(_table(own["decoding"], where)),
-    }
-    lost = []
-    for section, names in replaced.items():
-        asked = updated(getattr(config, section), {name: own[section][name] for name in names}, f"{where}: {section}")
-        lost += [
-            f"{section}.{name}={_shown(config, section, name)} (the recipe has {getattr(asked, name)})"
-            for name in names
-            if getattr(asked, name) != getattr(getattr(config, section), name)
-        ]
-    notes = [f"fine-tuning keeps {', '.join(lost)}; --set changes what can be changed"] if lost else []
-    if own["language"] != base.language:
-        notes.append(f"the recipe is for the language {own['language']!r}, the model {start} for {base.language!r}")
-    return notes
-
-
-def _shown(config: Config, section: str, name: str) -> str:
+def _format(config: Config, section: str, name: str) -> str:
     return repr(getattr(getattr(config, section), name)).strip("'") or "none"
+
+
+MIN_DEV = 200  # sentences; a smaller dev set is used neither to choose the best epoch nor for calibration
+LANGUAGE_TREES = 100  # used to detect the language
+FINGERPRINT_DIGITS = 16
+UNKNOWN_ROWS = {
+    "encoder.words.weight": UNKNOWN,
+    "encoder.chars.table.weight": UNKNOWN_CHAR,
+    "encoder.tags.weight": UNKNOWN,
+}
+TRANSFORMER = "encoder.pieces.model."
+NAMED_HEADS = ("tag", "morph", "function")  # auxiliary heads whose annotation may be missing in a treebank
+
+
+@dataclass(frozen=True, eq=False)
+class BaseModel:
+    """The model that fine-tuning starts from."""
+
+    name: str  # as given by the user
+    version: str  # of its package; "" without one
+    fingerprint: str
+    model: Model
+    card: Card
+
+    @classmethod
+    def read(cls, config: Config) -> "BaseModel":
+        """Read the base model of the settings, and check that they fit its network."""
+        name = config.training.base_model
+        folder = find(name)
+        announce_licence(folder)
+        model = read_model(folder)
+        check_network(config, model.config, name)
+        if isinstance(model.subwords, Pretrained):
+            model.subwords.weights = {
+                key.removeprefix(TRANSFORMER): dense(value)
+                for key, value in model.weights.items()
+                if key.startswith(TRANSFORMER)
+            }
+        packages = model_packages().get(name, [])
+        version = packages[0].distribution.rpartition(" ")[2] if packages else ""
+        return cls(name, version, fingerprint(folder), model, describe(folder, model.config))
+
+    @property
+    def described(self) -> str:
+        """Name, version and beginning of the fingerprint; for a folder, the name on its card or of the folder."""
+        name = self.name if self.version or ":" in self.name else self.card.name or Path(self.name).name
+        return " ".join(filter(None, (name, self.version, f"({self.fingerprint[:FINGERPRINT_DIGITS]})")))
+
+    def check_language(self, trees: Sequence[Tree]) -> None:
+        """Warn if the trees seem to be in another language than the model's."""
+        text = " ".join(word for tree in trees[:LANGUAGE_TREES] for word in tree.words)
+        if warning := mismatch(text, self.model.config.language):
+            logger.warning("%s", warning.replace("this text looks", "the training trees look"))
+
+    def extend_vocab(self, new: Vocab) -> Vocab:
+        """Return the model's vocabulary extended by that of the new trees."""
+        old = self.model.vocab
+        if new.root != old.root:
+            raise ConfigError(f"the trees have the root label {new.root!r}; the model {self.name} expects {old.root!r}")
+        return old.extended(new)
+
+    def weights(self, fresh: Mapping[str, Array]) -> dict[str, F32]:
+        """Return the model's weights in the shapes of ``fresh``, whose values are used where the model has none."""
+        old = self.model.weights
+        return {name: grow(name, dense(old[name]), dense(value)) if name in old else dense(value)
+                for name, value in fresh.items()}  # fmt: skip
+
+    def record(self, vocab: Vocab, dev_decides: bool) -> dict[str, Any]:
+        """Return the entry of the base model in results.json, with the number of symbols that are new to it."""
+        old = self.model.vocab
+        sizes = {
+            "words": (old.words, vocab.words),
+            "characters": (old.chars, vocab.chars),
+            "input tags": (old.tags, vocab.tags),
+            "labels": (old.labels, vocab.labels),
+            **{head: (old.outputs.get(head, Alphabet([])), classes) for head, classes in vocab.outputs.items()},
+        }
+        new = {name: len(after.symbols) - len(before.symbols) for name, (before, after) in sizes.items()}
+        return {
+            "name": self.name,
+            "version": self.version,
+            "fingerprint": self.fingerprint,
+            "licence": self.card.licence,
+            "commercial": self.card.commercial,
+            "treebanks": [treebank.name for treebank in self.card.treebanks],
+            "new": {name: count for name, count in new.items() if count},
+            "dev_decides": dev_decides,
+        }
+
+    def card_files(self, config: Config, sentences: int, scores: Mapping[str, Any], name: str) -> dict[str, str]:
+        """Return the card and the README of the fine-tuned model, by file name.
+
+        The card names the treebanks of both trainings. ``name`` is that of the new model in the README.
+        """
+        measured = {split: metrics_of(of_split) for split, of_split in scores.items()}
+        names = dict.fromkeys(map(treebank_name, (*config.data.test, *config.data.train)))
+        card = replace(
+            self.card,
+            name=config.name,
+            language=self.card.language if config.language == self.card.code else config.language,
+            code=config.language,
+            treebanks=(*(Source(name, "", "") for name in names if name), *self.card.treebanks),
+            sentences=sentences,
+            scores=SplitMetrics(measured.get("dev", UNMEASURED), measured.get("test", UNMEASURED)),
+            commit="",
+            base=self.described,
+            speed=None,
+            gpu_speed=None,
+            other_scores={},
+        )
+        made = f"`discotree train --base {self.described.split()[0]}`"
+        return {CARD: card.to_json(), README: readme(card, name, made=made)}
+
+
+def grow(name: str, old: F32, fresh: F32) -> F32:
+    """Return a weight with rows added at the end, up to the number of rows of ``fresh``."""
+    if old.shape == fresh.shape:
+        return old
+    if old.shape[1:] != fresh.shape[1:] or len(old) > len(fresh):
+        raise ConfigError(f"{name} has the shape {old.shape} in the base model, but {fresh.shape} with these settings")
+    row = old[UNKNOWN_ROWS[name]] if name in UNKNOWN_ROWS else old.mean(0)
+    new: F32 = fresh.copy()
+    new[: len(old)], new[len(old) :] = old, row
+    return new
+
+
+def ignore_missing(split: Split, vocab: Vocab) -> None:
+    """Exclude auxiliary heads from training on trees without their annotation.
+
+    Otherwise a model would unlearn its tags on trees without tags.
+    """
+    missing = [
+        head
+        for head in NAMED_HEADS
+        if head in vocab.outputs
+        and all(symbol == NONE for tree in split.annotated(head) for symbol in targets(tree, head))
+    ]
+    if missing:
+        split.sources = [
+            replace(source, ignore=cast("Any", tuple(dict.fromkeys((*source.ignore, *missing)))))
+            for source in split.sources
+        ]

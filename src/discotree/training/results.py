@@ -1,38 +1,34 @@
-"""The results of a run: scores on dev and test, their summary over several runs, and results.json."""
+"""The results of a run: scores on dev and test, and results.json."""
 
 import json
-import statistics
-import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from discotree.config import Decoding, Method
+from discotree.config.schema import Decoding
 from discotree.evaluation.parseval import evaluate
 from discotree.files.writing import writable
-from discotree.network.batch import HEAD, LABEL, Corpus, Ints
-from discotree.network.shapes import outputs
+from discotree.network.arrays import I64
+from discotree.network.batch import HEAD, LABEL, Corpus
 from discotree.parsing.parser import Parser
 from discotree.training.data import Split
-from discotree.trees.tree import Tree
 
 SOURCES = "sources"  # key of the scores of single sources
 
 
-def attachment(parser: Parser, corpus: Corpus, decoding: Decoding | None = None) -> dict[str, float]:
+def attachment(parser: Parser, corpus: Corpus) -> dict[str, float]:
     """Return the labelled and unlabelled attachment scores and the accuracies of the auxiliary heads, in percent.
 
-    Heads are decoded exactly unless told otherwise, whatever the recipe says: that is the cheapest way.
+    Heads are decoded exactly, regardless of the recipe: that is the fastest method.
     """
-    return percentages(corpus, right_words(parser, corpus, decoding or Decoding()), np.arange(len(corpus)))
+    return percentages(corpus, count_correct(parser, corpus, Decoding()), np.arange(len(corpus)))
 
 
-def right_words(parser: Parser, corpus: Corpus, decoding: Decoding) -> dict[str, Ints]:
-    """Return how many words of every sentence get the right head (uas), with its label (las), and the right classes."""
-    names = ("las", "uas", *outputs(parser.config.network, parser.vocab))
+def count_correct(parser: Parser, corpus: Corpus, decoding: Decoding) -> dict[str, I64]:
+    """Count the words of every sentence with the right head (uas), head and label (las), and auxiliary classes."""
+    names = ("las", "uas", *parser.vocab.class_counts(parser.config.network.auxiliary_heads))
     right = {name: np.zeros(len(corpus), np.int64) for name in names}
     for sentences, scores in parser.scores(corpus):
         decoded = parser.decode(scores, decoding)
@@ -46,24 +42,21 @@ def right_words(parser: Parser, corpus: Corpus, decoding: Decoding) -> dict[str,
     return right
 
 
-def percentages(corpus: Corpus, right: dict[str, Ints], sentences: Ints) -> dict[str, float]:
-    """Return the percentages of right words in these sentences; a head without any gold there has none."""
-    found = {}
+def percentages(corpus: Corpus, right: dict[str, I64], sentences: I64) -> dict[str, float]:
+    """Return the percentages of right words in these sentences, without auxiliary heads that have no gold there."""
+    result = {}
     for name, counts in right.items():
         scored = sentences[corpus.annotated[name][sentences]] if name in corpus.annotated else sentences
         if len(scored) or not len(sentences):
-            found[name] = 100 * int(counts[scored].sum()) / max(1, int(corpus.lengths[scored].sum()))
-    return found
+            result[name] = 100 * int(counts[scored].sum()) / max(1, int(corpus.lengths[scored].sum()))
+    return result
 
 
-def score_split(parser: Parser, split: Split, corpus: Corpus, compare: bool = False) -> dict[str, Any]:
-    """Return attachment and the evaluator's metrics, for sources with a name also apart.
-
-    With ``compare``, F1 of every decoding method too.
-    """
+def score_split(parser: Parser, split: Split, corpus: Corpus) -> dict[str, Any]:
+    """Return attachment scores and the evaluator's metrics, overall and for each named source."""
     decoding = parser.config.decoding
-    right = right_words(parser, corpus, decoding)
-    trees, _ = parse_split(parser, split, decoding)
+    right = count_correct(parser, corpus, decoding)
+    trees = parser.parse_tokens(split.inputs, decoding, [tree.id for tree in split.trees])
 
     def scores_of(numbers: Sequence[int]) -> dict[str, Any]:
         score = evaluate([split.trees[number] for number in numbers], [trees[number] for number in numbers])
@@ -74,55 +67,13 @@ def score_split(parser: Parser, split: Split, corpus: Corpus, compare: bool = Fa
         }
 
     scores = scores_of(range(len(split)))
-    named = split.named()
+    named = split.by_source_name()
     if named:
         scores[SOURCES] = {name: scores_of(numbers) for name, numbers in named.items()}
-    if compare:
-        scores["decoding"] = compare_decoding(parser, split)
     return scores
 
 
-def compare_decoding(parser: Parser, split: Split) -> dict[str, dict[str, float]]:
-    """Return F1 and seconds of every decoding method, with and without consistent labels."""
-    found = {}
-    for consistent in (False, True):
-        for method in get_args(Method):
-            decoding = replace(parser.config.decoding, method=method, consistent=consistent)
-            trees, seconds = parse_split(parser, split, decoding)
-            score = evaluate(split.trees, trees)
-            name = f"{method}, consistent" if consistent else method
-            found[name] = {"f1": score.f1, "discontinuous_f1": score.discontinuous.f1, "seconds": seconds}
-    return found
-
-
-def parse_split(parser: Parser, split: Split, decoding: Decoding) -> tuple[list[Tree], float]:
-    """Parse the sentences of a split; return their trees and the seconds that parsing took."""
-    began = time.perf_counter()
-    trees = parser.parse_tokens(split.inputs, decoding, [tree.id for tree in split.trees])
-    return trees, time.perf_counter() - began
-
-
-def summarize(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return mean and standard deviation of F1 over runs, for all and for discontinuous constituents."""
-    summary: dict[str, Any] = {}
-    for split, scores in runs[0]["scores"].items():
-        summary[split] = _spread([run["scores"][split] for run in runs])
-        for name in scores.get(SOURCES, ()):
-            spread = _spread([run["scores"][split][SOURCES][name] for run in runs])
-            summary[split].setdefault(SOURCES, {})[name] = spread
-    return summary
-
-
-def _spread(scores: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    spread = {}
-    for kind in ("all", "discontinuous"):
-        f1 = [run[kind]["f1"] or 0.0 for run in scores]
-        deviation = statistics.stdev(f1) if len(f1) > 1 else 0.0
-        spread[kind] = {"mean": statistics.mean(f1), "deviation": deviation, "f1": f1}
-    return spread
-
-
 def write_results(path: Path, results: dict[str, Any]) -> None:
-    """Write the results as JSON, whole or not at all."""
+    """Write the results as JSON, atomically."""
     with writable(str(path)) as stream:
         stream.write((json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())

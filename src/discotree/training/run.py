@@ -1,9 +1,9 @@
-"""From a recipe to a model: read, build, train, evaluate, and write everything down.
+"""Train a model from a recipe: read the data, build the network, train, evaluate and write the results.
 
     results = train(load_recipe("alpino"), "runs/alpino")
 
-The folder then holds the model (``model/``) and results.json: settings, checksums of the data, versions, the history of
-training and all scores. ``discotree train`` does the same; under ``torchrun`` several processes train together.
+The folder then contains the model (``model/``) and results.json: settings, checksums of the data, versions, the history
+of training and all scores. ``discotree train`` does the same; under ``torchrun`` several processes train together.
 """
 
 import hashlib
@@ -13,175 +13,115 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
-from discotree.config import Config
+from discotree.config.schema import Config
 from discotree.errors import ConfigError
 from discotree.models import RESULTS
-from discotree.models.card import CARD, README, UNMEASURED, SplitMetrics
-from discotree.models.card_page import readme
-from discotree.models.description import metrics_of
-from discotree.models.folder import write_model
-from discotree.models.model import Model
-from discotree.network.batch import Corpus
-from discotree.network.pytorch.encoder import pretrained_pieces
+from discotree.models.folder import Model, write_model
 from discotree.network.pytorch.engine import TorchEngine, load_weights, weights_of
-from discotree.network.pytorch.model import PointerNetwork
+from discotree.network.pytorch.model import PointerNetwork, pretrained_pieces
 from discotree.network.vectors import Vectors, read_vectors, spellings
 from discotree.network.vocab import Vocab
 from discotree.network.weights import rounded
 from discotree.parsing.parser import Parser
-from discotree.training.calibrate import finished
+from discotree.training.calibrate import fit_on_held_out
 from discotree.training.data import Split, checksums, corpus_of, load_splits, own_head_rules, resolve, words_of
-from discotree.training.distributed import World
-from discotree.training.fit import Epochs, Report, Run, fit, silent
-from discotree.training.results import attachment, score_split, summarize, write_results
-from discotree.training.start import MIN_DEV, Start, ignore_missing
+from discotree.training.distillation.targets import ScoredText
+from discotree.training.distributed import ProcessGroup, device_name
+from discotree.training.fine_tuning import MIN_DEV, BaseModel, ignore_missing
+from discotree.training.fit import Report, Run, fit, silent
+from discotree.training.results import attachment, score_split, write_results
 from discotree.version import __version__
 
 MODEL = "model"
-LIMITS = ("epochs", "max_seconds", "max_decays", "checkpoint_epochs", "fit_dev")  # when a run ends, not which one it is
-
-
-class MoreText(Protocol):
-    """What a network learns from beside its treebank (distillation)."""
-
-    @property
-    def identity(self) -> str:
-        """What tells runs apart whose checkpoints must not be mixed."""
-
-    def extended(self, vocab: Vocab) -> Vocab:
-        """Return the treebank's vocabulary with more in it."""
-
-    def epochs(self, treebank: Corpus, parser: Parser) -> Epochs:
-        """Return what each epoch learns from: the treebank, and more."""
-
-    def record(self) -> dict[str, Any]:
-        """Return what results.json says of it."""
+# Settings that may differ when a run is resumed, so they are not part of its fingerprint
+LIMITS = ("epochs", "max_seconds", "max_decays", "checkpoint_epochs", "calibrate_on_dev")
 
 
 def train(
     config: Config,
     folder: str | Path,
     report: Report = silent,
-    compare: bool = False,
-    world: World | None = None,
-    more: MoreText | None = None,
+    process_group: ProcessGroup | None = None,
+    extra: ScoredText | None = None,
 ) -> dict[str, Any]:
     """Train one model and return the content of its results.json.
 
-    ``compare`` scores every decoding method. ``world`` is given by a caller that has joined it already. ``more`` is
-    what the network learns from beside the treebank.
+    Pass ``process_group`` if the process has joined one already. ``extra`` is training data beside the treebank.
     """
     folder = Path(folder)
-    with no_empty_folder(folder):
-        return _train(config, folder, report, compare, world or World.join(config.training.device), more)
-
-
-def _train(
-    config: Config, folder: Path, report: Report, compare: bool, world: World, more: MoreText | None
-) -> dict[str, Any]:
-    data = resolve(config.data)
-    splits, sha256 = load_splits(data), checksums(config.data, data)
-    config, vectors = with_vectors(config, data.vectors, words_of(splits))
-    start = Start.read(config) if config.training.start else None
-    parser = build(config, splits, vectors, world.device, own_head_rules(data), start, more)
-    network = network_in(parser)
-    forms = parser.forms()
-    corpora = {name: corpus_of(split, forms, parser.has_tags) for name, split in splits.items()}
-    scored = [name for name in ("dev", "test") if len(splits[name])]
-    dev_decides = start is None or len(splits["dev"]) >= MIN_DEV
-    about: dict[str, Any] = {}
-    if start is not None:
-        start.check_language(splits["train"].trees)
-        before = {name: score_split(parser, splits[name], corpora[name]) for name in scored}
-        about = {"start": {**start.about(parser.vocab, dev_decides), "scores": before}}
-    identity = identity_of(config, sha256 | ({"start": start.fingerprint} if start else {}))
-    identity += more.identity if more else ""
-    run = Run(config.training, world, folder, identity, report, dev_decides)
-    lessons = more.epochs(corpora["train"], parser) if more else corpora["train"]
-    state = fit(network, lessons, lambda: attachment(parser, corpora["dev"]), "las", run)
-    weights = rounded(weights_of(network), config.training.weight_bits)
-    load_weights(network, weights)  # the scores are those of the saved weights
-    model = finished(parser, splits["dev"]) if config.training.fit_dev and dev_decides else parser.model
-    if start is not None and model.calibration is None:
-        model = replace(model, calibration=start.model.calibration)
-    parser = Parser(model, parser.engine)
-    scores = {name: score_split(parser, splits[name], corpora[name], compare) for name in scored}
-    if world.is_first:
-        write_model(replace(model, weights=weights), folder / MODEL, _texts(start, config, splits, scores, folder))
-    results = {
-        "name": config.name,
-        "config": asdict(config),
-        "data": {
-            "sha256": sha256,
-            "sentences": {name: len(split) for name, split in splits.items()},
-            "sources": {name: sizes for name, split in splits.items() if (sizes := _sizes(split))},
-            "skipped": {name: split.skipped for name, split in splits.items() if split.skipped},
-        },
-        **({"distillation": more.record()} if more else {}),
-        "versions": {"discotree": __version__, "torch": torch.__version__, "python": platform.python_version()},
-        "device": torch.cuda.get_device_name(world.device) if world.device.type == "cuda" else platform.machine(),
-        "parameters": sum(weight.numel() for weight in network.parameters()),
-        "best_epoch": state.best_epoch,
-        "seconds": sum(epoch["seconds"] + epoch["validation_seconds"] for epoch in state.history),
-        "scores": scores,
-        **about,
-        **({"gap_prices": model.config.decoding.gap_prices} if model.config.decoding.gap_prices else {}),
-        **({"confidence": model.calibration.fitted} if model.calibration else {}),
-        "history": state.history,
-    }
-    if world.is_first:
-        write_results(folder / RESULTS, results)
-    return results
-
-
-def _texts(
-    start: Start | None, config: Config, splits: dict[str, Split], scores: dict[str, Any], folder: Path
-) -> dict[str, str]:
-    """Return the card and the page of a fine-tuned model, by file name; any other model gets them when it is shared."""
-    if start is None:
-        return {}
-    found = {name: metrics_of(of_split) for name, of_split in scores.items()}
-    metrics = SplitMetrics(found.get("dev", UNMEASURED), found.get("test", UNMEASURED))
-    card = start.new_card(config, len(splits["train"]), metrics)
-    page = readme(card, f"{folder.name}/{MODEL}", made=f"`discotree train --from {start.described.split()[0]}`")
-    return {CARD: card.to_json(), README: page}
-
-
-def _sizes(split: Split) -> dict[str, int]:
-    return {name: len(numbers) for name, numbers in split.named().items()}
-
-
-def train_seeds(
-    config: Config,
-    folder: str | Path,
-    seeds: int,
-    report: Report = silent,
-    compare: bool = False,
-    world: World | None = None,
-) -> dict[str, Any]:
-    """Train with several seeds, each in a folder of its own, and summarise their scores in results.json.
-
-    The reported metrics say which seed they belong to.
-    """
-    world = world or World.join(config.training.device)
-    runs = {}
-    for seed in range(config.training.seed, config.training.seed + seeds):
-        seeded = replace(config, training=replace(config.training, seed=seed))
-        name = f"seed-{seed}"
-        runs[name] = train(seeded, Path(folder, name), labelled(report, seed=seed), compare, world)
-    summary = {"name": config.name, "seeds": list(runs), "scores": summarize(list(runs.values()))}
-    if world.is_first:
-        write_results(Path(folder, RESULTS), summary)
-    return summary
+    process_group = process_group or ProcessGroup.join(config.training.device)
+    with remove_folder_on_error(folder):
+        data = resolve(config.data)
+        splits, sha256 = load_splits(data), checksums(config.data, data)
+        config, vectors = with_vectors(config, data.vectors, words_of(splits))
+        base = BaseModel.read(config) if config.training.base_model else None
+        parser = build(config, splits, vectors, process_group.device, own_head_rules(data), base, extra)
+        network = network_in(parser)
+        forms = parser.forms()
+        corpora = {name: corpus_of(split, forms, parser.has_tags) for name, split in splits.items()}
+        scored = [name for name in ("dev", "test") if len(splits[name])]
+        dev_decides = base is None or len(splits["dev"]) >= MIN_DEV
+        about: dict[str, Any] = {}
+        if base is not None:
+            base.check_language(splits["train"].trees)
+            before = {name: score_split(parser, splits[name], corpora[name]) for name in scored}
+            about = {"start": {**base.record(parser.vocab, dev_decides), "scores": before}}
+        fingerprint = run_fingerprint(config, sha256 | ({"base_model": base.fingerprint} if base else {}))
+        fingerprint += extra.fingerprint if extra else ""
+        run = Run(config.training, process_group, folder, fingerprint, report, dev_decides)
+        training_data = extra.epochs(corpora["train"], parser) if extra else corpora["train"]
+        state = fit(network, training_data, lambda: attachment(parser, corpora["dev"]), "las", run)
+        weights = rounded(weights_of(network), config.training.weight_bits)
+        load_weights(network, weights)  # the scores are those of the saved weights
+        model = (
+            fit_on_held_out(parser, splits["dev"]) if config.training.calibrate_on_dev and dev_decides else parser.model
+        )
+        if base is not None and model.calibration is None:
+            model = replace(model, calibration=base.model.calibration)
+        parser = Parser(model, parser.engine)
+        scores = {name: score_split(parser, splits[name], corpora[name]) for name in scored}
+        if process_group.is_first:
+            # The models of recipes get a card when they are published.
+            name = f"{folder.name}/{MODEL}"
+            card = base.card_files(config, len(splits["train"]), scores, name) if base else {}
+            write_model(replace(model, weights=weights), folder / MODEL, card)
+        results = {
+            "name": config.name,
+            "config": asdict(config),
+            "data": {
+                "sha256": sha256,
+                "sentences": {name: len(split) for name, split in splits.items()},
+                "sources": {
+                    name: {source: len(numbers) for source, numbers in named.items()}
+                    for name, split in splits.items()
+                    if (named := split.by_source_name())
+                },
+                "skipped": {name: split.skipped for name, split in splits.items() if split.skipped},
+            },
+            **({"distillation": extra.record()} if extra else {}),
+            "versions": {"discotree": __version__, "torch": torch.__version__, "python": platform.python_version()},
+            "device": device_name(process_group.device),
+            "parameters": sum(weight.numel() for weight in network.parameters()),
+            "best_epoch": state.best_epoch,
+            "seconds": sum(epoch["seconds"] + epoch["validation_seconds"] for epoch in state.history),
+            "scores": scores,
+            **about,
+            **({"gap_penalties": model.config.decoding.gap_penalties} if model.config.decoding.gap_penalties else {}),
+            **({"confidence": model.calibration.fitted} if model.calibration else {}),
+            "history": state.history,
+        }
+        if process_group.is_first:
+            write_results(folder / RESULTS, results)
+        return results
 
 
 @contextmanager
-def no_empty_folder(folder: Path) -> Iterator[None]:
-    """Make a folder and those around it; if the block fails, remove those of them that are empty."""
+def remove_folder_on_error(folder: Path) -> Iterator[None]:
+    """Create a folder and its parents; if the block fails, remove those that were created and are empty."""
     new = [path for path in (folder, *folder.absolute().parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -194,15 +134,12 @@ def no_empty_folder(folder: Path) -> Iterator[None]:
 
 
 def labelled(report: Report, **labels: float) -> Report:
-    """Return a report that adds to the metrics which of several runs they belong to."""
+    """Return a report function that adds these labels, such as the seed, to the metrics."""
     return lambda event, metrics: report(event, {**metrics, **labels})
 
 
-def identity_of(config: Config, sha256: dict[str, str]) -> str:
-    """Return what tells runs apart whose checkpoints must not be mixed: settings that training depends on, and data.
-
-    The same run may go on for longer, so its limits do not count.
-    """
+def run_fingerprint(config: Config, sha256: dict[str, str]) -> str:
+    """Return the checksum of everything that training depends on: settings, without the limits of a run, and data."""
     learned = [asdict(section) for section in (config.data, config.network, config.training)]
     learned[-1] = {name: value for name, value in learned[-1].items() if name not in LIMITS}
     return hashlib.sha256(json.dumps([learned, sha256]).encode()).hexdigest()
@@ -214,18 +151,18 @@ def build(
     vectors: Vectors | None = None,
     device: torch.device | str = "cpu",
     head_rules: str = "",
-    start: Start | None = None,
-    more: MoreText | None = None,
+    base: BaseModel | None = None,
+    extra: ScoredText | None = None,
 ) -> Parser:
-    """Build the vocabulary and a network: a fresh one, with pretrained word vectors if there are any, or one to go on.
+    """Build the vocabulary and the network, with random weights or the weights of a base model.
 
-    ``head_rules`` is the text of those that come with the model, where they are none of ours. With a ``start``, its
-    vocabulary is extended and its weights are taken.
+    ``head_rules`` is the text of the recipe's own head rules, which become part of the model. The vocabulary of a base
+    model is extended.
     """
     train = splits["train"]
-    if start is not None:
+    if base is not None:
         for split in splits.values():
-            ignore_missing(split, start.model.vocab)
+            ignore_missing(split, base.model.vocab)
     has_tags = config.data.tags != "none"
     vocab = Vocab.build(
         train.encoded,
@@ -235,17 +172,17 @@ def build(
         lambda word: vectors is not None and vectors.lookup(word) is not None,
         [source.ignore for source in train.sources],
     )
-    vocab = more.extended(vocab) if more else vocab
-    if start is not None:
-        vocab = start.vocab(vocab)
+    vocab = extra.extend_vocab(vocab) if extra else vocab
+    if base is not None:
+        vocab = base.extend_vocab(vocab)
     for head, classes in vocab.outputs.items():
         if not len(classes):
-            raise ConfigError(f"every training source ignores {head!r}: set network.{head}_weight=0")
-    pieces = pretrained_pieces(config.network) if start is None else start.model.subwords
+            raise ConfigError(f"every training source ignores {head!r}; set network.{head}_weight=0")
+    pieces = pretrained_pieces(config.network) if base is None else base.model.subwords
     torch.manual_seed(config.training.seed)
     network = PointerNetwork(config.network, vocab, has_tags, pieces)
-    if start is not None:
-        load_weights(network, start.weights(weights_of(network)))
+    if base is not None:
+        load_weights(network, base.weights(weights_of(network)))
     if vectors is not None and network.encoder.words is not None:
         copy_vectors(vectors, vocab, network.encoder.words)
     model = Model(config, vocab, weights_of(network), pieces, own_head_rules=head_rules)
@@ -253,14 +190,14 @@ def build(
 
 
 def network_in(parser: Parser) -> PointerNetwork:
-    """Return the network that a parser runs, which must be one that can learn."""
+    """Return the PyTorch network of a parser."""
     if not isinstance(parser.engine, TorchEngine):
-        raise ConfigError(f"the engine {parser.engine.name} cannot learn: load the model with the engine torch")
+        raise ConfigError(f'the engine {parser.engine.name} cannot be trained; load the model with engine="torch"')
     return parser.engine.network
 
 
 def with_vectors(config: Config, path: str, words: Iterable[str]) -> tuple[Config, Vectors | None]:
-    """Read the vectors of these words from a file, if there is one; their size becomes that of a word embedding."""
+    """Read the vectors of these words, if a file is given, and set the size of a word embedding to theirs."""
     if not path:
         return config, None
     needed = {spelling for word in words for spelling in spellings(word)}

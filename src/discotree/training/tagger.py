@@ -1,49 +1,98 @@
-"""Predicted tags: a tagger, and jackknifing, so that no sentence is tagged by a model that has seen it.
+"""Predict part-of-speech tags by jackknifing, so that no sentence is tagged by a model that was trained on it.
 
-The tagger is the parser's encoder with one layer on top. It writes the file that ``data.predicted_tags`` names: a
-parser that will get predicted tags has to learn from tags of about the same quality.
+The tagger is the parser's encoder with one layer on top. Its output is the file of ``data.predicted_tags``: a parser
+that gets predicted tags as input should be trained on tags of about the same quality.
 """
 
-import hashlib
-import json
 import math
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, replace
+from multiprocessing import get_context
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from discotree.config import Config, Data, NetworkSettings, Training
+from discotree.config.schema import Config, Data, NetworkSettings, Training
 from discotree.encoding.dependencies import Dependencies
-from discotree.errors import ConfigError, ModelError
-from discotree.evaluation.score import percent
-from discotree.files.writing import writable
+from discotree.errors import ConfigError, TreebankError
+from discotree.evaluation.parseval import percent
+from discotree.files.jobs import Fingerprint
+from discotree.files.writing import write_bytes
 from discotree.network.batch import IGNORED, Corpus, Forms, by_length
-from discotree.network.pytorch.encoder import Encoder, pretrained_pieces
 from discotree.network.pytorch.engine import BATCH_WORDS
+from discotree.network.pytorch.model import Encoder, pretrained_pieces
 from discotree.network.pytorch.tensors import TensorBatch
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
-from discotree.network.vectors import Vectors
 from discotree.network.vocab import Vocab
-from discotree.training.data import Split, checksums, load_splits, resolve, words_of
-from discotree.training.distributed import World
+from discotree.training.data import Split, checksums, format_tags, load_splits, read_tags, resolve, words_of
+from discotree.training.distributed import ProcessGroup
 from discotree.training.fit import Report, Run, fit, silent
-from discotree.training.folds import TAG, Accuracies, Fold, accuracies, check_ids, jackknife
-from discotree.training.predicted_tags import format_tags, read_tags
-from discotree.training.run import copy_vectors, labelled, with_vectors
-from discotree.training.side_by_side import side_by_side
+from discotree.training.run import copy_vectors, labelled, remove_folder_on_error, with_vectors
+
+TAG = "tag"  # the auxiliary head
+STRETCHES_PER_FOLD = 10  # neighbouring sentences stay together, and every fold has parts of every text
 
 FOLDS = 10
-STEPS = 3000  # enough to learn to tag
+STEPS = 3000  # of training; enough for a tagger
 MIN_EPOCHS = 10
-WORK_SUFFIX = ".folds"  # the folder of unfinished work, beside the output
-IDENTITY = "identity"
+WORK_SUFFIX = ".folds"  # of the folder with the tags of finished folds, beside the output
+JOB = "job.json"
+
+
+class Fold(NamedTuple):
+    """The sentences that a model is trained on, and those that it tags."""
+
+    seen: list[Dependencies]
+    unseen: list[Dependencies]
+
+
+def jackknife(splits: dict[str, Split], count: int) -> list[Fold]:
+    """Divide the training split into folds; a last fold trains on all of it and tags dev and test.
+
+    Sentences whose source ignores tags are tagged, but not trained on.
+    """
+    train = splits["train"].encoded
+    has_tags = [TAG not in source.ignore for source in splits["train"].sources]
+    if not 2 <= count <= len(train):
+        raise ConfigError(f"{len(train):,} training sentences cannot be divided into {count} folds")
+    stretches = min(len(train), STRETCHES_PER_FOLD * count)
+    fold_of = [number * stretches // len(train) % count for number in range(len(train))]
+    folds = [
+        Fold(
+            [tree for tree, number, known in zip(train, fold_of, has_tags, strict=True) if number != fold and known],
+            [tree for tree, number in zip(train, fold_of, strict=True) if number == fold],
+        )
+        for fold in range(count)
+    ]
+    return [*folds, Fold(splits["train"].annotated(TAG), splits["dev"].encoded + splits["test"].encoded)]
+
+
+def check_ids(splits: dict[str, Split]) -> None:
+    """Refuse sentences with the same id, because tags are stored by id."""
+    counts = Counter(tree.id for split in splits.values() for tree in split.trees)
+    id, count = counts.most_common(1)[0]
+    if count > 1:
+        raise TreebankError(
+            f"predicting tags requires unique ids, but {count} sentences have the id {id!r}; "
+            "put the files into one folder, or merge them into one file with ids"
+        )
+
+
+def accuracies(splits: dict[str, Split], tags: dict[str, Sequence[str]]) -> dict[str, float]:
+    """Return the percentage of right tags in each split, without sentences whose source ignores tags."""
+    result = {}
+    for name, split in splits.items():
+        pairs = [pair for tree in split.annotated(TAG) for pair in zip(tree.tokens, tags[tree.id], strict=True)]
+        if pairs:
+            result[name] = percent(sum(token.tag == tag for token, tag in pairs), len(pairs))
+    return result
 
 
 class Tagger(nn.Module):
@@ -91,68 +140,114 @@ def tag(
     folds: int = FOLDS,
     epochs: int = 0,
     report: Report = silent,
-    world: World | None = None,
+    process_group: ProcessGroup | None = None,
     jobs: int = 1,
-) -> Accuracies:
-    """Write predicted tags for all sentences of a recipe and return their accuracies.
+) -> dict[str, float]:
+    """Write predicted tags for all sentences of a recipe and return the accuracy of each split.
 
-    Without ``epochs``, every model trains for as many as learning to tag takes, up to those of the recipe. The tags of
-    every finished model are kept beside the file until all are there: an interrupted call continues when it is
-    repeated. With several ``jobs``, that many models learn at the same time, each in a process of its own, on the same
-    device.
+    Without ``epochs``, the number is chosen by the size of the treebank, up to that of the recipe. The tags of finished
+    folds are stored in a folder beside the file, so an interrupted call continues when it is repeated. ``jobs`` is the
+    number of models that are trained at the same time, each in its own process, on the same device.
     """
-    world = world or World.join(config.training.device)
-    if jobs > 1 and world.size > 1:
-        raise ConfigError("models learn side by side, or in several processes each (torchrun), but not both")
+    process_group = process_group or ProcessGroup.join(config.training.device)
+    if jobs > 1 and process_group.size > 1:
+        raise ConfigError("several jobs cannot be combined with torchrun; use one of the two")
     config = replace(config, data=replace(config.data, tags="none", predicted_tags=""))
     data = resolve(config.data)
     splits = load_splits(data)
     check_ids(splits)
     epochs = epochs or enough_epochs(splits["train"], config.training)
     config = replace(config, training=replace(config.training, epochs=epochs))
-    sha256 = checksums(config.data, data)
-    identity = hashlib.sha256(f"{config.to_json()} {json.dumps(sha256)} {folds}".encode()).hexdigest()
+    fingerprint = Fingerprint({"settings": asdict(config), "data": checksums(config.data, data), "folds": folds})
     parts = jackknife(splits, folds)
     work = Path(f"{path}{WORK_SUFFIX}")
-    with no_empty_work(work):
-        run = Run(config.training, world, work, identity, report)
-        tags = tags_of_folds(config, data, splits, parts, run, jobs)
-    if world.is_first:
+    numbers = range(1, len(parts) + 1)
+    with remove_folder_on_error(work):
+        if process_group.is_first:
+            fingerprint.claim(work / JOB, "remove the folder to start over")
+        missing = [number for number in numbers if not tags_file(work, number).exists()]
+        process_group.wait()  # no process may write before all have checked which folds are missing
+        if jobs > 1:
+            threads = max(1, torch.get_num_threads() // jobs)
+            # CUDA cannot be used after a fork
+            pool = ProcessPoolExecutor(jobs, get_context("spawn"), torch.set_num_threads, (threads,))
+            try:
+                tasks = [pool.submit(tag_fold_alone, config, folds, number, work) for number in missing]
+                for task in as_completed(tasks):
+                    report("epoch", task.result())
+            finally:
+                pool.shutdown(cancel_futures=True)
+        elif missing:
+            tag_folds(config, data, splits, parts, missing, work, process_group, report)
+        process_group.wait()  # until the first process has written
+        tags: dict[str, Sequence[str]] = {}
+        for number in numbers:
+            tags |= read_tags(tags_file(work, number))
+    if process_group.is_first:
         trees = [tree for split in splits.values() for tree in split.trees]
-        write_text(Path(path), format_tags((tree.id, tags[tree.id]) for tree in trees))
+        write_bytes(path, format_tags((tree.id, tags[tree.id]) for tree in trees).encode())
         shutil.rmtree(work)
-    return accuracies(splits, parts, tags)
+    return accuracies(splits, tags)
 
 
-def tags_of_folds(
-    config: Config, data: Data, splits: dict[str, Split], folds: Sequence[Fold], run: Run, jobs: int = 1
-) -> dict[str, Sequence[str]]:
-    """Return the tags of all sentences by id. The run's folder keeps those of finished models."""
-    work = cast(Path, run.folder)
-    begin(work, run.identity, run.world)
-    missing = [number for number in range(1, len(folds) + 1) if not tags_file(work, number).exists()]
-    run.world.wait()  # until all processes have looked, before any of them writes
-    if jobs > 1:
-        threads = max(1, torch.get_num_threads() // jobs)
-        arguments = {number: (number, config, work, run.identity, len(folds) - 1, threads) for number in missing}
-        side_by_side(tag_fold_alone, arguments, jobs, run.report)
-    elif missing:
-        learner = FoldLearner.of(config, data, splits)
-        for number in missing:
-            learner.tag_fold(folds, number, run)
-    run.world.wait()  # until the first process has written
-    return {id: tags for number in range(1, len(folds) + 1) for id, tags in read_tags(tags_file(work, number)).items()}
-
-
-def tag_fold_alone(
-    number: int, config: Config, work: Path, identity: str, folds: int, threads: int, report: Report
-) -> None:
-    """Read the treebank and tag one fold of it, in a process of its own."""
-    torch.set_num_threads(threads)
+def tag_fold_alone(config: Config, folds: int, number: int, work: Path) -> dict[str, float]:
+    """Read the treebank and tag one fold of it, in a separate process; return the metrics of the last epoch."""
     data = resolve(config.data)
     splits = load_splits(data)
-    run = Run(config.training, World.join(config.training.device), work, identity, report)
-    FoldLearner.of(config, data, splits).tag_fold(jackknife(splits, folds), number, run)
+    process_group = ProcessGroup.join(config.training.device)
+    return tag_folds(config, data, splits, jackknife(splits, folds), [number], work, process_group)
+
+
+def tag_folds(
+    config: Config,
+    data: Data,
+    splits: dict[str, Split],
+    folds: Sequence[Fold],
+    numbers: Sequence[int],
+    work: Path,
+    process_group: ProcessGroup,
+    report: Report = silent,
+) -> dict[str, float]:
+    """Train taggers for some of the folds, counted from 1, and write their tags; return the last epoch's metrics."""
+    config, vectors = with_vectors(config, data.vectors, words_of(splits))
+    network, training, device = config.network, config.training, process_group.device
+    pieces = pretrained_pieces(network)
+    dev_trees = splits["dev"].annotated(TAG)
+    metrics: dict[str, float] = {}
+    for number in numbers:
+        fold = folds[number - 1]
+        vocab = Vocab.build(
+            fold.seen,
+            [TAG],
+            also={token.form for trees in (fold.unseen, dev_trees) for tree in trees for token in tree.tokens},
+            pretrained=lambda word: vectors is not None and vectors.lookup(word) is not None,
+        )
+        torch.manual_seed(training.seed)
+        tagger = Tagger(network, vocab, pieces).to(device)
+        if vectors is not None and tagger.encoder.words is not None:
+            copy_vectors(vectors, vocab, tagger.encoder.words)
+        forms = Forms(vocab, network.max_chars, pieces.pieces if pieces else None)
+        train, dev, unseen = (
+            Corpus([tree.tokens for tree in trees], forms) for trees in (fold.seen, dev_trees, fold.unseen)
+        )
+        train.learn(fold.seen)
+
+        def validate(tagger: Tagger = tagger, dev: Corpus = dev) -> dict[str, float]:
+            pairs = zip(dev_trees, tagger.predict(dev, device), strict=True)
+            right = sum(token.tag == tag for tree, row in pairs for token, tag in zip(tree.tokens, row, strict=True))
+            return {"accuracy": percent(right, int(dev.lengths.sum()))}
+
+        folder = work / str(number)
+        folder.mkdir(exist_ok=True)
+        labels = {"fold": number, "folds": len(folds), "epochs": training.epochs}
+        run = Run(training, process_group, folder, str(number), labelled(report, **labels))
+        metrics = {**fit(tagger, train, validate, "accuracy", run).history[-1], **labels}
+        tags = zip([tree.id for tree in fold.unseen], tagger.predict(unseen, device), strict=True)
+        process_group.wait()  # until no process needs the checkpoint
+        if process_group.is_first:
+            write_bytes(tags_file(work, number), format_tags(tags).encode())
+            shutil.rmtree(folder)
+    return metrics
 
 
 def tags_file(work: Path, number: int) -> Path:
@@ -160,97 +255,8 @@ def tags_file(work: Path, number: int) -> Path:
     return work / f"{number}.tsv"
 
 
-@contextmanager
-def no_empty_work(work: Path) -> Iterator[None]:
-    """If the block fails before any work is worth keeping, remove the folder for unfinished work."""
-    is_new = not work.exists()
-    try:
-        yield
-    except BaseException:
-        if is_new and not any(file.name != IDENTITY for file in work.rglob("*") if not file.is_dir()):
-            shutil.rmtree(work, ignore_errors=True)
-        raise
-
-
-@dataclass(frozen=True)
-class FoldLearner:
-    """Everything that the models of all folds share."""
-
-    config: Config
-    dev: Sequence[Dependencies]
-    vectors: Vectors | None
-    subwords: Subwords | Pretrained | None
-
-    @classmethod
-    def of(cls, config: Config, data: Data, splits: dict[str, Split]) -> "FoldLearner":
-        config, vectors = with_vectors(config, data.vectors, words_of(splits))
-        return cls(config, splits["dev"].annotated(TAG), vectors, pretrained_pieces(config.network))
-
-    def tag_fold(self, folds: Sequence[Fold], number: int, run: Run) -> None:
-        """Train a tagger for one of the folds, counted from 1, and write its tags into the folder of the run."""
-        work = cast(Path, run.folder)
-        labels = labelled(run.report, fold=number, folds=len(folds), epochs=run.settings.epochs)
-        own = replace(run, folder=work / str(number), identity=f"{run.identity} {number}", report=labels)
-        found = self.tags(folds[number - 1], own)
-        run.world.wait()  # until no process needs the checkpoint any more
-        if run.world.is_first:
-            write_text(tags_file(work, number), format_tags(found.items()))
-            shutil.rmtree(work / str(number), ignore_errors=True)
-
-    def tags(self, fold: Fold, run: Run) -> dict[str, list[str]]:
-        """Train a tagger on one side of a fold and return the tags of the other side, by sentence id."""
-        network, device = self.config.network, run.world.device
-        vocab = self.vocab(fold)
-        torch.manual_seed(run.settings.seed)
-        tagger = Tagger(network, vocab, self.subwords).to(device)
-        if self.vectors is not None and tagger.encoder.words is not None:
-            copy_vectors(self.vectors, vocab, tagger.encoder.words)
-        forms = Forms(vocab, network.max_chars, self.subwords.pieces if self.subwords else None)
-        train, dev, unseen = (
-            Corpus([tree.tokens for tree in trees], forms) for trees in (fold.seen, self.dev, fold.unseen)
-        )
-        train.learn(fold.seen)
-
-        def validate() -> dict[str, float]:
-            pairs = zip(self.dev, tagger.predict(dev, device), strict=True)
-            right = sum(token.tag == tag for tree, row in pairs for token, tag in zip(tree.tokens, row, strict=True))
-            return {"accuracy": percent(right, int(dev.lengths.sum()))}
-
-        if run.folder:
-            run.folder.mkdir(parents=True, exist_ok=True)
-        fit(tagger, train, validate, "accuracy", run)
-        return dict(zip([tree.id for tree in fold.unseen], tagger.predict(unseen, device), strict=True))
-
-    def vocab(self, fold: Fold) -> Vocab:
-        """Return the vocabulary of the seen sentences, and further words that have pretrained vectors."""
-        vectors = self.vectors
-        further = {token.form for trees in (fold.unseen, self.dev) for tree in trees for token in tree.tokens}
-        return Vocab.build(
-            fold.seen,
-            [TAG],
-            also=further if vectors else (),
-            pretrained=lambda word: vectors is not None and vectors.lookup(word) is not None,
-        )
-
-
 def enough_epochs(train: Split, training: Training) -> int:
-    """Return the epochs that learning to tag takes: a few on a large treebank, more on a small one."""
+    """Return the number of epochs that takes about ``STEPS`` steps: few on a large treebank, more on a small one."""
     lengths = np.array([len(tree.tokens) for tree in train.trees])
     steps = sum(1 for _ in by_length(lengths, training.batch_words))
     return min(training.epochs, max(MIN_EPOCHS, math.ceil(STEPS / steps)))
-
-
-def begin(work: Path, identity: str, world: World) -> None:
-    """Make the folder for unfinished work; refuse one that belongs to other work."""
-    note = work / IDENTITY
-    if note.exists():
-        if note.read_text("utf-8") != identity:
-            raise ModelError(f"{work}: tags of another run (other settings or data); remove the folder to start over")
-    elif world.is_first:
-        work.mkdir(parents=True, exist_ok=True)
-        write_text(note, identity)
-
-
-def write_text(path: Path, text: str) -> None:
-    with writable(str(path)) as stream:
-        stream.write(text.encode())

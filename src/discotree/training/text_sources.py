@@ -1,26 +1,35 @@
-"""Raw text to learn from: files, plain or compressed, each read once or several times in a pass.
+"""Raw text for training: plain or compressed files, each read once or several times per pass.
 
-``TEXT*8`` on the command line makes a small file weigh more: it stands for eight copies of the file.
+``TEXT*8`` on the command line gives a small file more weight: it is read eight times in a pass.
 """
 
-import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 
 from discotree.errors import ConfigError, TreebankError
 from discotree.files.reading import ByteCounter, open_binary, open_compressed, readable
-from discotree.text import TOKEN, decode, sentences
+from discotree.files.writing import without_bom
+from discotree.training.data import checksum
+from discotree.treebanks.source import Source
 
+BLOCK_CHARACTERS = 1 << 20  # size of a block of lines, which bounds memory
 MAX_REPEAT = 1000
 _REPEATED = re.compile(r"(.+)\*([0-9]+)", re.DOTALL)
+
+TextReport = Callable[[str, int, int], None]
+"""Gets a description of the task, the amount that is done, and the total."""
+
+
+def silent_text(task: str, done: int, total: int) -> None:
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
 class TextSource:
-    """A file of text, and how often a pass over all text reads it."""
+    """A file of text, and the number of times it is read in a pass."""
 
     path: str
     repeat: int = 1
@@ -29,46 +38,46 @@ class TextSource:
     def name(self) -> str:
         return os.path.basename(self.path)
 
-    def lines(self, on_bytes: ByteCounter | None = None) -> Iterator[str]:
-        """Yield the lines of the file, decompressed where its name says so.
-
-        A line of more than 64 KiB comes in pieces, so no file can fill the memory. ``on_bytes`` counts what is read
-        from the disk.
-        """
-        with readable(self.path), open_binary(self.path, on_bytes) as raw, open_compressed(raw, self.path) as stream:
-            yield from decode(stream, self.path)
-
-    def sentences(self, language: str = "", on_bytes: ByteCounter | None = None) -> Iterator[list[str]]:
-        """Yield the words of each sentence.
-
-        With a language, every line is a paragraph, split into sentences and tokens by the rules of that language.
-        Without one, every line is a sentence whose tokens have spaces between them.
-        """
-        for line in self.lines(on_bytes):
-            if language:
-                yield from ([word.form for word in sentence] for sentence in sentences(line, language))
-            else:
-                yield TOKEN.findall(line)
+    @property
+    def size(self) -> int:
+        """Bytes of the file, not decompressed."""
+        return os.path.getsize(self.path)
 
     def sha256(self) -> str:
-        """Return the checksum of the file as it lies on the disk."""
-        digest = hashlib.sha256()
-        with readable(self.path), open(self.path, "rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-        return digest.hexdigest()
+        """Return the checksum of the file, not decompressed."""
+        return checksum(self.path)
+
+    def blocks(self, on_bytes: ByteCounter | None = None) -> Iterator[tuple[int, list[str]]]:
+        """Yield the lines of the file in blocks, each with the number of its first line, counted from 1.
+
+        Lines come without their ends. Invalid UTF-8 and overlong lines are errors. ``on_bytes`` is called with the
+        bytes that are read from the disk.
+        """
+        with readable(self.path), open_binary(self.path, on_bytes) as raw, open_compressed(raw, self.path) as stream:
+            source = Source(self.path, stream, "utf-8")
+            lines: list[str] = []
+            first, size = 1, 0
+            for number, content in source.raw_lines():
+                line = source.decode(content, number)
+                lines.append((without_bom(line) if number == 1 else line).rstrip("\r\n"))
+                size += len(line)
+                if size >= BLOCK_CHARACTERS:
+                    yield first, lines
+                    lines, first, size = [], number + 1, 0
+            if lines:
+                yield first, lines
 
 
 def text_sources(arguments: Sequence[str]) -> list[TextSource]:
-    """Return the sources that arguments name: files and glob patterns, each with or without ``*N`` at its end."""
-    found = [source for argument in arguments for source in _sources(argument)]
+    """Return the sources named by arguments: files and glob patterns, optionally followed by ``*N``."""
+    sources = [source for argument in arguments for source in _sources(argument)]
     seen: set[str] = set()
-    for source in found:
+    for source in sources:
         real = os.path.realpath(source.path)
         if real in seen:
-            raise ConfigError(f"{source.path}: named twice; {source.path}*2 reads it twice in a pass")
+            raise ConfigError(f"{source.path} is given twice; write {source.path}*2 to read it twice in a pass")
         seen.add(real)
-    return found
+    return sources
 
 
 def _sources(argument: str) -> Iterator[TextSource]:
@@ -78,9 +87,21 @@ def _sources(argument: str) -> Iterator[TextSource]:
         path, repeat = repeated[1], int(repeated[2][:9])
         if not 1 <= repeat <= MAX_REPEAT:
             raise ConfigError(f"{argument}: expected *1 to *{MAX_REPEAT}, got *{repeated[2]}")
-    found = sorted(glob(path, recursive=True)) if has_magic(path) and not os.path.exists(path) else [path]
-    files = [file for file in found if os.path.isfile(file)]
+    paths = sorted(glob(path, recursive=True)) if has_magic(path) and not os.path.exists(path) else [path]
+    files = [file for file in paths if os.path.isfile(file)]
     if not files:
-        kind = "a folder, expected a file of text" if os.path.isdir(path) else "there is no such file"
+        kind = "expected a text file, got a folder" if os.path.isdir(path) else "no such file"
         raise TreebankError(kind, path)
     yield from (TextSource(file, repeat) for file in files)
+
+
+def byte_counter(report: TextReport, task: str, total: int) -> ByteCounter:
+    """Return a function that adds up the bytes that are read, and reports their sum."""
+    done = 0
+
+    def count(number: int) -> None:
+        nonlocal done
+        done += number
+        report(task, done, total)
+
+    return count

@@ -3,7 +3,7 @@
     for tree in read("negra.export"): …
     write(trees, "negra.dbr")
 
-The format follows from the name, for reading also from the content; ``FORMATS`` lists what there is. Files may be
+The format follows from the name, for reading also from the content; ``FORMATS`` lists the formats. Files may be
 compressed (.gz, .bz2, .xz), ``-`` is standard input or output, and folders and archives (.tar.gz, .zip …)
 are read file by file.
 
@@ -12,10 +12,9 @@ within a file, the file's name goes in front: ``maz-00001/s2165``. Sentences wit
 """
 
 from discotree.files.reading import ReadLimits
-from discotree.treebanks.formats import FORMATS, TEXT_FORMATS, Format, guess_format
+from discotree.treebanks.formats import FORMATS, TEXT_FORMATS, Format, guess_format, write
 from discotree.treebanks.reading import files, read
-from discotree.treebanks.writer import Writer, WriterOptions
-from discotree.treebanks.writing import write
+from discotree.treebanks.writer import Writer
 
 __all__ = [
     "FORMATS",
@@ -23,7 +22,6 @@ __all__ = [
     "Format",
     "ReadLimits",
     "Writer",
-    "WriterOptions",
     "files",
     "guess_format",
     "read",

@@ -7,15 +7,14 @@ position of a word. A node with only an ``index`` repeats the node of that index
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from html import escape
 from itertools import count, pairwise
 
-from discotree.errors import TreebankError, TreeError
-from discotree.files.xml_text import NOT_XML, escape, quoted
-from discotree.treebanks.limits import check
-from discotree.treebanks.source import RunningNumber, Source
-from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
-from discotree.treebanks.xml import declaration, stream
+from discotree.errors import TreeError
+from discotree.files.writing import quoted
+from discotree.treebanks.source import Handler, RunningNumber, Source, stream_xml
+from discotree.treebanks.writer import XmlWriter
 from discotree.trees.tree import NONE, ROOT, Node, SecondaryEdge, Token, Tree
 
 DOCUMENT = "alpino_ds"
@@ -24,7 +23,7 @@ VERSION = "1.3"
 
 
 def read_alpino(source: Source) -> Iterator[Tree]:
-    return stream(source, AlpinoHandler(source))
+    return stream_xml(source, AlpinoHandler(source))
 
 
 @dataclass(slots=True)
@@ -37,21 +36,16 @@ class _Element:
     has_words: bool = False
 
 
-@dataclass
-class AlpinoHandler:
+class AlpinoHandler(Handler):
     """Builds a tree of every ``alpino_ds``."""
 
-    source: Source
-    ready: list[Tree | TreebankError] = field(default_factory=list)
-    elements: list[_Element] = field(default_factory=list)
-    open: list[int] = field(default_factory=list)  # the elements that enclose the current one
-    tree_id: str = ""
-    sentence_id: str = ""
-    comment: str = ""
-    in_comment: bool = False
-    line: int = 0
-    seen: int = 0
-    outermost: str = ""
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.elements: list[_Element] = []
+        self.open: list[int] = []  # the elements that enclose the current one
+        self.tree_id = self.sentence_id = self.comment = self.outermost = ""
+        self.in_comment = False
+        self.line = 0
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
         self.outermost = self.outermost or name
@@ -111,7 +105,7 @@ class AlpinoHandler:
                     self.elements[up].has_words = True
                     up = self.elements[up].parent
         if not any(element.has_words for element in self.elements):
-            raise TreeError("no node has words")
+            raise TreeError("the sentence has no words")
         words.sort()
         for (left, _), (right, k) in pairwise(words):
             if left == right:
@@ -159,60 +153,51 @@ class AlpinoHandler:
         return edges
 
 
-class AlpinoWriter(Writer):
+class AlpinoWriter(XmlWriter):
+    name = "alpino"
+    header = "<treebank>\n"
     footer = "</treebank>\n"
 
-    def __init__(self, options: WriterOptions = PLAIN) -> None:
-        super().__init__(options)
-        self.header = f"{declaration(options.encoding)}\n<treebank>\n"
-
-    def tree(self, tree: Tree, number: int) -> str:
-        text = _alpino_ds(tree, tree.id or str(number))
-        check(tree, "alpino", "word", tree.words, NOT_XML)
-        check(tree, "alpino", "text", [text], NOT_XML)
-        return text
-
-
-def _alpino_ds(tree: Tree, identity: str) -> str:
-    n = len(tree)
-    indices = {edge.child: str(k) for k, edge in enumerate(tree.secondary, 1)}
-    repeats: dict[int, list[SecondaryEdge]] = {}
-    for edge in tree.secondary:
-        repeats.setdefault(edge.parent, []).append(edge)
-    lines = [f"<tree id={quoted(identity)}>", f'<alpino_ds version="{VERSION}">']
-    ids = count()
-    next_node = count(n)
-    stack: list[Node | int | str] = [tree.root]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            lines.append(item)
-            continue
-        address = item if isinstance(item, int) else next(next_node)
-        attributes = {"id": str(next(ids))}
-        if address in indices:
-            attributes["index"] = indices[address]
-        if isinstance(item, int):
-            token = tree.tokens[item]
-            attributes |= {"begin": str(item), "end": str(item + 1), "rel": token.function, "word": token.form}
-            attributes |= {"pt": token.tag, "lemma": token.lemma, "postag": token.morph}
-            lines.append(_node(attributes) + "/>")
-        else:
-            is_root = item is tree.root and item.label == ROOT
-            attributes |= {"begin": str(item.first), "end": str(item.mask.bit_length())}
-            attributes |= {"cat": TOP if is_root else item.label, "rel": TOP if is_root else item.function}
-            lines.append(_node(attributes) + ">")
-            for label, child, _ in repeats.get(address, []):
-                lines.append(_node({"id": str(next(ids)), "index": indices[child], "rel": label}) + "/>")
-            stack.append("</node>")
-            stack.extend(reversed(item.children))
-    lines.append(f"<sentence sentid={quoted(identity)}>{escape(' '.join(tree.words))}</sentence>")
-    if tree.comment:
-        lines.append(f"<comments><comment>{escape(tree.comment)}</comment></comments>")
-    lines.append("</alpino_ds>\n</tree>\n")
-    return "\n".join(lines)
+    def element(self, tree: Tree, identity: str) -> str:
+        n = len(tree)
+        indices = {edge.child: str(k) for k, edge in enumerate(tree.secondary, 1)}
+        repeats: dict[int, list[SecondaryEdge]] = {}
+        for edge in tree.secondary:
+            repeats.setdefault(edge.parent, []).append(edge)
+        lines = [f"<tree id={quoted(identity)}>", f'<alpino_ds version="{VERSION}">']
+        ids = count()
+        next_node = count(n)
+        stack: list[Node | int | str] = [tree.root]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, str):
+                lines.append(item)
+                continue
+            address = item if isinstance(item, int) else next(next_node)
+            attributes = {"id": str(next(ids))}
+            if address in indices:
+                attributes["index"] = indices[address]
+            if isinstance(item, int):
+                token = tree.tokens[item]
+                attributes |= {"begin": str(item), "end": str(item + 1), "rel": token.function, "word": token.form}
+                attributes |= {"pt": token.tag, "lemma": token.lemma, "postag": token.morph}
+                lines.append(_node(attributes) + "/>")
+            else:
+                is_root = item is tree.root and item.label == ROOT
+                attributes |= {"begin": str(item.first), "end": str(item.mask.bit_length())}
+                attributes |= {"cat": TOP if is_root else item.label, "rel": TOP if is_root else item.function}
+                lines.append(_node(attributes) + ">")
+                for label, child, _ in repeats.get(address, []):
+                    lines.append(_node({"id": str(next(ids)), "index": indices[child], "rel": label}) + "/>")
+                stack.append("</node>")
+                stack.extend(reversed(item.children))
+        lines.append(f"<sentence sentid={quoted(identity)}>{escape(' '.join(tree.words), quote=False)}</sentence>")
+        if tree.comment:
+            lines.append(f"<comments><comment>{escape(tree.comment, quote=False)}</comment></comments>")
+        lines.append("</alpino_ds>\n</tree>\n")
+        return "\n".join(lines)
 
 
 def _node(attributes: dict[str, str]) -> str:
-    kept = {key: value for key, value in attributes.items() if value != NONE or key in ("cat", "rel", "word")}
-    return "<node " + " ".join(f"{key}={quoted(value)}" for key, value in kept.items())
+    written = {key: value for key, value in attributes.items() if value != NONE or key in ("cat", "rel", "word")}
+    return "<node " + " ".join(f"{key}={quoted(value)}" for key, value in written.items())

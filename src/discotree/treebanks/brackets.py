@@ -2,27 +2,265 @@
 
 Two dialects, one reader. In ``penn``, empty elements have the tag ``-NONE-``. In ``psd``, a leaf is ``word-lemma``, an
 empty element is a leaf that begins with ``*`` or is ``0``, and an ``ID`` node beside the tree holds the sentence's id;
-``CODE`` and other mark-up is left out. How each writes its words: bracket_words.py.
+``CODE`` and other mark-up is left out.
 
 A label is its category up to the first ``-`` or ``=``; the rest, without indices, is the function. Empty elements
 disappear, but first the filler of movement across branches moves to the nearest of its traces (after Evang and
 Kallmeyer 2011). A filler that dominates its trace does not move, and neither do fillers of NP movement and control.
 
-The writer inverts this (see traces.py), so any tree can be written and read again. In ``penn``, a comment line before
+The writer inverts this, so any tree can be written and read again. In ``penn``, a comment line before
 the tree holds an id that is not just the tree's number: ``; sent_id = cdb/28``.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import count
 
 from discotree.errors import TreeError
-from discotree.treebanks.bracket_words import from_penn, from_psd, to_penn, to_psd, without_brackets
-from discotree.treebanks.limits import CONTROL_SPACE, WHITE_SPACE, check, labels_of, refusal
 from discotree.treebanks.source import RunningNumber, Source
-from discotree.treebanks.traces import EMPTY_TAG, WRITTEN_TRACE, Item, move_fillers, raise_discontinuous
-from discotree.treebanks.writer import Writer
+from discotree.treebanks.writer import CONTROL_SPACE, WHITE_SPACE, Writer, check_texts, unsupported
 from discotree.trees.tree import NONE, ROOT, ROOT_LABELS, Node, Token, Tree
+
+PSD_DASH = "<dash>"  # a hyphen inside a word; a plain one separates word and lemma
+PSD_NAMES = {
+    "dash": "-",
+    "percent": "%",
+    "threedots": "...",
+    "ellipsis": "...",
+    "hash": "#",
+    "numbersign": "#",
+    "at": "@",
+    "slash": "/",
+    "apostrophe": "'",
+    "openparen": "(",
+    "closeparen": ")",
+    "lt": "<",  # specific to discotree, for words that contain one of these names
+}  # characters by name: <dash/> or <dash>
+
+_PENN_ESCAPED = re.compile(r"\\([/*])")
+_PENN_LITERAL = re.compile(r"(?<=\\)(?=[/*])")  # between a backslash and a character that it would escape
+_PSD_NAME = re.compile(rf"<({'|'.join(PSD_NAMES)})/?>")
+
+
+def from_penn(word: str) -> str:
+    """Return the form of a leaf, without whitespace around it: CRAFT has no-break spaces there."""
+    if "\\" in word:
+        word = _PENN_ESCAPED.sub(r"\1", word)
+    return word.strip() or word
+
+
+def to_penn(form: str) -> str:
+    """Return a form as a leaf; only characters that the reader would unescape are escaped."""
+    return without_brackets(_PENN_LITERAL.sub(r"\\", form) if "\\" in form else form)
+
+
+def from_psd(word: str) -> tuple[str, str]:
+    """Return the form and the lemma of a leaf; a leaf without a lemma has an empty one."""
+    form, separator, lemma = word.rpartition("-")
+    if not (separator and form):
+        form, lemma = word, ""
+    elif "-" in form:
+        form, lemma = _split_many_hyphens(word, form, lemma)
+    if "<" in word:
+        return _PSD_NAME.sub(_character, form), _PSD_NAME.sub(_character, lemma)
+    return form, lemma
+
+
+def _split_many_hyphens(word: str, form: str, lemma: str) -> tuple[str, str]:
+    """Split leaves such as ``---``, a hyphen with its lemma, and ``"-"-"``, which has two lemmas."""
+    middle = len(word) // 2
+    if word[middle] == "-" and word[:middle] == word[middle + 1 :]:
+        return word[:middle], word[:middle]
+    return (lemma, lemma) if lemma and form == f"{lemma}-{lemma}" else (form, lemma)
+
+
+def to_psd(token: Token) -> str:
+    word = _with_names(token.form)
+    if token.lemma != NONE:
+        return f"{word}-{_with_names(token.lemma.replace(' ', '_') or NONE)}"
+    return "0-" if word == "0" else word  # a bare 0 is an empty element
+
+
+def _character(match: re.Match[str]) -> str:
+    return PSD_NAMES[match[1]]
+
+
+def _with_names(text: str) -> str:
+    if "<" in text:
+        text = _PSD_NAME.sub(lambda match: f"<lt/>{match[0][1:]}", text)
+    if "(" in text or ")" in text:
+        text = text.replace("(", "<openparen/>").replace(")", "<closeparen/>")
+    return text.replace("-", PSD_DASH)
+
+
+def without_brackets(text: str) -> str:
+    return text.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in text or ")" in text else text
+
+
+EMPTY_TAG = "-NONE-"
+MOVEMENT = frozenset({"*T*", "*ICH*", "*EXP*", "*RNR*"})
+WRITTEN_TRACE = "*ICH*"
+ZERO = "0"  # a filler without words
+RESUMPTIVE = "RSP"  # function of a pronoun that has its filler's index but stands in its own place
+MAX_STEPS, MAX_STEPS_PER_LEAF = 100_000, 100  # from traces towards the root; real trees need about ten per leaf
+
+_CATEGORY = re.compile(r"(?:WH?(?=[A-Z]))?([^-=]*)")
+
+
+class Item:
+    """A bracket while it is read: a phrase, or a leaf with its word."""
+
+    __slots__ = ("children", "first_leaf", "function", "index", "label", "line", "parent", "trace", "word")
+
+    def __init__(self, line: int, parent: "Item | None") -> None:
+        self.line = line
+        self.parent = parent
+        self.label = ""
+        self.function = NONE
+        self.index = ""  # shared with its trace or filler
+        self.word: str | None = None
+        self.children: list[Item] = []
+        self.trace = ""  # kind of an empty leaf
+        self.first_leaf = 0  # index of its first leaf, empty ones counted
+
+
+def move_fillers(leaves: list[Item], top: Item) -> None:
+    """Move every overt filler to the nearest of its traces that it does not dominate."""
+    traces: dict[str, list[Item]] = {}
+    for leaf in leaves:
+        if leaf.trace in MOVEMENT:
+            phrase = _phrase_of(leaf)
+            index = leaf.index or phrase.index
+            if index:
+                traces.setdefault(index, []).append(phrase)
+    if not traces:
+        return
+    steps_left = MAX_STEPS + MAX_STEPS_PER_LEAF * len(leaves)
+
+    def dominates(filler: Item, trace: Item) -> bool:
+        nonlocal steps_left
+        item: Item | None = trace
+        while item is not None and item is not filler:
+            item = item.parent
+            steps_left -= 1
+        if steps_left < 0:
+            raise TreeError("too many fillers and traces are inside each other")
+        return item is filler
+
+    left: dict[int, Item] = {}  # former parents, by their id
+    fillers = _fillers(top, traces)
+    for filler, candidates in zip(fillers, _candidates(fillers, traces), strict=True):
+        here = filler.first_leaf
+        steps_left -= len(candidates)
+        nearest = sorted(candidates, key=lambda trace: (abs(trace.first_leaf - here), trace.first_leaf))
+        target = next((trace for trace in nearest if not dominates(filler, trace)), None)
+        if target is None:
+            continue
+        candidates.remove(target)
+        if filler.trace:
+            continue
+        assert target.parent is not None  # a trace or a filler is never the outermost bracket
+        assert filler.parent is not None
+        if filler.function == NONE and filler.word is None:
+            filler.function = target.function
+        if filler.parent is not target.parent:
+            left[id(filler.parent)] = filler.parent
+            filler.parent = target.parent
+            target.parent.children.append(filler)
+    for parent in left.values():
+        parent.children = [child for child in parent.children if child.parent is parent]
+
+
+def _phrase_of(leaf: Item) -> Item:
+    """Return the phrase over only this empty leaf, (NP-SBJ (-NONE- *T*-1)), or else the leaf."""
+    if leaf.parent is not None and len(leaf.parent.children) == 1 and leaf.label == EMPTY_TAG:
+        return leaf.parent
+    return leaf
+
+
+def _candidates(fillers: list[Item], traces: dict[str, list[Item]]) -> list[list[Item]]:
+    """Return the traces that each filler may move to.
+
+    Fillers that share an index divide its traces by category; traces of other categories are for other fillers.
+    """
+    counts = Counter(filler.index for filler in fillers)
+    keys = {(filler.index, _category(filler)) for filler in fillers if counts[filler.index] > 1}
+    divided: dict[tuple[str, str], list[Item]] = {}
+    for index in counts:
+        for trace in traces[index]:
+            key = (index, _category(trace))
+            divided.setdefault(key if key in keys else (index, ""), []).append(trace)
+    choices: list[list[Item]] = []
+    for filler in fillers:
+        key = (filler.index, _category(filler))
+        if counts[filler.index] > 1 and RESUMPTIVE in filler.function.split("-"):
+            choices.append([])
+        else:
+            choices.append(divided.get(key) or divided.get((filler.index, ""), []))
+    return choices
+
+
+def _category(item: Item) -> str:
+    match = _CATEGORY.match(item.label)
+    return match[1] if match else item.label
+
+
+def _fillers(top: Item, traces: dict[str, list[Item]]) -> list[Item]:
+    """Return the brackets that share an index with a trace, from left to right, parents first.
+
+    If none of them has words, nothing can move, and there are none.
+    """
+    targets = {id(phrase) for phrases in traces.values() for phrase in phrases}
+    fillers = []
+    stack = [top]
+    while stack:
+        item = stack.pop()
+        if item.index in traces and item.trace in ("", ZERO) and id(item) not in targets and item is not top:
+            fillers.append(item)
+        stack.extend(reversed(item.children))
+    return [] if all(item.trace for item in fillers) else fillers
+
+
+Raised = tuple[dict[int, list[Node | int]], dict[int, list[Node | int]], dict[int, int]]
+
+
+def raise_discontinuous(tree: Tree) -> Raised:
+    """Return the children to write for each node so that words stay in order, its traces, and all indices.
+
+    Keys are the id of a node; indices also have ~position for a raised word.
+    """
+    written: dict[int, list[Node | int]] = {}
+    traces: dict[int, list[Node | int]] = {}
+    indices: dict[int, int] = {}
+    spans: dict[int, tuple[int, int]] = {}
+    order = list(tree.nodes())
+    parents = {id(child): node for node in order for child in node.children if isinstance(child, Node)}
+    raised: dict[int, list[Node | int]] = {}
+    numbers = count(1)
+
+    def span(child: Node | int) -> tuple[int, int]:
+        return (child, child + 1) if isinstance(child, int) else spans[id(child)]
+
+    for node in reversed(order):
+        members = sorted([*node.children, *raised.pop(id(node), [])], key=lambda child: span(child)[0])
+        in_place = written[id(node)] = members[:1]
+        start, end = span(members[0])
+        for child in members[1:]:
+            child_start, child_end = span(child)
+            if child_start == end:
+                in_place.append(child)
+                end = child_end
+                continue
+            raised.setdefault(id(parents[id(node)]), []).append(child)
+            key = ~child if isinstance(child, int) else id(child)
+            if key not in indices:
+                indices[key] = next(numbers)
+                traces.setdefault(id(node), []).append(child)
+        spans[id(node)] = (start, end)
+    return written, traces, indices
+
 
 ID_COMMENT = "; sent_id = "
 PSD_ID = "ID"
@@ -38,15 +276,7 @@ _PSD_EMPTY = re.compile(r"\*.*|0", re.DOTALL)
 _TRACE = re.compile(r"(\*[^*]*\*|\*)(?:-([0-9]+))?", re.DOTALL)
 
 
-def read_penn(source: Source) -> Iterator[Tree]:
-    return _read(source, psd=False)
-
-
-def read_psd(source: Source) -> Iterator[Tree]:
-    return _read(source, psd=True)
-
-
-def _read(source: Source, psd: bool) -> Iterator[Tree]:
+def read_brackets(source: Source, psd: bool) -> Iterator[Tree]:
     for top, identity in _brackets(source):
         if source.is_damaged():
             continue
@@ -70,7 +300,7 @@ def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
                 identity = line[len(ID_COMMENT) :].strip()
             continue
         if current is not None and line[:1] == "(" and current.children and _NEW_TREE.match(line):
-            source.broken(_outermost(current).line, f"')' expected before the next tree on line {number}")
+            source.broken(_outermost(current).line, f"expected ')' before the next tree on line {number}")
             current, identity = None, ""
         for piece in _PIECE.findall(line):
             if piece == "(":
@@ -96,7 +326,7 @@ def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
                 # Reported when the tree is complete, so that one broken tree can be skipped.
                 current.word = f"{current.word or ''} {piece}"
     if current is not None:
-        source.broken(_outermost(current).line, "the file ends inside this tree: ')' expected")
+        source.broken(_outermost(current).line, "expected ')' before the end of the file")
 
 
 def _outermost(item: Item) -> Item:
@@ -116,7 +346,7 @@ def _tree(top: Item, identity: str, psd: bool) -> Tree | None:
     if not words:
         return None
     move_fillers(leaves, top)
-    return _finished(top, words, identity, psd)
+    return _build(top, words, identity, psd)
 
 
 def _leaves(top: Item, psd: bool) -> list[Item]:
@@ -128,7 +358,7 @@ def _leaves(top: Item, psd: bool) -> list[Item]:
         item.first_leaf = len(leaves)
         if item.word is None:
             if not item.children:
-                raise TreeError(f"there is nothing in ({item.label}) on line {item.line}")
+                raise TreeError(f"empty bracket ({item.label}) on line {item.line}")
             if psd:
                 item.children = [child for child in item.children if child.label not in PSD_MARKUP]
             if item.label:
@@ -163,12 +393,12 @@ def split_label(text: str) -> tuple[str, str, str]:
     match = _LABEL.match(text)
     if match is None:
         return text, NONE, ""
-    label, rest = match.groups()
-    indices = [found[1] for found in _INDEX.finditer(rest) if found[1]]
-    return label, _INDEX.sub("", rest).strip("-") or NONE, indices[-1] if indices else ""
+    label, suffix = match.groups()
+    indices = [index[1] for index in _INDEX.finditer(suffix) if index[1]]
+    return label, _INDEX.sub("", suffix).strip("-") or NONE, indices[-1] if indices else ""
 
 
-def _finished(top: Item, words: list[Item], identity: str, psd: bool) -> Tree:
+def _build(top: Item, words: list[Item], identity: str, psd: bool) -> Tree:
     position = {id(word): k for k, word in enumerate(words)}
     with_words: set[int] = set()
     for word in words:
@@ -217,24 +447,24 @@ class PsdWriter(Writer):
 
 
 def _check(tree: Tree, psd: bool) -> None:
-    """Refuse a tree that could not be read again."""
+    """Raise an error for a tree that could not be read again."""
     format = "psd" if psd else "penn"
-    check(tree, format, "word", tree.words)
-    check(tree, format, "label", labels_of(tree))
-    check(tree, format, "id", [tree.id or NONE], re.compile(f"{WHITE_SPACE.pattern}|[()]"))
-    check(tree, format, "tag", [token.tag or NONE for token in tree.tokens])
+    check_texts(tree, format, "word", tree.words)
+    check_texts(tree, format, "label", [node.label for node in tree.nodes()])
+    check_texts(tree, format, "id", [tree.id or NONE], re.compile(f"{WHITE_SPACE.pattern}|[()]"))
+    check_texts(tree, format, "tag", [token.tag or NONE for token in tree.tokens])
     if psd:
-        check(tree, format, "lemma", [token.lemma or NONE for token in tree.tokens], CONTROL_SPACE)
+        check_texts(tree, format, "lemma", [token.lemma or NONE for token in tree.tokens], CONTROL_SPACE)
     for token in tree.tokens:
         if _INDEXED_TAG.fullmatch(token.tag) or (token.tag in PSD_MARKUP if psd else token.tag == EMPTY_TAG):
-            raise refusal(tree, format, "tag", token.tag)
+            raise unsupported(tree, format, "tag", token.tag)
         if token.form.startswith("*") if psd else not token.form.strip() == token.form:
-            raise refusal(tree, format, "word", token.form)
+            raise unsupported(tree, format, "word", token.form)
     for node in tree.nodes():
         text = without_brackets(_label(node.label, node.function, 1))
         expected = (without_brackets(node.label), without_brackets(node.function), "1")
         if split_label(text) != expected or (psd and node.label in PSD_MARKUP) or WHITE_SPACE.search(text):
-            raise refusal(tree, format, "label", text)
+            raise unsupported(tree, format, "label", text)
 
 
 def _text(tree: Tree, psd: bool) -> str:

@@ -1,6 +1,6 @@
 """CoNLL-U: the encoding of a tree as augmented dependencies, one word a line.
 
-HEAD and DEPREL hold the arcs (``NP#2``), XPOS the tag, LEMMA the lemma. MISC holds what has no column of its own:
+HEAD and DEPREL hold the arcs (``NP#2``), XPOS the tag, LEMMA the lemma. MISC holds the values without a column:
 ``Morph``, ``Function`` (of the word), ``Unary`` (the chain of phrases over the word alone) and ``Spine`` (the functions
 of the phrases that the word heads, lowest first). ``# root`` names the root's label. Characters that would break a
 column are percent-encoded. Only files with a ``# root`` line are decoded; in treebanks from elsewhere, relations are
@@ -9,14 +9,12 @@ read as labels.
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
-from discotree.encoding.dependencies import Dependencies, to_dependencies, to_tree
-from discotree.encoding.head_rules import HeadRules
-from discotree.encoding.spines import DUMMY_ROOT
+from discotree.encoding.dependencies import DUMMY_ROOT, Dependencies, to_dependencies, to_tree
 from discotree.errors import EncodingError, TreebankError, TreeError
-from discotree.treebanks.limits import check
 from discotree.treebanks.source import RunningNumber, Source
-from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
+from discotree.treebanks.writer import Writer, check_texts
 from discotree.trees.tree import NONE, ROOT, Token, Tree
 
 NO_VALUE = "_"
@@ -28,38 +26,22 @@ _ENCODED = re.compile(r"%([0-9A-F]{2,6});")
 
 
 def read_conllu(source: Source) -> Iterator[Tree]:
-    for line, dependencies in read_dependencies(source):
-        try:
-            yield to_tree(dependencies)
-        except (EncodingError, TreeError) as error:
-            source.broken(line, f"sentence {dependencies.id}: {error}")
-
-
-def read_dependencies(source: Source) -> Iterator[tuple[int, Dependencies]]:
-    """Return the encoded sentences, each with the line on which it starts."""
     block: list[tuple[int, str]] = []
-    count = 0
-    for number, line in source.lines():
+    seen = 0
+    for number, line in chain(source.lines(), [(0, "")]):
         if line.strip():
             block.append((number, line))
             continue
         if any(not text.startswith("#") for _, text in block):
-            count += 1
-            yield from _block(source, block, count)
+            seen += 1
+            if not source.is_damaged():
+                try:
+                    yield to_tree(_dependencies(source, block, seen))
+                except TreebankError as error:
+                    source.on_error(error)
+                except (EncodingError, TreeError) as error:
+                    source.broken(block[0][0], str(error))
         block = []
-    if any(not text.startswith("#") for _, text in block):
-        yield from _block(source, block, count + 1)
-
-
-def _block(source: Source, block: list[tuple[int, str]], count: int) -> Iterator[tuple[int, Dependencies]]:
-    if source.is_damaged():
-        return
-    try:
-        yield block[0][0], _dependencies(source, block, count)
-    except EncodingError as error:
-        source.broken(block[0][0], str(error))
-    except TreebankError as error:
-        source.on_error(error)
 
 
 def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> Dependencies:
@@ -116,36 +98,28 @@ def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> D
 
 
 class ConlluWriter(Writer):
-    def __init__(self, options: WriterOptions = PLAIN) -> None:
-        super().__init__(options)
-        self.heads = HeadRules.of(options.heads)
-
     def tree(self, tree: Tree, number: int) -> str:
-        check(tree, "conllu", "word", tree.words, NOTHING)
-        check(tree, "conllu", "id", [tree.id or str(number)], LINE_END)
-        return format_dependencies(to_dependencies(tree, self.heads))
-
-
-def format_dependencies(dependencies: Dependencies) -> str:
-    d = dependencies
-    lines = [f"# sent_id = {d.id}"] if d.id else []
-    lines += [f"# text = {' '.join(' '.join(token.form.split()) for token in d.tokens)}"]
-    lines += [f"# root = {_encoded(d.root)}"]
-    for position, (token, head, label) in enumerate(zip(d.tokens, d.heads, d.labels, strict=True)):
-        misc = []
-        if token.morph != NONE:
-            misc.append(f"Morph={_encoded(token.morph)}")
-        if token.function != NONE:
-            misc.append(f"Function={_encoded(token.function)}")
-        if d.unaries and d.unaries[position]:
-            misc.append(f"Unary={_encoded(d.unaries[position])}")
-        if d.functions and any(f != NONE for f in d.functions[position]):
-            misc.append(f"Spine={','.join(map(_encoded, d.functions[position]))}")
-        lines.append(
-            f"{position + 1}\t{_encoded(token.form)}\t{_column(token.lemma)}\t{NO_VALUE}\t{_column(token.tag)}"
-            f"\t{NO_VALUE}\t{head - DUMMY_ROOT}\t{_encoded(label)}\t{NO_VALUE}\t{'|'.join(misc) or NO_VALUE}"
-        )
-    return "\n".join(lines) + "\n\n"
+        check_texts(tree, "conllu", "word", tree.words, NOTHING)
+        check_texts(tree, "conllu", "id", [tree.id or str(number)], LINE_END)
+        d = to_dependencies(tree, self.heads)
+        lines = [f"# sent_id = {d.id}"] if d.id else []
+        lines += [f"# text = {' '.join(' '.join(token.form.split()) for token in d.tokens)}"]
+        lines += [f"# root = {_encoded(d.root)}"]
+        for position, (token, head, label) in enumerate(zip(d.tokens, d.heads, d.labels, strict=True)):
+            misc = []
+            if token.morph != NONE:
+                misc.append(f"Morph={_encoded(token.morph)}")
+            if token.function != NONE:
+                misc.append(f"Function={_encoded(token.function)}")
+            if d.unaries and d.unaries[position]:
+                misc.append(f"Unary={_encoded(d.unaries[position])}")
+            if d.functions and any(f != NONE for f in d.functions[position]):
+                misc.append(f"Spine={','.join(map(_encoded, d.functions[position]))}")
+            lines.append(
+                f"{position + 1}\t{_encoded(token.form)}\t{_column(token.lemma)}\t{NO_VALUE}\t{_column(token.tag)}"
+                f"\t{NO_VALUE}\t{head - DUMMY_ROOT}\t{_encoded(label)}\t{NO_VALUE}\t{'|'.join(misc) or NO_VALUE}"
+            )
+        return "\n".join(lines) + "\n\n"
 
 
 def _column(text: str) -> str:

@@ -1,18 +1,16 @@
-"""disco-dop's discbracket format: one tree a line, as ``str(tree)`` writes it (see trees/brackets.py).
+"""disco-dop's discbracket format: one tree a line, as ``str(tree)`` writes it (see trees/tree.py).
 
-After a tab a line may carry a comment. A comment of one word is taken for the sentence's id; an id that is not just
-the tree's number is kept there, instead of the comment.
+After a tab a line may carry a comment. A comment of one word is read as the sentence's id; an id that is not just
+the tree's number is written there instead of the comment.
 """
 
 import re
 from collections.abc import Iterator
 
 from discotree.errors import TreeError
-from discotree.treebanks.limits import check, labels_of
 from discotree.treebanks.source import RunningNumber, Source
-from discotree.treebanks.writer import Writer
-from discotree.trees.brackets import parse_brackets
-from discotree.trees.tree import NONE, Tree
+from discotree.treebanks.writer import Writer, check_texts
+from discotree.trees.tree import NONE, Tree, parse_brackets
 
 _SEPARATOR = re.compile(r"[ \t\r\n]")
 _SUSPICIOUS = re.compile(r"[\t\r\n]|=\)")  # the last may be an empty word
@@ -39,14 +37,14 @@ def read_discbracket(source: Source) -> Iterator[Tree]:
 class DiscbracketWriter(Writer):
     def tree(self, tree: Tree, number: int) -> str:
         text = str(tree)
-        # A line with exactly the spaces that its brackets need, and nothing suspicious, needs no closer look.
+        # A line with exactly the spaces that its brackets need, and nothing suspicious, needs no further check.
         if text.count(" ") != text.count("(") - 1 + len(tree) or _SUSPICIOUS.search(text):
-            check(tree, "discbracket", "word", tree.words, _SEPARATOR)
-            check(tree, "discbracket", "tag", [token.tag or NONE for token in tree.tokens], _SEPARATOR)
-            check(tree, "discbracket", "label", labels_of(tree), _SEPARATOR)
+            check_texts(tree, "discbracket", "word", tree.words, _SEPARATOR)
+            check_texts(tree, "discbracket", "tag", [token.tag or NONE for token in tree.tokens], _SEPARATOR)
+            check_texts(tree, "discbracket", "label", [node.label for node in tree.nodes()], _SEPARATOR)
         note = tree.id if tree.id != str(number) else ""
         if note:
-            check(tree, "discbracket", "id", [note], _SEPARATOR)
+            check_texts(tree, "discbracket", "id", [note], _SEPARATOR)
         elif " " in tree.comment.strip():  # one word would be taken for an id
             note = " ".join(tree.comment.split())
         return f"{text}\t{note}\n" if note else f"{text}\n"

@@ -15,10 +15,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from discotree.errors import TreebankError, TreeError
-from discotree.files.names import without_bom
-from discotree.treebanks.limits import WHITE_SPACE, check, refusal
+from discotree.files.writing import without_bom
 from discotree.treebanks.source import Source
-from discotree.treebanks.writer import Writer
+from discotree.treebanks.writer import WHITE_SPACE, Writer, check_texts, unsupported
 from discotree.trees.transforms import add_root
 from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
 
@@ -67,7 +66,7 @@ def read_export(source: Source) -> Iterator[Tree]:
                     source.on_error(error)
                 start, root = 0, b""
     if start:
-        source.broken(start, "the file ends inside this sentence: #EOS expected")
+        source.broken(start, "expected #EOS before the end of the file")
 
 
 def _tree(source: Source, start: int, text: str, version: int, root: list[str]) -> Tree:
@@ -125,7 +124,7 @@ def _tree(source: Source, start: int, text: str, version: int, root: list[str]) 
         )
     except KeyError:
         number, fields = next((k, f) for k, f in _rows(lines, version) if f[5] not in index)
-        message = f"{fields[0]!r} has the parent {fields[5]!r}, which is not there"
+        message = f"{fields[0]!r} has the unknown parent {fields[5]!r}"
         raise source.error(start + number, message) from None
     except TreeError as error:
         at = start if error.node is None else list(nodes.values())[error.node][0]
@@ -172,7 +171,7 @@ def _secondary(
         address = n + 1 + index[child[1:]] if child[0] == "#" else int(child)
         for label, parent in zip(pairs[::2], pairs[1::2], strict=True):
             if parent not in index:
-                raise source.error(number, f"a secondary edge leads to {parent!r}, which is not there")
+                raise source.error(number, f"a secondary edge leads to the unknown node {parent!r}")
             yield SecondaryEdge(label, address, n + 1 + index[parent])
 
 
@@ -185,10 +184,10 @@ class ExportWriter(Writer):
     def tree(self, tree: Tree, number: int) -> str:
         identity = tree.id or str(number)
         tree = add_root(tree)
-        check(tree, "export", "id", [identity], _NOT_AN_ID)
-        check(tree, "export", "word", tree.words)
+        check_texts(tree, "export", "id", [identity], _NOT_AN_ID)
+        check_texts(tree, "export", "word", tree.words)
         if "\n" in tree.comment or tree.comment.strip() != tree.comment:
-            raise refusal(tree, "export", "comment", tree.comment)
+            raise unsupported(tree, "export", "comment", tree.comment)
         token_parents, nodes = tree.parents()
         names = _names(tree, nodes)
         secondary: dict[int, str] = {}
@@ -200,7 +199,7 @@ class ExportWriter(Writer):
         for position, (token, parent) in enumerate(zip(tree.tokens, token_parents, strict=True)):
             form, tag, lemma, morph, function = token
             if form in ("#BOS", "#EOS"):
-                raise refusal(tree, "export", "word", form)
+                raise unsupported(tree, "export", "word", form)
             middle = f"\t{_field(tree, 'lemma', lemma.replace(' ', '_'))}\t" if self.has_lemmas else "\t"
             lines.append(
                 f"{form}{middle}{_field(tree, 'tag', tag)}\t{_field(tree, 'morphology', morph)}\t"
@@ -242,5 +241,5 @@ def _field(tree: Tree, what: str, text: str) -> str:
     if not text:
         return NONE
     if not (text.isprintable() and " " not in text) and WHITE_SPACE.search(text):
-        raise refusal(tree, "export", what, text)
+        raise unsupported(tree, "export", what, text)
     return text

@@ -1,24 +1,29 @@
-"""The treebank formats: ``FORMATS`` has a reader and a writer for each, and ``guess_format`` tells them apart."""
+"""The treebank formats: ``FORMATS`` has a reader and a writer for each, ``guess_format`` tells them apart.
 
+``write`` writes trees into a file, all of them or none.
+"""
+
+import codecs
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+from os import PathLike, fspath
 
+from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
-from discotree.files.names import base_name, keeps_ascii
+from discotree.files.writing import base_name, is_archive, is_encoding, keeps_ascii, writable
 from discotree.treebanks.alpino import AlpinoWriter, read_alpino
-from discotree.treebanks.brackets import PennWriter, PsdWriter, read_penn, read_psd
-from discotree.treebanks.columns import check_texts
+from discotree.treebanks.arrow import ArrowFileWriter, ParquetFileWriter, read_arrow, read_parquet
+from discotree.treebanks.brackets import PennWriter, PsdWriter, read_brackets
 from discotree.treebanks.conllu import ConlluWriter, read_conllu
 from discotree.treebanks.discbracket import DiscbracketWriter, read_discbracket
 from discotree.treebanks.export import Export3Writer, ExportWriter, read_export
 from discotree.treebanks.json_lines import JsonWriter, read_json
-from discotree.treebanks.parquet import read_arrow, read_parquet, write_arrow, write_parquet
-from discotree.treebanks.source import Source
+from discotree.treebanks.source import ErrorHandler, Source, is_readable_xml, stop
 from discotree.treebanks.tigerxml import TigerXmlWriter, read_tigerxml
-from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
-from discotree.treebanks.xml import is_readable_xml
+from discotree.treebanks.writer import Writer
 from discotree.trees.tree import Tree
 
 PEEK = 16384  # bytes from the beginning of a file that its format is guessed from
@@ -26,70 +31,41 @@ XML_SUFFIX = ".xml"  # TigerXML and Alpino share it, so the content decides
 
 
 @dataclass(frozen=True, slots=True)
-class Format(ABC):
+class Format:
     """A treebank format. ``looks_like`` is searched in the first bytes of a file."""
 
     read: Callable[[Source], Iterator[Tree]]
     suffixes: tuple[str, ...]
     looks_like: bytes
-
-    @abstractmethod
-    def write(self, trees: Iterable[Tree], options: WriterOptions = PLAIN) -> Iterator[str] | Iterator[bytes]:
-        """Return a whole file in pieces."""
-
-    @abstractmethod
-    def check(self, tree: Tree) -> None:
-        """Raise a TreebankError for a tree that the format cannot hold."""
+    writer: type[Writer]
 
 
-@dataclass(frozen=True, slots=True)
-class TextFormat(Format):
-    """A format that is written tree by tree."""
-
-    writer: Callable[[WriterOptions], Writer]
-
-    def write(self, trees: Iterable[Tree], options: WriterOptions = PLAIN) -> Iterator[str]:
-        return self.writer(options).file(trees)
-
-    def check(self, tree: Tree) -> None:
-        self.writer(PLAIN).tree(tree, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class BinaryFormat(Format):
-    """A format that is written in groups of trees, and needs no options."""
-
-    write_groups: Callable[[Iterable[Tree]], Iterator[bytes]]
-
-    def write(self, trees: Iterable[Tree], options: WriterOptions = PLAIN) -> Iterator[bytes]:  # noqa: ARG002
-        return self.write_groups(trees)
-
-    def check(self, tree: Tree) -> None:
-        check_texts(tree)
-
-
-TEXT_FORMATS: dict[str, TextFormat] = {
-    "export": TextFormat(read_export, (".export", ".negra"), rb"(?m)^#(BOS|FORMAT)[ \t]", ExportWriter),
-    "export3": TextFormat(read_export, (".export3",), rb"(?m)^#FORMAT[ \t]+3", Export3Writer),
-    "tigerxml": TextFormat(read_tigerxml, (".tigerxml", ".tiger.xml"), rb"<corpus[\s>]|<s\s[^>]*id=", TigerXmlWriter),
-    "alpino": TextFormat(read_alpino, (".alpino", ".alpino.xml"), rb"<alpino_ds|<treebank", AlpinoWriter),
-    "discbracket": TextFormat(
+TEXT_FORMATS = {
+    "export": Format(read_export, (".export", ".negra"), rb"(?m)^#(BOS|FORMAT)[ \t]", ExportWriter),
+    "export3": Format(read_export, (".export3",), rb"(?m)^#FORMAT[ \t]+3", Export3Writer),
+    "tigerxml": Format(read_tigerxml, (".tigerxml", ".tiger.xml"), rb"<corpus[\s>]|<s\s[^>]*id=", TigerXmlWriter),
+    "alpino": Format(read_alpino, (".alpino", ".alpino.xml"), rb"<alpino_ds|<treebank", AlpinoWriter),
+    "discbracket": Format(
         read_discbracket, (".dbr", ".discbracket"), rb"(?m)^ *\([^\n]*\([^\s()]+ \d+=[^\s()]+\)", DiscbracketWriter
     ),
-    "psd": TextFormat(read_psd, (".psd",), rb"\(ID ", PsdWriter),
-    "penn": TextFormat(read_penn, (".mrg", ".ptb", ".tree", ".trees", ".penn", ".bracket"), rb"(?m)^\s*\(", PennWriter),
-    "conllu": TextFormat(read_conllu, (".conllu", ".conll", ".conllx"), rb"(?m)^1\t[^\t\n]*\t", ConlluWriter),
-    "json": TextFormat(read_json, (".json", ".jsonl", ".ndjson"), rb"\A(\xef\xbb\xbf)?\s*\{", JsonWriter),
+    "psd": Format(partial(read_brackets, psd=True), (".psd",), rb"\(ID ", PsdWriter),
+    "penn": Format(
+        partial(read_brackets, psd=False),
+        (".mrg", ".ptb", ".tree", ".trees", ".penn", ".bracket"),
+        rb"(?m)^\s*\(",
+        PennWriter,
+    ),
+    "conllu": Format(read_conllu, (".conllu", ".conll", ".conllx"), rb"(?m)^1\t[^\t\n]*\t", ConlluWriter),
+    "json": Format(read_json, (".json", ".jsonl", ".ndjson"), rb"\A(\xef\xbb\xbf)?\s*\{", JsonWriter),
 }
-FORMATS: dict[str, Format] = {
+FORMATS = {
     **TEXT_FORMATS,
-    "parquet": BinaryFormat(read_parquet, (".parquet",), rb"\APAR1", write_parquet),
-    "arrow": BinaryFormat(read_arrow, (".arrow", ".feather"), rb"\A(ARROW1|\xff{4})", write_arrow),
+    "parquet": Format(read_parquet, (".parquet",), rb"\APAR1", ParquetFileWriter),
+    "arrow": Format(read_arrow, (".arrow", ".feather"), rb"\A(ARROW1|\xff{4})", ArrowFileWriter),
 }
-XML_FORMATS = (FORMATS["tigerxml"], FORMATS["alpino"])
 ALL_SUFFIXES = (*(suffix for form in FORMATS.values() for suffix in form.suffixes), XML_SUFFIX)
 
-# Guesses go from the most telling content to the least.
+# In this order, from the most specific content to the least.
 GUESSED = ("parquet", "arrow", "json", "export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")
 
 
@@ -102,24 +78,82 @@ def guess_format(name: str, beginning: bytes = b"") -> str | None:
                 return key
             # All bracketings share these suffixes.
             return next((k for k in ("discbracket", "psd") if re.search(FORMATS[k].looks_like, beginning)), key)
-    for key in GUESSED:
-        if re.search(FORMATS[key].looks_like, beginning):
-            return key
-    return None
+    return next((key for key in GUESSED if re.search(FORMATS[key].looks_like, beginning)), None)
 
 
-def check_encoding(format: Format, encoding: str, path: str = "") -> None:
-    """Refuse an encoding in which the files of a format cannot be read: lines and XML have to be recognised."""
-    if format in XML_FORMATS:
+def check_encoding(name: str, encoding: str, path: str = "") -> None:
+    """Raise an error for an encoding in which the files of a format cannot be read."""
+    if name in ("tigerxml", "alpino"):
         if not is_readable_xml(encoding):
             raise TreebankError(f"XML cannot be read in {encoding!r}; use utf-8, utf-16 or latin-1", path)
-    elif isinstance(format, TextFormat) and not keeps_ascii(encoding):
-        raise TreebankError(f"lines cannot be found in {encoding!r}; use utf-8 or another one that keeps ASCII", path)
+    elif name in TEXT_FORMATS and not keeps_ascii(encoding):
+        raise TreebankError(f"the encoding {encoding!r} is not compatible with ASCII; use utf-8 or latin-1", path)
 
 
-def format_named(name: str) -> Format:
-    """Return the format of this name, or raise an error that lists those there are."""
+def check_arguments(path: str | PathLike[str], format: str | None, encoding: str = "utf-8") -> str:
+    """Check the arguments of ``read`` and ``write``; return the path as a string."""
+    if not isinstance(path, (str, PathLike)):
+        raise TypeError(f"expected a path (str or os.PathLike), got {type(path).__name__}: {path!r:.50}")
+    if format and format not in FORMATS:
+        raise TreebankError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
+    if not is_encoding(encoding):
+        raise TreebankError(f"unknown encoding {encoding!r}")
+    return fspath(path)
+
+
+def write(
+    trees: Iterable[Tree],
+    path: str | PathLike[str],
+    format: str | None = None,
+    *,
+    encoding: str = "utf-8",
+    heads: HeadRules | str | None = None,
+    on_error: ErrorHandler = stop,
+) -> int:
+    """Write trees and return how many. The file appears when all of them are written, or not at all.
+
+    ``heads`` are head rules or their name for CoNLL-U, which stores trees as dependencies; without any, children that
+    are marked as heads are heads. A tree that the format cannot represent raises a TreebankError, or is left out if
+    ``on_error`` takes the error.
+    """
+    path = check_arguments(path, format, encoding)
+    if isinstance(trees, (str, bytes, Tree)) or not isinstance(trees, Iterable):
+        hint = "a single Tree: pass [tree]" if isinstance(trees, Tree) else f"{type(trees).__name__}: {trees!r:.50}"
+        raise TypeError(f"expected an iterable of trees, got {hint}")
+    name = format or guess_format(path)
+    if name is None:
+        hint = "an .xml file may be tigerxml or alpino; " if base_name(path).endswith(XML_SUFFIX) else ""
+        raise TreebankError(f"cannot tell the format from the name; {hint}specify one of {', '.join(FORMATS)}", path)
+    if is_archive(path):
+        raise TreebankError("archives can be read but not written", path)
+    check_encoding(name, encoding, path)
+    writer = FORMATS[name].writer(HeadRules.of(heads), encoding)
+    count = 0
+    current = ""
+    trees = iter(trees)
+    first = list(islice(trees, 1))  # an input that cannot be read leaves the output file unchanged
+
+    def counted() -> Iterator[Tree]:
+        nonlocal count, current
+        for tree in chain(first, trees):
+            if not isinstance(tree, Tree):
+                raise TypeError(f"expected a Tree, got {type(tree).__name__}: {tree!r:.50}")
+            current = tree.id
+            if on_error is not stop:
+                try:
+                    writer.check(tree)
+                except TreebankError as error:
+                    on_error(error)
+                    continue
+            yield tree
+            count += 1
+
     try:
-        return FORMATS[name]
-    except (KeyError, TypeError):
-        raise TreebankError(f"there is no format {name!r}; there are {', '.join(FORMATS)}") from None
+        with writable(path) as stream:
+            encode = codecs.getincrementalencoder(encoding)().encode
+            for piece in writer.file(counted()):
+                stream.write(piece if isinstance(piece, bytes) else encode(piece))
+    except UnicodeEncodeError as error:
+        unwritable = error.object[error.start]
+        raise TreebankError(f"sentence {current}: {unwritable!r} cannot be written in {encoding}", path) from None
+    return count

@@ -11,8 +11,7 @@ from typing import Any
 from discotree.errors import TreeError
 from discotree.treebanks.source import RunningNumber, Source
 from discotree.treebanks.writer import Writer
-from discotree.trees.record import Offsets
-from discotree.trees.tree import Tree
+from discotree.trees.tree import Offsets, Tree
 
 # Line ends that JSON does not escape, and halves of characters, which no encoding holds.
 _UNSAFE = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
@@ -31,25 +30,16 @@ def read_json(source: Source) -> Iterator[Tree]:
         except (ValueError, RecursionError) as error:
             source.broken(number, f"expected a JSON object on one line: {_reason(error)}")
             continue
-        for one in _sentences(record):
+        sentences = record.get("sentences") if isinstance(record, Mapping) else None
+        for sentence in sentences if isinstance(sentences, list) and sentences else [record]:
             try:
-                tree = _tree(one, seen)
+                if isinstance(sentence, Mapping) and not sentence.get("id"):
+                    sentence = {**sentence, "id": RunningNumber(seen)}
+                tree = Tree.from_dict(sentence)
             except TreeError as error:
                 source.broken(number, str(error))
             else:
                 yield tree
-
-
-def _sentences(record: Any) -> list[Any]:
-    """Return the records of a line: a document has a list of them."""
-    sentences = record.get("sentences") if isinstance(record, Mapping) else None
-    return sentences if isinstance(sentences, list) and sentences else [record]
-
-
-def _tree(record: Any, seen: int) -> Tree:
-    if isinstance(record, Mapping) and not record.get("id"):
-        record = {**record, "id": RunningNumber(seen)}
-    return Tree.from_dict(record)
 
 
 def _reason(error: Exception) -> str:
@@ -68,8 +58,5 @@ class JsonWriter(Writer):
 
 def json_line(record: Mapping[str, Any]) -> str:
     """Return a record as one line of JSON, line end included."""
-    return _UNSAFE.sub(_escaped, json.dumps(record, ensure_ascii=False)) + "\n"
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
+    line = json.dumps(record, ensure_ascii=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", line) + "\n"

@@ -1,23 +1,22 @@
-"""Read trees from files, folders, archives and standard input, as a stream."""
+"""Read trees from files, folders, archives and standard input, as a stream; and the ids of splits."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
-from os import PathLike, fspath
+from os import PathLike
 from os.path import relpath
 
 from discotree.errors import TreebankError
-from discotree.files.names import base_name, is_encoding, stems
 from discotree.files.reading import ByteCounter, ReadLimits, files_in, open_all, readable
+from discotree.files.writing import base_name, read_text, stems
 from discotree.treebanks.formats import (
     ALL_SUFFIXES,
     FORMATS,
     PEEK,
     XML_SUFFIX,
-    Format,
+    check_arguments,
     check_encoding,
-    format_named,
     guess_format,
 )
 from discotree.treebanks.source import ErrorHandler, Source, stop
@@ -34,49 +33,74 @@ def read(
     on_bytes: ByteCounter | None = None,
     limits: ReadLimits | None = None,
 ) -> Iterator[Tree]:
-    """Read trees one by one; ``stem`` goes in front of their ids, ``on_bytes`` counts the bytes that are read.
+    """Read trees one by one; ``stem`` is put in front of their ids, ``on_bytes`` gets the size of each block.
 
-    ``limits`` bound a line and what unpacks from a packed file; without any, the environment or our defaults count.
+    ``limits`` bound the length of a line and the size of decompressed files; the environment sets their defaults.
 
     A broken tree raises a TreebankError with its address. To skip broken trees, pass a function that takes the
     errors: ``errors = []; read(path, on_error=errors.append)``.
     """
-    path = checked_path(path)
-    chosen = format_named(format) if format else None
-    check_known_encoding(encoding or "utf-8")
-    return _read(path, chosen, encoding, on_error, stem, on_bytes, limits or ReadLimits.from_environment())
+    path = check_arguments(path, format, encoding or "utf-8")
+    opened = open_treebank(path, format, encoding, stem, on_bytes, limits or ReadLimits.from_environment())
+    return (tree for file in opened for tree in file.trees(on_error))
 
 
-def _read(
+@dataclass(frozen=True, slots=True)
+class FileChunk:
+    """An open file, or the remainder of one. Its trees have to be read before the next file is opened."""
+
+    path: str  # the treebank
+    source: Source
+    format: str
+    beginning: bytes = b""  # first bytes; empty if they have been checked
+
+    def trees(self, on_error: ErrorHandler = stop) -> Iterator[Tree]:
+        """Read from the current position. A file without trees that does not begin like its format is an error."""
+        silent = True
+
+        def report(error: TreebankError) -> None:
+            nonlocal silent
+            silent = False
+            on_error(error)
+
+        stem = self.source.stem
+        with readable(self.path):
+            for tree in FORMATS[self.format].read(replace(self.source, on_error=report)):
+                silent = False
+                yield replace(tree, id=_add_stem(stem, tree.id) or "1") if stem or not tree.id else tree
+        if silent:
+            self.check_beginning()
+
+    def check_beginning(self) -> None:
+        """Raise an error for a file without trees whose beginning does not look like its format."""
+        if self.beginning.strip() and not re.search(FORMATS[self.format].looks_like, self.beginning):
+            raise TreebankError("no tree found; the file may be in another format or encoding", self.source.name)
+
+
+def open_treebank(
     path: str,
-    chosen: Format | None,
+    format: str | None,
     encoding: str | None,
-    on_error: ErrorHandler,
     stem: str,
     on_bytes: ByteCounter | None,
     limits: ReadLimits,
-) -> Iterator[Tree]:
+) -> Iterator[FileChunk]:
+    """Open the files of a treebank, one after the other; the arguments are those of ``read``."""
+    is_empty = True
     with readable(path):
-        for source in sources(path, chosen, encoding, stem, on_bytes, limits):
-            yield from _read_file(replace(source, on_error=on_error), chosen)
-
-
-def sources(
-    path: str,
-    chosen: Format | None,
-    encoding: str | None,
-    stem: str = "",
-    on_bytes: ByteCounter | None = None,
-    limits: ReadLimits | None = None,
-) -> Iterator[Source]:
-    """Open the files of a treebank, one after the other."""
-    limits = limits or ReadLimits.from_environment()
-    found = False
-    for file in open_all(path, partial(_choose, chosen), on_bytes, limits):
-        found = True
-        yield Source(file.name, file.stream, encoding, stem=_prefixed(stem, file.stem), limits=limits)
-    if not found:
-        raise TreebankError(f"holds no treebank file ({', '.join(ALL_SUFFIXES)})", path)
+        for file in open_all(path, partial(_choose, format), on_bytes, limits):
+            is_empty = False
+            source = Source(file.name, file.stream, encoding, stem=_add_stem(stem, file.stem), limits=limits)
+            peek = getattr(file.stream, "peek", None)
+            beginning = bytes(peek(PEEK)[:PEEK]) if peek else b""
+            name = format or guess_format(file.name, beginning)
+            if name is None:
+                raise TreebankError(f"cannot detect the format; specify one of {', '.join(FORMATS)}", file.name)
+            if encoding:
+                check_encoding(name, encoding, file.name)
+            yield FileChunk(path, source, name, beginning)
+    if is_empty:
+        raise TreebankError(f"contains no treebank file ({', '.join(ALL_SUFFIXES)})", path)
 
 
 def files(folder: str | PathLike[str], format: str | None = None) -> dict[str, str]:
@@ -84,72 +108,20 @@ def files(folder: str | PathLike[str], format: str | None = None) -> dict[str, s
 
     ``read(folder)`` is the same as ``read(f"{folder}/{name}", stem=stem)`` for all of them.
     """
-    folder = checked_path(folder)
-    chosen = format_named(format) if format else None
+    folder = check_arguments(folder, format)
     with readable(folder):
-        found = [relpath(file, folder) for file in files_in(folder, partial(_choose, chosen))]
-    return dict(zip(found, stems(found), strict=True))
+        names = [relpath(file, folder) for file in files_in(folder, partial(_choose, format))]
+    return dict(zip(names, stems(names), strict=True))
 
 
-def checked_path(path: str | PathLike[str]) -> str:
-    """Return a path as a string; a TypeError says what was given instead."""
-    if not isinstance(path, (str, PathLike)):
-        raise TypeError(f"expected a path (str or os.PathLike), got {type(path).__name__}: {path!r:.50}")
-    return fspath(path)
-
-
-def check_known_encoding(name: str) -> None:
-    if not is_encoding(name):
-        raise TreebankError(f"there is no encoding {name!r}")
-
-
-def _choose(chosen: Format | None, names: list[str]) -> list[str]:
-    """Return the names that look like treebanks; all of them if none has a suffix of the format."""
-    suffixes = (*chosen.suffixes, XML_SUFFIX) if chosen else ALL_SUFFIXES
+def _choose(format: str | None, names: list[str]) -> list[str]:
+    """Return the names with the suffix of a treebank; all names if none has a suffix of the chosen format."""
+    suffixes = (*FORMATS[format].suffixes, XML_SUFFIX) if format else ALL_SUFFIXES
     matching = [name for name in names if base_name(name).lower().endswith(suffixes)]
-    return matching if matching or not chosen else names
+    return matching if matching or not format else names
 
 
-def _read_file(source: Source, chosen: Format | None) -> Iterator[Tree]:
-    """Read one file."""
-    beginning = beginning_of(source)
-    return trees_of(source, format_of(source, beginning, chosen), beginning)
-
-
-def format_of(source: Source, beginning: bytes, chosen: Format | None = None) -> Format:
-    """Return the format of a file that begins with these bytes."""
-    found = chosen or _guessed(source.name, beginning)
-    if source.encoding:
-        check_encoding(found, source.encoding, source.name)
-    return found
-
-
-def trees_of(source: Source, reader: Format, beginning: bytes = b"") -> Iterator[Tree]:
-    """Read one file, or a part of it; one without trees whose beginning does not look like its format is an error."""
-    silent = True
-
-    def report(error: TreebankError, on_error: ErrorHandler = source.on_error) -> None:
-        nonlocal silent
-        silent = False
-        on_error(error)
-
-    source = replace(source, on_error=report)
-    for tree in reader.read(source):
-        silent = False
-        if source.stem or not tree.id:
-            tree = replace(tree, id=_prefixed(source.stem, tree.id) or "1")
-        yield tree
-    if silent:
-        check_beginning(source, reader, beginning)
-
-
-def check_beginning(source: Source, reader: Format, beginning: bytes) -> None:
-    """Refuse a file without trees whose beginning does not look like its format."""
-    if beginning.strip() and not re.search(reader.looks_like, beginning):
-        raise TreebankError("there is no tree in it: is it in another format or encoding?", source.name)
-
-
-def _prefixed(stem: str, identity: str) -> str:
+def _add_stem(stem: str, identity: str) -> str:
     if not stem or not identity:
         return stem or identity
     if identity == stem or identity.startswith(f"{stem}/"):
@@ -157,13 +129,41 @@ def _prefixed(stem: str, identity: str) -> str:
     return type(identity)(f"{stem}/{identity}")  # a RunningNumber stays one
 
 
-def beginning_of(source: Source) -> bytes:
-    peek = getattr(source.stream, "peek", None)
-    return bytes(peek(PEEK)[:PEEK]) if peek else b""
+def read_ids(path: str, split: str | None) -> set[str]:
+    """Read ids from a file, one a line, or from a tab-separated table with columns id and split."""
+    try:
+        numbered = enumerate(read_text(path).splitlines(), 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise TreebankError(f"cannot be read: {error}", path) from None
+    lines = [(number, line) for number, line in numbered if line.strip()]
+    if not lines:
+        raise TreebankError("the file contains no ids", path)
+    first, header = lines[0][0], lines[0][1].split("\t")
+    if "id" not in header:
+        if split:
+            raise TreebankError("a split needs a first line with the columns id and split", path, first)
+        return {line.strip() for _, line in lines}
+    if split and "split" not in header:
+        raise TreebankError("a split needs a column named split", path, first)
+    ids = set()
+    for number, line in lines[1:]:
+        row = dict(zip(header, line.split("\t"), strict=False))
+        if "id" not in row:
+            raise TreebankError("the line has no id", path, number)
+        if split is None or row.get("split") == split:
+            ids.add(row["id"])
+    if not ids:
+        raise TreebankError(f"no sentence belongs to the split {split!r}", path)
+    return ids
 
 
-def _guessed(path: str, beginning: bytes) -> Format:
-    name = guess_format(path, beginning)
-    if name is None:
-        raise TreebankError(f"what format is this? Name one of {', '.join(FORMATS)}", path)
-    return FORMATS[name]
+def select_ids(trees: Iterable[Tree], ids: set[str], path: str) -> Iterator[Tree]:
+    """Yield the trees with these ids; a missing id is an error."""
+    missing = set(ids)
+    for tree in trees:
+        if tree.id in ids:
+            missing.discard(tree.id)
+            yield tree
+    if missing:
+        examples = ", ".join(sorted(missing)[:5])
+        raise TreebankError(f"{len(missing):,} of these ids are not in the treebank: {examples} …", path)

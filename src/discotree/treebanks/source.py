@@ -1,17 +1,24 @@
-"""Source: one open treebank file, with the address that errors need."""
+"""Source: one open treebank file, read line by line or as XML, with file and line for errors.
 
+XML is parsed by expat as a stream. Entities are rejected, because they can expand without bounds.
+"""
+
+import codecs
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import BinaryIO
+from xml.parsers import expat
 
 from discotree.errors import TreebankError
-from discotree.files.names import without_bom
 from discotree.files.reading import ReadLimits
+from discotree.files.writing import keeps_ascii, without_bom
+from discotree.trees.tree import Tree
 
 
 class RunningNumber(str):
-    """An id that a reader made up for a sentence that has none."""
+    """An id that a reader assigned to a sentence without one."""
 
     __slots__ = ()
 
@@ -26,7 +33,7 @@ def stop(error: TreebankError) -> None:
 
 @dataclass
 class Source:
-    """One open treebank file; its format finds out the ``encoding`` where it is None."""
+    """One open treebank file; if ``encoding`` is None, the reader of the format detects it."""
 
     name: str
     stream: BinaryIO
@@ -46,9 +53,9 @@ class Source:
         self.on_error(self.error(line, message))
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Return the number and the text of every line, without its line end.
+        """Yield the number and the text of every line, without its line end.
 
-        A line that cannot be decoded leaves its error in ``damage``; the reader reports it when the tree ends.
+        The error of a line that cannot be decoded is stored in ``damage``; the reader reports it when the tree ends.
         """
         for number, raw in self.raw_lines():
             try:
@@ -61,7 +68,7 @@ class Source:
             yield number, text.rstrip("\r\n")
 
     def raw_lines(self) -> Iterator[tuple[int, bytes]]:
-        """Return the number and the bytes of every line; one that is too long is an error before it fills memory."""
+        """Yield the number and the bytes of every line; a line that is too long is an error before it is read."""
         limit = self.limits.line_bytes
         for number, raw in enumerate(iter(partial(self.stream.readline, limit + 1), b""), self.first_line):
             if len(raw) > limit:
@@ -70,10 +77,10 @@ class Source:
 
     def too_long(self, what: str) -> str:
         limit = self.limits.line_bytes
-        return f"a {what} has more than {limit:,} bytes; set DISCOTREE_MAX_LINE_BYTES or limits.line_bytes higher"
+        return f"a {what} has more than {limit:,} bytes; raise DISCOTREE_MAX_LINE_BYTES or limits.line_bytes"
 
     def is_damaged(self) -> bool:
-        """Return whether the tree just read is damaged, and report it if so."""
+        """Return whether the last tree had undecodable bytes, and report them if so."""
         damage, self.damage = self.damage, None
         if damage is not None:
             self.on_error(damage)
@@ -82,7 +89,7 @@ class Source:
     def decode(self, raw: bytes, line: int, fallback: str | None = None) -> str:
         """Decode a stretch of lines that starts at ``line``.
 
-        Where the encoding is open, the first text that is not ASCII decides between UTF-8 and the fallback.
+        If the encoding is not known, the first text that is not ASCII decides between UTF-8 and the fallback.
         """
         if self.encoding is None and raw.isascii():
             return raw.decode("ascii")
@@ -92,12 +99,111 @@ class Source:
         except UnicodeDecodeError as error:
             if self.encoding or not fallback:
                 at = line + raw.count(b"\n", 0, error.start)
-                raise self.error(at, _undecodable(encoding, error, raw)) from None
+                message = f"byte {raw[error.start]:#04x} is not {encoding}; specify the file's encoding"
+                raise self.error(at, message) from None
             encoding = fallback
             text = raw.decode(encoding)
         self.encoding = encoding
         return text
 
 
-def _undecodable(encoding: str, error: UnicodeDecodeError, raw: bytes) -> str:
-    return f"byte {raw[error.start]:#04x} is not {encoding}; name the file's encoding if it has another"
+CHUNK = 1 << 16  # bytes
+MAX_ENTITY_NAME = 64  # bytes; a name may be split between two chunks
+_UNKNOWN_ENTITY = re.compile(rb"&(?!(?:lt|gt|amp|quot|apos|#\d+|#x[\da-fA-F]+);)[\w:][\w:.-]*;")
+
+
+def declaration(encoding: str) -> str:
+    """Return the XML declaration of a file in this encoding."""
+    return f'<?xml version="1.0" encoding="{_name(encoding)}"?>'
+
+
+def _name(encoding: str) -> str:
+    """Return expat's name of an encoding; Python has several names for UTF-8 with a byte order mark."""
+    return "UTF-8" if codecs.lookup(encoding).name.startswith("utf-8") else encoding
+
+
+def is_readable_xml(encoding: str) -> bool:
+    """Return whether expat can read this encoding; it knows UTF-8, UTF-16 and single-byte encodings."""
+    name = codecs.lookup(encoding).name
+    if name.startswith("iso2022") or not (keeps_ascii(encoding) or name == "utf-16"):
+        return False  # in ISO 2022, other letters are escape sequences
+    try:
+        expat.ParserCreate().Parse(f"{declaration(encoding)}<a/>".encode(encoding), True)
+    except (expat.ExpatError, LookupError, ValueError):
+        return False
+    return True
+
+
+class Handler:
+    """Collects the elements of a format into ``ready``: trees, and errors for broken ones."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.ready: list[Tree | TreebankError] = []
+        self.seen = 0  # sentences
+
+    def start(self, name: str, attributes: dict[str, str], line: int) -> None:
+        raise NotImplementedError
+
+    def end(self, name: str) -> None:
+        raise NotImplementedError
+
+    def text(self, data: str) -> None:
+        pass
+
+
+def stream_xml(source: Source, handler: Handler) -> Iterator[Tree]:
+    """Feed an XML file to the handler and yield its trees."""
+    parser = expat.ParserCreate(source.encoding and _name(source.encoding))
+    parser.buffer_text = True
+    parser.StartElementHandler = lambda name, attributes: handler.start(name, attributes, parser.CurrentLineNumber)
+    parser.EndElementHandler = handler.end
+    parser.CharacterDataHandler = handler.text
+
+    def refuse(*_: object) -> None:
+        # Entities can expand without bounds or refer to other files.
+        raise source.error(parser.CurrentLineNumber, "the file declares XML entities, which are not allowed")
+
+    has_dtd = False
+
+    def note_dtd(_name: str, system: str | None, *_: object) -> None:
+        nonlocal has_dtd
+        has_dtd = system is not None
+
+    parser.EntityDeclHandler = refuse
+    parser.StartDoctypeDeclHandler = note_dtd
+    tail = b""
+    empty = True
+    fed = 0
+    chunk = b" "
+    while chunk:
+        chunk = source.stream.read(CHUNK)
+        empty = empty and not chunk.strip()
+        if empty:
+            continue  # an empty file has no trees, which is not an error
+        failure = None
+        try:
+            parser.Parse(chunk, not chunk)
+            fed += len(chunk)
+            if fed - parser.CurrentByteIndex > source.limits.line_bytes:
+                failure = source.error(parser.CurrentLineNumber, source.too_long("tag"))
+        except TreebankError as error:
+            failure = error
+        except expat.ExpatError as error:
+            failure = source.error(error.lineno, f"not well-formed XML: {expat.ErrorString(error.code)}")
+        except (LookupError, ValueError) as error:  # an encoding that Python cannot use
+            failure = source.error(parser.CurrentLineNumber, f"not readable as XML: {error}")
+        if has_dtd and _UNKNOWN_ENTITY.search(tail + chunk):
+            # External DTDs are not fetched, and without one expat silently drops unknown entities.
+            handler.ready.clear()
+            failure = source.error(parser.CurrentLineNumber, "the file uses XML entities that it does not declare")
+        tail = chunk[-MAX_ENTITY_NAME:]
+        for item in handler.ready:
+            if isinstance(item, Tree):
+                yield item
+            else:
+                source.on_error(item)
+        handler.ready.clear()
+        if failure is not None:
+            source.on_error(failure)
+            return

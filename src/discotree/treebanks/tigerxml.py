@@ -1,4 +1,4 @@
-"""TigerXML: TIGER 2.1 and 2.2, SPMRL, PCC, SQUOIA and what annotation tools write.
+"""TigerXML: TIGER 2.1 and 2.2, SPMRL, PCC, SQUOIA and the output of annotation tools.
 
 ``s/graph`` holds ``terminals/t`` and ``nonterminals/nt`` with ``edge`` elements to their children. The root of a graph
 is virtual (category VROOT) or an ordinary phrase; words outside it, mostly punctuation, have no parent. The reader
@@ -11,12 +11,10 @@ import re
 from collections.abc import Iterator
 
 from discotree.errors import TreebankError, TreeError
-from discotree.files.xml_text import NOT_XML, quoted
+from discotree.files.writing import quoted
 from discotree.treebanks.export import FIRST_NODE
-from discotree.treebanks.limits import check
-from discotree.treebanks.source import RunningNumber, Source
-from discotree.treebanks.writer import PLAIN, Writer, WriterOptions
-from discotree.treebanks.xml import declaration, stream
+from discotree.treebanks.source import Handler, RunningNumber, Source, stream_xml
+from discotree.treebanks.writer import XmlWriter
 from discotree.trees.transforms import add_root
 from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
 
@@ -24,25 +22,15 @@ VIRTUAL_ROOT = "VROOT"
 
 
 def read_tigerxml(source: Source) -> Iterator[Tree]:
-    return stream(source, TigerXmlHandler(source))
+    return stream_xml(source, TigerXmlHandler(source))
 
 
-class _Broken(Exception):
-    """A broken sentence, with the line to blame."""
-
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
-
-
-class TigerXmlHandler:
+class TigerXmlHandler(Handler):
     """Builds a tree of every ``s``."""
 
     def __init__(self, source: Source) -> None:
-        self.source = source
-        self.ready: list[Tree | TreebankError] = []
+        super().__init__(source)
         self.inside = False
-        self.seen = 0
         self.begin({}, 0)
 
     def begin(self, attributes: dict[str, str], line: int) -> None:
@@ -88,25 +76,25 @@ class TigerXmlHandler:
         if not self.twice and (self.current in self.words or self.current in self.phrases):
             self.twice = (self.current, line)
 
-    def text(self, data: str) -> None:
-        pass
-
     def end(self, name: str) -> None:
         if name == "s" and self.inside:
             self.inside = False
             try:
                 self.ready.append(self.tree())
-            except _Broken as error:
-                self.ready.append(self.source.error(error.line, f"sentence {self.id}: {error}"))
+            except TreebankError as error:
+                self.ready.append(error)
+
+    def error(self, line: int, message: str) -> TreebankError:
+        return self.source.error(line, f"sentence {self.id}: {message}")
 
     def tree(self) -> Tree:
         if not self.words:
-            raise _Broken(self.line, "there are no words")
+            raise self.error(self.line, "the sentence has no words")
         if self.twice:
-            raise _Broken(self.twice[1], f"the id {self.twice[0]!r} is used twice")
+            raise self.error(self.twice[1], f"the id {self.twice[0]!r} is used twice")
         for token, line in self.words.values():
             if not token.form:
-                raise _Broken(line, "a terminal has no word")
+                raise self.error(line, "a terminal has no word")
         virtual = self.root if self.phrases.get(self.root, ("",))[0] == VIRTUAL_ROOT else ""
         names = [identity for identity in self.phrases if identity != virtual]
         index = {identity: k for k, identity in enumerate(names)}
@@ -115,13 +103,13 @@ class TigerXmlHandler:
         parent: dict[str, tuple[int, str]] = {}
         for up, down, label, line in self.edges:
             if up not in index:
-                raise _Broken(line, f"an edge starts at {up!r}, which is not a nonterminal")
+                raise self.error(line, f"an edge starts at {up!r}, which is not a nonterminal")
             if down not in self.words and down not in index:
-                raise _Broken(line, f"an edge leads to {down!r}, which is not there")
+                raise self.error(line, f"an edge leads to the unknown node {down!r}")
             if down == virtual:
-                raise _Broken(line, f"the virtual root {down!r} has a parent")
+                raise self.error(line, f"the virtual root {down!r} has a parent")
             if down in parent and NONE not in (label, parent[down][1]):
-                raise _Broken(line, f"{down!r} has two parents")
+                raise self.error(line, f"{down!r} has two parents")
             if down not in parent or label != NONE:
                 parent[down] = (index[up], label)
         tokens, token_parents = [], []
@@ -139,63 +127,55 @@ class TigerXmlHandler:
             )
         except TreeError as error:
             line = self.line if error.node is None else self.phrases[names[error.node]][1]
-            raise _Broken(line, str(error)) from None
+            raise self.error(line, str(error)) from None
 
     def secondary(self, index: dict[str, int]) -> Iterator[SecondaryEdge]:
         n = len(self.words)
         position = {identity: k for k, identity in enumerate(self.words)}
         for up, down, label, line in self.extra:
             if up not in index or (down not in position and down not in index):
-                raise _Broken(line, f"a secondary edge leads to {up!r}, which is not a nonterminal")
+                raise self.error(line, f"a secondary edge leads to {up!r}, which is not a nonterminal")
             child = position[down] if down in position else n + 1 + index[down]
             yield SecondaryEdge(label, child, n + 1 + index[up])
 
 
-class TigerXmlWriter(Writer):
+class TigerXmlWriter(XmlWriter):
+    name = "tigerxml"
+    header = '<corpus id="discotree">\n<body>\n'
     footer = "</body>\n</corpus>\n"
 
-    def __init__(self, options: WriterOptions = PLAIN) -> None:
-        super().__init__(options)
-        self.header = f'{declaration(options.encoding)}\n<corpus id="discotree">\n<body>\n'
+    def element(self, tree: Tree, identity: str) -> str:
+        tree = add_root(tree)
+        n = len(tree)
+        token_parents, nodes = tree.parents()
+        prefix = re.sub(r"[^\w.-]", "_", f"s{identity}" if identity[:1].isdigit() else identity)
+        first = max(FIRST_NODE, n + 1)
+        names = [f"{prefix}_{first + k}" for k in range(len(nodes))] + [f"{prefix}_{VIRTUAL_ROOT}"]
 
-    def tree(self, tree: Tree, number: int) -> str:
-        text = _sentence(add_root(tree), tree.id or str(number))
-        check(tree, "tigerxml", "word", tree.words, NOT_XML)
-        check(tree, "tigerxml", "text", [text], NOT_XML)
-        return text
+        def name(address: int) -> str:
+            return f"{prefix}_{address + 1}" if address < n else names[address - n - 1]
 
-
-def _sentence(tree: Tree, identity: str) -> str:
-    n = len(tree)
-    token_parents, nodes = tree.parents()
-    prefix = re.sub(r"[^\w.-]", "_", f"s{identity}" if identity[:1].isdigit() else identity)
-    first = max(FIRST_NODE, n + 1)
-    names = [f"{prefix}_{first + k}" for k in range(len(nodes))] + [f"{prefix}_{VIRTUAL_ROOT}"]
-
-    def name(address: int) -> str:
-        return f"{prefix}_{address + 1}" if address < n else names[address - n - 1]
-
-    edges: list[list[tuple[str, int]]] = [[] for _ in names]  # the root's are the last, [-1]
-    for position, parent in enumerate(token_parents):
-        edges[parent].append((tree.tokens[position].function, position))
-    for k, (_, function, parent) in enumerate(nodes):
-        edges[parent].append((function, n + 1 + k))
-    extra: dict[int, str] = {}
-    for label, child, parent in tree.secondary:
-        extra[child] = extra.get(child, "") + f"<secedge label={quoted(label)} idref={quoted(name(parent))}/>"
-    lines = [f"<s id={quoted(identity)}>", f"<graph root={quoted(names[-1])}>", "<terminals>"]
-    for position, token in enumerate(tree.tokens):
-        attributes = (
-            f"id={quoted(name(position))} word={quoted(token.form)} lemma={quoted(token.lemma)} "
-            f"pos={quoted(token.tag)} morph={quoted(token.morph)}"
-        )
-        inside = extra.get(position)
-        lines.append(f"<t {attributes}>{inside}</t>" if inside else f"<t {attributes}/>")
-    lines += ["</terminals>", "<nonterminals>"]
-    for k in [*range(len(nodes)), -1]:
-        category = nodes[k][0] if k >= 0 else VIRTUAL_ROOT
-        lines.append(f"<nt id={quoted(names[k])} cat={quoted(category)}>")
-        lines += [f"<edge label={quoted(label)} idref={quoted(name(child))}/>" for label, child in edges[k]]
-        lines.append(f"{extra.get(n + 1 + k, '')}</nt>")
-    lines += ["</nonterminals>", "</graph>", "</s>\n"]
-    return "\n".join(lines)
+        edges: list[list[tuple[str, int]]] = [[] for _ in names]  # the root's are the last, [-1]
+        for position, parent in enumerate(token_parents):
+            edges[parent].append((tree.tokens[position].function, position))
+        for k, (_, function, parent) in enumerate(nodes):
+            edges[parent].append((function, n + 1 + k))
+        extra: dict[int, str] = {}
+        for label, child, parent in tree.secondary:
+            extra[child] = extra.get(child, "") + f"<secedge label={quoted(label)} idref={quoted(name(parent))}/>"
+        lines = [f"<s id={quoted(identity)}>", f"<graph root={quoted(names[-1])}>", "<terminals>"]
+        for position, token in enumerate(tree.tokens):
+            attributes = (
+                f"id={quoted(name(position))} word={quoted(token.form)} lemma={quoted(token.lemma)} "
+                f"pos={quoted(token.tag)} morph={quoted(token.morph)}"
+            )
+            inside = extra.get(position)
+            lines.append(f"<t {attributes}>{inside}</t>" if inside else f"<t {attributes}/>")
+        lines += ["</terminals>", "<nonterminals>"]
+        for k in [*range(len(nodes)), -1]:
+            category = nodes[k][0] if k >= 0 else VIRTUAL_ROOT
+            lines.append(f"<nt id={quoted(names[k])} cat={quoted(category)}>")
+            lines += [f"<edge label={quoted(label)} idref={quoted(name(child))}/>" for label, child in edges[k]]
+            lines.append(f"{extra.get(n + 1 + k, '')}</nt>")
+        lines += ["</nonterminals>", "</graph>", "</s>\n"]
+        return "\n".join(lines)

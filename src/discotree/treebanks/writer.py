@@ -1,46 +1,83 @@
-"""What every text format writes: a header, the text of each tree, a footer.
+"""The base class of writers, and checks for text that a format cannot represent.
 
-The text of a tree depends on nothing but the tree and its number in the file. So a file can be written in one go, or
-one tree at a time over several runs, and its bytes are the same.
+A file consists of a header, the text of each tree, and a footer. The text of a tree depends only on the tree and its
+number in the file, so a file that is written in several runs has the same bytes as one that is written at once.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from discotree.encoding.head_rules import HeadRules
+from discotree.errors import TreebankError
+from discotree.files.writing import NOT_XML
+from discotree.treebanks.source import declaration
 from discotree.trees.tree import Tree
 
 
-@dataclass(frozen=True, slots=True)
-class WriterOptions:
-    """What a writer may need to know beside the trees."""
-
-    heads: HeadRules | None = None  # for CoNLL-U; without rules, children marked as heads are heads
-    encoding: str = "utf-8"  # for XML, which declares it
-
-
-PLAIN = WriterOptions()
-
-
-class Writer(ABC):
-    """Writes the trees of one file in a text format."""
+class Writer:
+    """Writes the trees of one file."""
 
     header = ""
     footer = ""
 
-    def __init__(self, options: WriterOptions = PLAIN) -> None:
-        self.options = options
+    def __init__(self, heads: HeadRules | None = None, encoding: str = "utf-8") -> None:
+        """``heads`` are for CoNLL-U; without rules, children that are marked as heads are heads."""
+        self.heads = HeadRules.of(heads)
+        self.encoding = encoding
 
-    @abstractmethod
     def tree(self, tree: Tree, number: int) -> str:
-        """Return the text of the ``number``-th tree, counted from 1; refuse a tree that the format cannot hold."""
+        """Return the text of the ``number``-th tree, counted from 1, or raise an error if that is not possible."""
+        raise NotImplementedError
 
-    def file(self, trees: Iterable[Tree]) -> Iterator[str]:
-        """Return a whole file in pieces."""
+    def check(self, tree: Tree) -> None:
+        """Raise a TreebankError for a tree that the format cannot represent."""
+        self.tree(tree, 1)
+
+    def file(self, trees: Iterable[Tree]) -> Iterator[Any]:
+        """Yield the content of a whole file: text, or bytes in binary formats."""
         if self.header:
             yield self.header
         for number, tree in enumerate(trees, 1):
             yield self.tree(tree, number)
         if self.footer:
             yield self.footer
+
+
+WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # separates fields in plain-text formats
+CONTROL_SPACE = re.compile(r"[\t\n\r\f\v\x1c-\x1f]")  # a plain space in a lemma becomes _
+
+
+def unsupported(tree: Tree, format: str, what: str, text: str) -> TreebankError:
+    """Return the error for a text that a format cannot represent."""
+    return TreebankError(f"sentence {tree.id}: {format} cannot represent the {what} {text!r}")
+
+
+def check_texts(
+    tree: Tree, format: str, what: str, texts: Sequence[str], forbidden: re.Pattern[str] = WHITE_SPACE
+) -> None:
+    """Raise an error for texts that are empty or match the forbidden pattern."""
+    if "" in texts or forbidden.search("".join(texts)):
+        for text in texts:
+            if not text or forbidden.search(text):
+                raise unsupported(tree, format, what, text)
+
+
+class XmlWriter(Writer):
+    """Writes XML, which declares its encoding."""
+
+    name = ""  # of the format
+
+    def __init__(self, heads: HeadRules | None = None, encoding: str = "utf-8") -> None:
+        super().__init__(heads, encoding)
+        self.header = f"{declaration(encoding)}\n{self.header}"
+
+    def tree(self, tree: Tree, number: int) -> str:
+        text = self.element(tree, tree.id or str(number))
+        check_texts(tree, self.name, "word", tree.words, NOT_XML)
+        check_texts(tree, self.name, "text", [text], NOT_XML)
+        return text
+
+    def element(self, tree: Tree, identity: str) -> str:
+        """Return the element of a tree; characters that XML forbids are found later."""
+        raise NotImplementedError

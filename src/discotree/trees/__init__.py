@@ -1,1 +1,1 @@
-"""Token, Node and Tree, and the transforms that need nothing else."""
+"""Token, Node and Tree, and their transforms."""

@@ -1,4 +1,4 @@
-"""Punctuation: the one place that decides which token is a mark, and transforms that move marks in a tree.
+"""Punctuation: which tokens are punctuation marks, and transforms that move or remove them.
 
 The tag decides: ``TAGS`` lists the punctuation tags of every treebank family. No family uses another's punctuation tag
 for words, so a token is checked against all of them. A token without a tag (``--``, ``_``, ``__``, or the ``UNKNOWN``
@@ -43,93 +43,87 @@ def move_punctuation(tree: Tree) -> Tree:
     words = tree.root.mask & ~marks
     if not marks or not words:
         return tree
+    n = len(tree)
     token_parents, nodes = tree.parents()
-    masks = [node.mask for node in tree.nodes()]
-    masks.append(masks.pop(0))  # as in parents(), the root is the last one, [-1]
-    units = _units(tree, marks, token_parents, nodes, masks)
+    # Addresses: tokens, then nodes. The root is -1.
+    up = [parent + n if parent >= 0 else -1 for parent in (*token_parents, *(parent for _, _, parent in nodes))]
+    root, *inner = tree.nodes()
+    masks = [*(1 << k for k in range(n)), *(node.mask for node in inner), root.mask]
+    units = _units(marks, n, up, masks)
     moved = True
     while moved:  # a mark that leaves may open a gap around one that stayed
         moved = False
         for unit in list(units):
-            home = _home(unit, words, token_parents, nodes, masks)
+            home = _home(unit, words, up, masks)
             if home is None:
                 continue
-            is_node, name, mask = unit
-            up = nodes[name][2] if is_node else token_parents[name]
-            while up >= 0:
-                masks[up] &= ~mask
-                up = nodes[up][2]
-            if is_node:
-                nodes[name] = (nodes[name][0], nodes[name][1], home)
-            else:
-                token_parents[name] = home
+            above = up[unit]
+            while above >= 0:
+                masks[above] &= ~masks[unit]
+                above = up[above]
+            up[unit] = home
             while home >= 0:
-                masks[home] |= mask
-                home = nodes[home][2]
+                masks[home] |= masks[unit]
+                home = up[home]
             units.remove(unit)
             moved = True
-    return _rebuilt(tree, token_parents, nodes)
+    parents = [max(parent - n, -1) for parent in up]
+    return _rebuild(
+        tree,
+        parents[:n],
+        [(label, function, parent) for (label, function, _), parent in zip(nodes, parents[n:], strict=True)],
+    )
 
 
-Unit = tuple[bool, int, int]  # whether it is a node or a token, its index, its mask
+def _units(marks: int, n: int, up: list[int], masks: list[int]) -> list[int]:
+    """Return the addresses that move: single marks, and continuous phrases that consist of marks."""
+    units: dict[int, None] = {}
+    for position in range(n):
+        if marks >> position & 1:
+            unit, above = position, up[position]
+            while above >= 0 and not masks[above] & ~marks:
+                if not masks[above] & (masks[above] + (masks[above] & -masks[above])):  # without a gap
+                    unit = above
+                above = up[above]
+            units[unit] = None
+    return list(units)
 
 
-def _units(
-    tree: Tree, marks: int, token_parents: list[int], nodes: list[tuple[str, str, int]], masks: list[int]
-) -> list[Unit]:
-    """Return what moves as one: a mark, or an unbroken phrase of nothing but marks."""
-    units: dict[tuple[bool, int], int] = {}
-    for position in range(len(tree)):
-        if not marks >> position & 1:
-            continue
-        unit, mask = (False, position), 1 << position
-        up = token_parents[position]
-        while up >= 0 and not masks[up] & ~marks:
-            if _is_unbroken(masks[up]):
-                unit, mask = (True, up), masks[up]
-            up = nodes[up][2]
-        units[unit] = mask
-    return [(is_node, name, mask) for (is_node, name), mask in units.items()]
-
-
-def _is_unbroken(mask: int) -> bool:
-    return not mask & (mask + (mask & -mask))
-
-
-def _home(
-    unit: Unit, words: int, token_parents: list[int], nodes: list[tuple[str, str, int]], masks: list[int]
-) -> int | None:
+def _home(unit: int, words: int, parents: list[int], masks: list[int]) -> int | None:
     """Return the node that a unit moves to, or None where it may stay."""
-    is_node, name, mask = unit
+    mask = masks[unit]
     before = words & ((mask & -mask) - 1)
     after = words >> mask.bit_length()
     left = before.bit_length() - 1  # position of the word before; -1 at the start of the sentence
     right = (after & -after).bit_length() - 1 + mask.bit_length() if after else -1
     common = -1
     if left >= 0 and right >= 0:
-        common = token_parents[left]
+        common = parents[left]
         while common >= 0 and not masks[common] >> right & 1:
-            common = nodes[common][2]
-    up = nodes[name][2] if is_node else token_parents[name]
+            common = parents[common]
+    up = parents[unit]
     while up != common:
         if up < 0:
             return common
         # A node inside the common phrase must reach from the mark to one of the two words without a gap.
         from_left = ((mask & -mask) - 1) & ~((1 << left) - 1) if left >= 0 else None
         to_right = ((2 << right) - 1) & ~((1 << mask.bit_length()) - 1) if right >= 0 else None
-        reaches = any(stretch is not None and not stretch & ~masks[up] for stretch in (from_left, to_right))
-        if not reaches:
+        if not any(stretch is not None and not stretch & ~masks[up] for stretch in (from_left, to_right)):
             return common
-        up = nodes[up][2]
+        up = parents[up]
     return None
 
 
 def remove_punctuation(tree: Tree) -> Tree:
     """Delete punctuation and the phrases that it leaves empty; a sentence of nothing else stays."""
-    removed = {k for k, token in enumerate(tree.tokens) if is_punctuation(token)}
-    if not removed or len(removed) == len(tree):
-        return tree
-    return _rebuilt(tree, *tree.parents(), removed)
+    return remove_tokens(tree, {k for k, token in enumerate(tree.tokens) if is_punctuation(token)}) or tree
+
+
+def remove_tokens(tree: Tree, removed: set[int]) -> Tree | None:
+    """Delete the tokens at these positions and the phrases that they leave empty; None if nothing is left."""
+    if len(removed) == len(tree):
+        return None
+    return _rebuild(tree, *tree.parents(), removed) if removed else tree
 
 
 def root_punctuation(tree: Tree) -> Tree:
@@ -140,10 +134,10 @@ def root_punctuation(tree: Tree) -> Tree:
     for position, token in enumerate(tree.tokens):
         if is_punctuation(token):
             token_parents[position] = -1
-    return _rebuilt(tree, token_parents, nodes)
+    return _rebuild(tree, token_parents, nodes)
 
 
-def _rebuilt(
+def _rebuild(
     tree: Tree,
     token_parents: list[int],
     nodes: list[tuple[str, str, int]],
@@ -158,8 +152,8 @@ def _rebuilt(
             filled[up] = True
             up = nodes[up][2]
     tokens = [k for k in range(n) if k not in removed]
-    kept = [k for k in range(len(nodes)) if filled[k]]
-    node_index = {k: new for new, k in enumerate(kept)} | {-1: -1}
+    remaining = [k for k in range(len(nodes)) if filled[k]]
+    node_index = {k: new for new, k in enumerate(remaining)} | {-1: -1}
     address = {old: new for new, old in enumerate(tokens)}
     address |= {n + 1 + old: len(tokens) + 1 + new for old, new in node_index.items()}
     secondary = [
@@ -167,12 +161,9 @@ def _rebuilt(
         for label, child, parent in tree.secondary
         if child in address and parent in address
     ]
-    return Tree.from_parents(
-        [tree.tokens[k] for k in tokens],
+    return tree.rebuild(
         [node_index[token_parents[k]] for k in tokens],
-        [(label, function, node_index[parent]) for label, function, parent in (nodes[k] for k in kept)],
-        root=(tree.root.label, tree.root.function),
-        id=tree.id,
-        comment=tree.comment,
-        secondary=secondary,
+        [(label, function, node_index[parent]) for label, function, parent in (nodes[k] for k in remaining)],
+        [tree.tokens[k] for k in tokens],
+        secondary,
     )

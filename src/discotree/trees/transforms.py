@@ -1,37 +1,24 @@
-"""Transform punctuation, functions, unaries and the root of a tree, with the inverse where there is one.
+"""Transform the punctuation, the functions and the root of a tree; and ``Draft``, a tree that can be changed.
 
-Ids, comments and secondary edges are kept; an edge goes when one of its ends does.
+Transforms keep ids, comments and secondary edges; an edge is removed with either of its ends.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
-from discotree.trees.labels import JOINER, escape, split_chain
 from discotree.trees.punctuation import move_punctuation, remove_punctuation, root_punctuation
 from discotree.trees.tree import NONE, ROOT, ROOT_LABELS, Node, SecondaryEdge, Token, Tree
 
 Punctuation = Literal["keep", "move", "remove", "root"]
 Functions = Literal["keep", "strip", "join", "split"]
-Unaries = Literal["keep", "collapse", "restore"]
-Root = Literal["keep", "add", "strip"]
 
 FUNCTION_SEPARATOR = "-"
 
 
-def transform(
-    tree: Tree,
-    *,
-    punctuation: Punctuation = "keep",
-    functions: Functions = "keep",
-    unaries: Unaries = "keep",
-    root: Root = "keep",
-) -> Tree:
+def transform(tree: Tree, *, punctuation: Punctuation = "keep", functions: Functions = "keep") -> Tree:
     """Apply transforms by name, in an order in which they do not interfere."""
-    tree = {"keep": _same, "add": add_root, "strip": strip_root}[root](tree)
-    tree = PUNCTUATION[punctuation](tree)
-    tree = {"keep": _same, "collapse": collapse_unaries, "restore": restore_unaries}[unaries](tree)
-    return {"keep": _same, "strip": strip_functions, "join": join_functions, "split": split_functions}[functions](tree)
+    return FUNCTIONS[functions](PUNCTUATION[punctuation](tree))
 
 
 def _same(tree: Tree) -> Tree:
@@ -50,7 +37,7 @@ PUNCTUATION: dict[Punctuation, Callable[[Tree], Tree]] = {
 
 def strip_functions(tree: Tree) -> Tree:
     """Remove the functions of phrases and words."""
-    return _relabelled(tree, lambda label, _: (label, NONE), lambda token: token._replace(function=NONE))
+    return _relabel(tree, lambda label, _: (label, NONE), lambda token: token._replace(function=NONE))
 
 
 def join_functions(tree: Tree) -> Tree:
@@ -59,20 +46,20 @@ def join_functions(tree: Tree) -> Tree:
     def join(label: str, function: str) -> tuple[str, str]:
         return (label if function == NONE else f"{label}{FUNCTION_SEPARATOR}{function}"), NONE
 
-    return _relabelled(tree, join, lambda token: token)
+    return _relabel(tree, join, lambda token: token)
 
 
 def split_functions(tree: Tree) -> Tree:
     """Undo ``join_functions``: NP-SBJ becomes an NP with the function SBJ."""
 
     def split(label: str, function: str) -> tuple[str, str]:
-        name, separator, rest = label.partition(FUNCTION_SEPARATOR)
-        return (name, rest) if separator and name and rest else (label, function)
+        name, _, suffix = label.partition(FUNCTION_SEPARATOR)
+        return (name, suffix) if name and suffix else (label, function)
 
-    return _relabelled(tree, split, lambda token: token)
+    return _relabel(tree, split, lambda token: token)
 
 
-def _relabelled(tree: Tree, node: Callable[[str, str], tuple[str, str]], token: Callable[[Token], Token]) -> Tree:
+def _relabel(tree: Tree, node: Callable[[str, str], tuple[str, str]], token: Callable[[Token], Token]) -> Tree:
     token_parents, nodes = tree.parents()
     return Tree.from_parents(
         [token(t) for t in tree.tokens],
@@ -85,73 +72,12 @@ def _relabelled(tree: Tree, node: Callable[[str, str], tuple[str, str]], token: 
     )
 
 
-# Unaries
-
-
-def collapse_unaries(tree: Tree) -> Tree:
-    """Merge every chain of nodes with a single child into one node (S+VP), except the root.
-
-    Functions are joined in the same way, if there are any. A secondary edge to a node inside a chain then ends at
-    the merged node.
-    """
-    token_parents, nodes = tree.parents()
-    count = [0] * (len(nodes) + 1)
-    for parent in [*token_parents, *(node[2] for node in nodes)]:
-        count[parent] += 1
-    chains = [[k] for k in range(len(nodes))]
-    merged: dict[int, int] = {}  # node → the top of its chain
-    for k, (_, _, parent) in enumerate(nodes):
-        if parent >= 0 and count[parent] == 1:
-            merged[k] = merged.get(parent, parent)
-            chains[merged[k]].append(k)
-    kept = [k for k in range(len(nodes)) if k not in merged]
-    index = {k: new for new, k in enumerate(kept)} | {-1: -1}
-    index |= {k: index[top] for k, top in merged.items()}
-    collapsed = []
-    for k in kept:
-        functions = [nodes[link][1] for link in chains[k]]
-        if len(functions) > 1 and any(function != NONE for function in functions):
-            function = JOINER.join(map(escape, functions))
-        else:
-            function = functions[0]
-        collapsed.append((JOINER.join(escape(nodes[link][0]) for link in chains[k]), function, index[nodes[k][2]]))
-    return _renumbered(tree, [index[p] for p in token_parents], collapsed, index)
-
-
-def restore_unaries(tree: Tree) -> Tree:
-    """Undo ``collapse_unaries``."""
-    token_parents, nodes = tree.parents()
-    restored: list[tuple[str, str, int]] = []
-    top: dict[int, int] = {-1: -1}
-    bottom: dict[int, int] = {-1: -1}
-    for k, (chain, function, parent) in enumerate(nodes):
-        labels = split_chain(chain)
-        functions = split_chain(function) if len(labels) > 1 else (function,)
-        up = bottom[parent]
-        top[k] = len(restored)
-        for link, label in enumerate(labels):
-            restored.append((label, functions[link] if link < len(functions) else NONE, up))
-            up = len(restored) - 1
-        bottom[k] = up
-    return _renumbered(tree, [bottom[p] for p in token_parents], restored, top)
-
-
-def _renumbered(tree: Tree, token_parents: list[int], nodes: list[tuple[str, str, int]], index: dict[int, int]) -> Tree:
-    n = len(tree)
-
-    def address(old: int) -> int:
-        return old if old < n else n + 1 + index[old - n - 1]
-
-    return Tree.from_parents(
-        tree.tokens,
-        token_parents,
-        nodes,
-        root=(tree.root.label, tree.root.function),
-        id=tree.id,
-        comment=tree.comment,
-        secondary=[SecondaryEdge(label, address(child), address(parent)) for label, child, parent in tree.secondary],
-    )
-
+FUNCTIONS: dict[Functions, Callable[[Tree], Tree]] = {
+    "keep": _same,
+    "strip": strip_functions,
+    "join": join_functions,
+    "split": split_functions,
+}
 
 # The root
 
@@ -173,14 +99,71 @@ def label_root(tree: Tree, label: str) -> Tree:
     return replace(tree, root=Node(label, tree.root.children, tree.root.function))
 
 
-def strip_root(tree: Tree) -> Tree:
-    """Undo ``add_root``: remove a virtual root whose only child is a phrase."""
-    (child, *siblings) = tree.root.children
-    if tree.root.label not in ROOT_LABELS or siblings or not isinstance(child, Node):
-        return tree
-    shifted = tuple(
-        SecondaryEdge(role, end - (end >= len(tree)), parent - 1)
-        for role, end, parent in tree.secondary
-        if len(tree) not in (end, parent)  # an edge of the root goes with it
-    )
-    return replace(tree, root=child, secondary=shifted)
+class Draft:
+    """The phrases and tags of a tree, open to change.
+
+    A child is a number: the position of a word, or the number of words plus the index of a phrase. Children are in the
+    order of their first words. The root is not a phrase of the draft and cannot be changed.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self.original = tree
+        self.words = len(tree.tokens)
+        self.tags = [token.tag for token in tree.tokens]
+        token_parents, nodes = tree.parents()
+        self.labels = [label for label, _, _ in nodes]
+        self.functions = [function for _, function, _ in nodes]
+        _, *phrases = tree.nodes()  # the root comes first, the rest as in parents()
+        begins = [*range(self.words), *((node.mask & -node.mask).bit_length() - 1 for node in phrases)]
+        self.children: list[list[int]] = [[] for _ in range(len(nodes) + 1)]  # the root's are the last, [-1]
+        parents = [*token_parents, *(parent for _, _, parent in nodes)]
+        for child in sorted(range(len(parents)), key=begins.__getitem__):
+            self.children[parents[child]].append(child)
+        self.top = self.children.pop()
+
+    def is_word(self, child: int) -> bool:
+        return child < self.words
+
+    def phrase(self, child: int) -> int:
+        """Return the index of a child that is a phrase."""
+        return child - self.words
+
+    def name(self, child: int) -> str:
+        """Return the tag of a word, the label of a phrase."""
+        return self.tags[child] if self.is_word(child) else self.labels[self.phrase(child)]
+
+    def has_one_word(self, child: int) -> bool:
+        """Return whether a child is a phrase whose only child is a word."""
+        children = [] if self.is_word(child) else self.children[self.phrase(child)]
+        return len(children) == 1 and self.is_word(children[0])
+
+    def dissolve(self, siblings: list[int], child: int) -> None:
+        """Put the children of a phrase into its place among its siblings."""
+        at = siblings.index(child)
+        siblings[at : at + 1] = self.children[self.phrase(child)]
+
+    def wrap(self, siblings: list[int], begin: int, end: int, label: str) -> int:
+        """Put a new phrase around the siblings from one index to another; return its index."""
+        self.labels.append(label)
+        self.functions.append(NONE)
+        self.children.append(siblings[begin:end])
+        new = len(self.children) - 1
+        siblings[begin:end] = [self.words + new]
+        return new
+
+    def tree(self) -> Tree:
+        """Build the new tree. Secondary edges are left out."""
+        # A phrase that was dissolved still lists its children, so parents are found from the top.
+        parents, queue = dict.fromkeys(self.top, -1), list(self.top)
+        for child in queue:  # grows during the loop
+            if not self.is_word(child):
+                index = self.phrase(child)
+                parents |= dict.fromkeys(self.children[index], index)
+                queue += self.children[index]
+        phrases = sorted(self.phrase(child) for child in queue if not self.is_word(child))
+        number = {index: k for k, index in enumerate(phrases)} | {-1: -1}
+        return self.original.rebuild(
+            [number[parents[position]] for position in range(self.words)],
+            [(self.labels[k], self.functions[k], number[parents[self.words + k]]) for k in phrases],
+            [token._replace(tag=tag) for token, tag in zip(self.original.tokens, self.tags, strict=True)],
+        )

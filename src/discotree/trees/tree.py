@@ -1,25 +1,31 @@
-"""Tree: a sentence with its constituents, immutable, hashable and checked when it is built.
+"""Token, Node and Tree: a sentence with its constituents, immutable, hashable and checked when it is built.
 
-Higher floors draw and encode trees; ``draw`` and ``dependencies`` import them when they are called.
+Positions are 0-based. A node's children are other nodes or, for words, their positions. They are sorted by their first
+token, so two nodes with the same branches are equal. A node keeps its positions as a bit set (``mask``), which makes
+yields, gaps and containment cheap. Nothing here recurses: a chain of thousands of nodes works like any other tree.
+
+A tree has two texts: one line of brackets (``str``, ``Tree.parse``), and a record (``to_dict``, ``from_dict``). Higher
+floors draw and encode trees; ``draw`` and ``dependencies`` import them when they are called.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 from operator import eq, is_
-from typing import TYPE_CHECKING, Any
+from reprlib import Repr
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from discotree.errors import TreeError
-from discotree.trees.brackets import format_brackets, parse_brackets
-from discotree.trees.node import NONE, Constituent, Node, SecondaryEdge, Token, lowest_bit, shortened
-from discotree.trees.record import Offsets, from_record, shown, to_record
 
 if TYPE_CHECKING:
-    from discotree.drawing.highlights import Highlight
-    from discotree.drawing.look import Look
+    from discotree.drawing.options import DrawingOptions, Highlight
     from discotree.encoding.dependencies import Dependencies
     from discotree.encoding.head_rules import HeadRules
 
-__all__ = ["GAP", "NONE", "ROOT", "ROOT_LABELS", "Constituent", "Node", "SecondaryEdge", "Token", "Tree"]
+NONE = "--"
+"""Stands for a missing lemma, function or other value, as in most treebanks."""
 
 ROOT = "ROOT"
 """The label that readers give to the virtual root on top of a sentence."""
@@ -27,8 +33,223 @@ ROOT = "ROOT"
 GAP = " … "
 """Stands between the spans of a discontinuous constituent."""
 
-_ONLY_TOKENS = frozenset({Token})
 ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})  # names of the virtual root elsewhere
+MAX_REPR = 1000  # characters
+PROBABILITY_DIGITS = 6
+Offsets = Sequence[tuple[int, int]]
+
+
+class Token(NamedTuple):
+    """A word with its annotation."""
+
+    form: str
+    tag: str = NONE
+    lemma: str = NONE
+    morph: str = NONE
+    function: str = NONE
+
+
+class SecondaryEdge(NamedTuple):
+    """An edge beside the tree: ``child`` also plays the role ``label`` in ``parent``.
+
+    Both ends are addresses: a token's address is its position, that of the k-th node in the order of
+    ``Tree.nodes`` is ``len(tree) + k``.
+    """
+
+    label: str
+    child: int
+    parent: int
+
+
+class Constituent(NamedTuple):
+    """A node as a row of its own: label, function, the positions of its tokens, and a parser's confidence."""
+
+    label: str
+    function: str
+    positions: tuple[int, ...]
+    confidence: float | None = None
+
+
+class Node:
+    """A labelled constituent over nodes and token positions."""
+
+    __slots__ = ("children", "first", "function", "label", "mask")
+
+    label: str
+    children: tuple["Node | int", ...]
+    function: str
+    mask: int  # bit i is set when the node covers token i
+    first: int  # position of its first token
+
+    def __init__(self, label: str, children: "Iterable[Node | int]", function: str = NONE) -> None:
+        children = tuple(children)
+        if not label or not children:
+            raise TreeError(f"node {label!r} has no {'children' if label else 'label'}")
+        mask = 0
+        last = -1
+        in_order = True
+        for child in children:
+            if child.__class__ is int:
+                first: int = child
+                if first < 0:
+                    raise TreeError(f"node {label!r}: {child} is not a token position")
+                bits = 1 << first
+            elif child.__class__ is Node:
+                first = child.first
+                bits = child.mask
+            else:
+                raise TypeError(f"node {label!r}: expected a Node or an int as a child, got {child!r:.50}")
+            if mask & bits:
+                raise TreeError(f"node {label!r} covers token {lowest_bit(mask & bits)} twice")
+            mask |= bits
+            if first < last:
+                in_order = False
+            last = first
+        if not in_order:
+            children = tuple(sorted(children, key=_first))
+        _set_label(self, label)
+        _set_children(self, children)
+        _set_function(self, function)
+        _set_mask(self, mask)
+        _set_first(self, _first(children[0]))
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise AttributeError("a Node cannot be changed")
+
+    __setattr__ = __delattr__ = _refuse
+
+    def nodes(self) -> "Iterator[Node]":
+        """Return this node and all its descendants: parents before children, children from left to right."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            for child in reversed(node.children):
+                if child.__class__ is Node:
+                    stack.append(child)  # noqa: PERF401 - twice as fast as extend with a condition
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The yield: the positions of all its tokens, ascending."""
+        return tuple(position for start, end in self.spans for position in range(start, end))
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """The blocks of the yield, its maximal unbroken stretches, as (start, end) with the end excluded."""
+        return mask_spans(self.mask)
+
+    @property
+    def gaps(self) -> tuple[tuple[int, int], ...]:
+        """The stretches between the spans, as (start, end) with the end excluded."""
+        return tuple((left[1], right[0]) for left, right in pairwise(self.spans))
+
+    @property
+    def block_degree(self) -> int:
+        """The number of blocks: 1 without a gap."""
+        return (self.mask & ~(self.mask << 1)).bit_count()
+
+    @property
+    def gap_degree(self) -> int:
+        """The number of gaps."""
+        return self.block_degree - 1
+
+    @property
+    def is_discontinuous(self) -> bool:
+        """Whether there is a gap."""
+        return (self.mask >> self.first) & ((self.mask >> self.first) + 1) != 0
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not Node:
+            return NotImplemented
+        stack: list[tuple[Node, Node]] = [(self, other)]
+        while stack:
+            mine, theirs = stack.pop()
+            if mine is theirs:
+                continue
+            if (
+                mine.mask != theirs.mask
+                or mine.label != theirs.label
+                or mine.function != theirs.function
+                or len(mine.children) != len(theirs.children)
+            ):
+                return False
+            for a, b in zip(mine.children, theirs.children, strict=True):
+                if a.__class__ is not b.__class__:
+                    return False
+                if a.__class__ is Node:
+                    stack.append((a, b))  # type: ignore[arg-type]
+                elif a != b:
+                    return False
+        return True
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.function, self.mask, len(self.children)))
+
+    def __repr__(self) -> str:
+        """The node as brackets over positions, (NP 0 (NP 2 3)); a large one is cut short."""
+        pieces: list[str] = []
+        stack: list[Node | int | str] = [self]
+        while stack:
+            item = stack.pop()
+            if isinstance(item, Node):
+                pieces.append(f" ({item.label}")
+                stack.append(")")
+                stack.extend(reversed(item.children))
+            else:
+                pieces.append(item if isinstance(item, str) else f" {item}")
+        return shortened("".join(pieces)[1:])
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Pickle as a flat list: deep trees would exhaust pickle's recursion."""
+        flat = [
+            (node.label, node.function, tuple(c if isinstance(c, int) else None for c in node.children))
+            for node in self.nodes()
+        ]
+        return _from_flat, (flat,)
+
+
+_set_label = Node.__dict__["label"].__set__
+_set_children = Node.__dict__["children"].__set__
+_set_function = Node.__dict__["function"].__set__
+_set_mask = Node.__dict__["mask"].__set__
+_set_first = Node.__dict__["first"].__set__
+
+
+def shortened(text: str) -> str:
+    """Return a text for a repr, cut where it gets too long to read."""
+    return text if len(text) <= MAX_REPR else f"{text[:MAX_REPR]} …"
+
+
+def lowest_bit(mask: int) -> int:
+    """Return the index of the lowest bit that is set; of a node's mask, its first position."""
+    return (mask & -mask).bit_length() - 1
+
+
+def mask_spans(mask: int) -> tuple[tuple[int, int], ...]:
+    """Return the unbroken stretches of the bits that are set, as (start, end) with the end excluded."""
+    spans = []
+    start = 0
+    while mask:
+        skipped = lowest_bit(mask)
+        start += skipped
+        mask >>= skipped
+        length = lowest_bit(~mask)
+        spans.append((start, start + length))
+        start += length
+        mask >>= length
+    return tuple(spans)
+
+
+def _first(child: Node | int) -> int:
+    return child if isinstance(child, int) else child.first
+
+
+def _from_flat(flat: list[tuple[str, str, tuple[int | None, ...]]]) -> Node:
+    """Rebuild a node from its pre-order list, in which None stands for the next child node."""
+    done: list[Node] = []
+    for label, function, children in reversed(flat):
+        done.append(Node(label, [done.pop() if c is None else c for c in children], function))
+    return done[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +271,18 @@ class Tree:
         tokens = self.tokens
         if tokens.__class__ is not tuple:
             if isinstance(tokens, str) or not isinstance(tokens, Iterable):
-                raise TypeError(f"expected a sequence of Tokens, got {shown(tokens)}")
+                raise TypeError(f"expected a sequence of Tokens, got {short_repr(tokens)}")
             tokens = tuple(tokens)
             object.__setattr__(self, "tokens", tokens)
         if self.root.__class__ is not Node:
-            raise TypeError(f"expected a Node as the root, got {shown(self.root)}")
-        if not _ONLY_TOKENS.issuperset(map(type, tokens)):
+            raise TypeError(f"expected a Node as the root, got {short_repr(self.root)}")
+        if not {Token}.issuperset(map(type, tokens)):
             wrong = next(token for token in tokens if token.__class__ is not Token)
-            raise TypeError(f"expected a sequence of Tokens, got {shown(wrong)} among them")
+            raise TypeError(f"expected a sequence of Tokens, got {short_repr(wrong)} among them")
         expected = (1 << len(tokens)) - 1
         if self.root.mask != expected:
             if beyond := self.root.mask & ~expected:
-                raise TreeError(f"the root covers token {lowest_bit(beyond)}, but there are {len(tokens)}")
+                raise TreeError(f"the root covers token {lowest_bit(beyond)}, but there are only {len(tokens)} tokens")
             missing = lowest_bit(expected & ~self.root.mask)
             raise TreeError(f"the root does not cover token {missing} ({tokens[missing].form!r})")
         if self.secondary:
@@ -74,7 +295,7 @@ class Tree:
     def parse(cls, text: str, id: str = "") -> "Tree":
         """Return the tree of a line of brackets, ``(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))``; inverts ``str``."""
         if not isinstance(text, str):
-            raise TypeError(f"expected a line of brackets, got {shown(text)}")
+            raise TypeError(f"expected a line of brackets, got {short_repr(text)}")
         return cls(*parse_brackets(text.strip()), id)
 
     @classmethod
@@ -88,16 +309,18 @@ class Tree:
         id: str = "",
         secondary: Iterable[SecondaryEdge] = (),
         comment: str = "",
+        confidence: float | None = None,
+        confidences: Sequence[float] = (),
     ) -> "Tree":
         """Build a tree from parent pointers, the form in which most treebanks store it.
 
         ``nodes`` holds (label, function, parent) for every node but the root; a parent is an index into
         ``nodes``, or -1 for the root. Secondary edges count the root as node 0, then ``nodes`` in the
-        order given; they come out with addresses in the order of ``Tree.nodes``.
+        order given; they come out with addresses in the order of ``Tree.nodes``, which is the order of confidences.
         """
         parents = [*token_parents, *[node[2] for node in nodes]]
         if parents and (min(parents) < -1 or max(parents) >= len(nodes)):
-            raise TreeError(f"a parent is not among -1..{len(nodes) - 1}")
+            raise TreeError(f"expected parents from -1 to {len(nodes) - 1}")
         children: list[list[Node | int]] = [[] for _ in range(len(nodes) + 1)]  # the root's are the last, [-1]
         for position, parent in enumerate(token_parents):
             children[parent].append(position)
@@ -105,7 +328,7 @@ class Tree:
         for index, (_, _, parent) in enumerate(nodes):
             inner[parent].append(index)
         order = list(inner[-1])
-        for index in order:  # grows while we walk it: parents come before their children
+        for index in order:  # grows during the loop: parents come before their children
             if inner[index]:
                 order += inner[index]
         if len(order) < len(nodes):
@@ -122,7 +345,7 @@ class Tree:
         top = Node(root[0], children[-1], root[1])
         if secondary:
             secondary = _readdress(secondary, len(tokens), [top, *built], top)
-        return cls(tuple(tokens), top, id, tuple(secondary), comment)
+        return cls(tuple(tokens), top, id, tuple(secondary), comment, confidence, tuple(confidences))
 
     def parents(self) -> tuple[list[int], list[tuple[str, str, int]]]:
         """Return the parent of every token, and all nodes but the root: the inverse of ``from_parents``."""
@@ -141,6 +364,24 @@ class Tree:
                 else:
                     stack.append((child, index))
         return token_parents, nodes
+
+    def rebuild(
+        self,
+        token_parents: Sequence[int],
+        nodes: Sequence[tuple[str, str, int]],
+        tokens: Sequence[Token] | None = None,
+        secondary: Iterable[SecondaryEdge] = (),
+    ) -> "Tree":
+        """Return a tree with this id, comment and root, and with other parents, nodes and tokens."""
+        return Tree.from_parents(
+            self.tokens if tokens is None else tokens,
+            token_parents,
+            nodes,
+            root=(self.root.label, self.root.function),
+            id=self.id,
+            secondary=secondary,
+            comment=self.comment,
+        )
 
     def nodes(self) -> Iterator[Node]:
         """Return all nodes, the root first: parents before children, children from left to right."""
@@ -186,7 +427,7 @@ class Tree:
         return gap.join([" ".join([token.form for token in self.tokens[start:end]]) for start, end in spans])
 
     def parent(self, child: Node | int) -> Node | None:
-        """Return the node right above a node or a token, None for the root; what is not in the tree is a TreeError."""
+        """Return the node right above a node or a token, None for the root; a node of another tree is a TreeError."""
         if child is self.root:
             return None
         mask = child.mask if isinstance(child, Node) else 1 << child if 0 <= child < len(self) else 0
@@ -201,7 +442,7 @@ class Tree:
                     return candidate
         if candidates and child == self.root:
             return None
-        raise TreeError(f"{shown(child)} is not in the tree")
+        raise TreeError(f"{short_repr(child)} is not in the tree")
 
     def constituents(self) -> list[Constituent]:
         """Return all nodes as rows in the order of ``nodes()``; confidences of another number of nodes are left out."""
@@ -217,29 +458,29 @@ class Tree:
 
         The record holds everything but the last digits of confidences; ``from_dict`` reads it.
         """
-        return to_record(
-            self.id, self.tokens, self.constituents(), self.secondary, self.comment, self.confidence, offsets
-        )
+        if offsets and len(offsets) != len(self):
+            raise TreeError(f"expected {len(self)} offsets, one per token, got {len(offsets)}")
+        tokens = [_token_record(token) for token in self.tokens]
+        for token, (start, end) in zip(tokens, offsets, strict=False):
+            token["start"], token["end"] = start, end
+        constituents = [_constituent_record(constituent) for constituent in self.constituents()]
+        record: dict[str, Any] = {"id": str(self.id), "tokens": tokens, "constituents": constituents}
+        if self.secondary:
+            record["secondary"] = [edge._asdict() for edge in self.secondary]
+        if self.comment:
+            record["comment"] = self.comment
+        if _is_probability(self.confidence):
+            record["confidence"] = round_probability(self.confidence)
+        return record
 
     @classmethod
     def from_dict(cls, record: object) -> "Tree":
-        """Build the tree of a record; one that makes no sense is a TreeError. Keys it does not know are ignored."""
-        parts = from_record(record)
+        """Build the tree of a record; an invalid record is a TreeError. Unknown keys are ignored."""
+        parts = _parse_record(record)
         try:
-            tree = cls.from_parents(
-                parts.tokens,
-                parts.token_parents,
-                parts.nodes,
-                root=parts.root,
-                id=parts.id,
-                secondary=parts.secondary,
-                comment=parts.comment,
-            )
+            return cls.from_parents(**parts)
         except TreeError as error:
             raise TreeError(f"constituent {0 if error.node is None else error.node + 1}: {error}") from None
-        if parts.confidence is None and not parts.confidences:
-            return tree
-        return replace(tree, confidence=parts.confidence, confidences=parts.confidences)
 
     def dependencies(self, heads: "HeadRules | str | None" = None) -> "Dependencies":
         """Return the tree as augmented dependencies.
@@ -258,14 +499,20 @@ class Tree:
         width: int | None = None,
         functions: bool = False,
         highlight: "Highlight" = True,
-        look: "Look | None" = None,
+        options: "DrawingOptions | None" = None,
     ) -> str:
         """Return the tree drawn in characters; ``draw_text`` describes the options."""
-        from discotree.drawing.look import WHOLE
+        from discotree.drawing.options import DEFAULT
         from discotree.drawing.text import draw_text
 
         return draw_text(
-            self, ascii=ascii, color=color, width=width, functions=functions, highlight=highlight, look=look or WHOLE
+            self,
+            ascii=ascii,
+            color=color,
+            width=width,
+            functions=functions,
+            highlight=highlight,
+            options=options or DEFAULT,
         )
 
     def _repr_svg_(self) -> str:
@@ -286,14 +533,305 @@ class Tree:
 
 
 def _readdress(
-    edges: Iterable[SecondaryEdge], n_tokens: int, given: Sequence[Node], root: Node
+    edges: Iterable[SecondaryEdge], n_tokens: int, nodes: Sequence[Node], root: Node
 ) -> Iterator[SecondaryEdge]:
-    """Turn addresses that count ``given`` into addresses in the order of ``Tree.nodes``."""
+    """Turn addresses that count ``nodes`` into addresses in the order of ``Tree.nodes``."""
     address = {id(node): n_tokens + k for k, node in enumerate(root.nodes())}
 
     def new(old: int) -> int:
-        if not 0 <= old < n_tokens + len(given):
+        if not 0 <= old < n_tokens + len(nodes):
             raise TreeError(f"a secondary edge leads to {old}, outside the tree")
-        return old if old < n_tokens else address[id(given[old - n_tokens])]
+        return old if old < n_tokens else address[id(nodes[old - n_tokens])]
 
     return (SecondaryEdge(label, new(child), new(parent)) for label, child, parent in edges)
+
+
+# A line of brackets
+
+# An opening bracket, a whole leaf, a closing bracket, or anything else, which is an error.
+_ITEM = re.compile(r"\(([^ ()]+) *(?:([0-9]{1,9})=([^ ()]+)\))?|(\))|([^ ]+)")
+_ODD_SPACE = re.compile(r"[^\S \t\r\n]")  # whitespace that does not end a word here, but does in disco-dop
+_CHARACTERS = {"#LRB#": "(", "#RRB#": ")", "#HASH#": "#"}
+_CHARACTERS |= {f"#U+{ord(space):04X}#": space for space in _ODD_SPACE.findall("".join(map(chr, range(0x3001))))}
+_CODE = re.compile("|".join(map(re.escape, _CHARACTERS)))
+
+
+def parse_brackets(text: str) -> tuple[tuple[Token, ...], Node]:
+    """Return the tokens and the root of one line."""
+    tokens: dict[int, Token] = {}
+    labels: list[str] = []
+    children: list[list[Node | int]] = [[]]
+    for label, position, word, closes, junk in _ITEM.findall(text):
+        if position:
+            index = int(position)
+            if index in tokens or index > len(text):
+                raise TreeError(f"position {index} is " + ("used twice" if index in tokens else "too high"))
+            if "#" in word:
+                word = _decoded(word)
+            tokens[index] = Token(word, "$(" if label == "$[" else label)
+            children[-1].append(index)
+        elif label:
+            labels.append(label)
+            children.append([])
+        elif junk:
+            raise TreeError(f"expected '(LABEL', 'POSITION=WORD)' or ')', got {junk[:30]!r}")
+        elif closes and labels:
+            inner = children.pop()
+            children[-1].append(Node(labels.pop(), inner))
+        else:
+            raise TreeError("unmatched ')'")
+    if labels:
+        raise TreeError(f"unclosed brackets: {len(labels)}")
+    if len(children[0]) != 1 or not isinstance(children[0][0], Node):
+        raise TreeError("expected one tree on the line")
+    if max(tokens) != len(tokens) - 1:
+        missing = min(set(range(len(tokens))).difference(tokens))
+        raise TreeError(f"position {missing} is missing")
+    return tuple([tokens[k] for k in range(len(tokens))]), children[0][0]
+
+
+def format_brackets(tokens: Sequence[Token], root: Node) -> str:
+    """Return the line; words and labels with spaces in them make one that cannot be read again."""
+    pieces: list[str] = []
+    stack: list[Node | int | None] = [root]
+    while stack:
+        item = stack.pop()
+        if item is None:
+            pieces.append(")")
+        elif item.__class__ is int:
+            form, tag = tokens[item][:2]
+            if not form.isalnum():
+                form = _encoded(form)
+            pieces.append(f" ({_label(tag)} {item}={form})")
+        else:
+            pieces.append(f" ({_label(item.label)}")  # type: ignore[union-attr]
+            stack.append(None)
+            stack.extend(reversed(item.children))  # type: ignore[union-attr]
+    return "".join(pieces)[1:]
+
+
+@lru_cache(maxsize=1 << 12)
+def _encoded(form: str) -> str:
+    """Return a form as it stands in a line."""
+    text = _with_codes(form)
+    return text if "#" not in form or _decoded(text) == form else _with_codes(form.replace("#", "#HASH#"))
+
+
+def _with_codes(form: str) -> str:
+    form = form.replace("(", "#LRB#").replace(")", "#RRB#")
+    return _ODD_SPACE.sub(lambda match: f"#U+{ord(match[0]):04X}#", form)
+
+
+def _decoded(word: str) -> str:
+    return _CODE.sub(lambda match: _CHARACTERS[match[0]], word)
+
+
+@lru_cache(maxsize=1 << 12)
+def _label(label: str) -> str:
+    if "(" in label or ")" in label:
+        return label.replace("(", "[").replace(")", "]")
+    return label or NONE
+
+
+# The record: plain dicts, lists, strings and numbers, ready for JSON. record.schema.json describes every field.
+#
+#     {"id": "7",
+#      "tokens": [{"form": "Es", "tag": "PPER", "start": 0, "end": 2}, …],
+#      "constituents": [{"label": "ROOT", "positions": [0, 1, 2]}, {"label": "NP", "function": "SB", …}, …]}
+#
+# Fields without a value (--) are left out, and unknown ones are ignored. Constituents are in the order of Tree.nodes.
+# Records come from files and from the network: any record gives a tree or a TreeError.
+
+
+def round_probability(probability: float | None) -> float | None:
+    """Return a probability with its significant digits."""
+    return None if probability is None else float(f"{probability:.{PROBABILITY_DIGITS}g}")
+
+
+def _token_record(token: Token) -> dict[str, Any]:
+    form, tag, lemma, morph, function = token
+    record = {"form": form}
+    if tag != NONE:
+        record["tag"] = tag
+    if lemma != NONE:
+        record["lemma"] = lemma
+    if morph != NONE:
+        record["morph"] = morph
+    if function != NONE:
+        record["function"] = function
+    return record
+
+
+def _constituent_record(constituent: Constituent) -> dict[str, Any]:
+    label, function, positions, confidence = constituent
+    record: dict[str, Any] = {"label": label}
+    if function != NONE:
+        record["function"] = function
+    record["positions"] = list(positions)
+    if _is_probability(confidence):
+        record["confidence"] = round_probability(confidence)
+    return record
+
+
+def _is_probability(value: float | None) -> bool:
+    return value is not None and 0 <= value <= 1  # NaN is neither
+
+
+def _parse_record(record: object) -> dict[str, Any]:
+    """Return the arguments of ``Tree.from_parents`` for a record, or raise a TreeError."""
+    if not isinstance(record, Mapping):
+        raise TreeError(f"expected an object with the fields of a tree, got {short_repr(record)}")
+    if "constituents" not in record and isinstance(record.get("error"), str):
+        raise TreeError(f"the record has an error instead of a tree: {record['error'][:200]}")
+    tokens = [_token(item, f"token {k}") for k, item in enumerate(_list(record, "tokens", "the record"))]
+    items = _list(record, "constituents", "the record")
+    labels, masks, positions, confidences = [], [], [], []
+    for k, item in enumerate(items):
+        where = f"constituent {k}"
+        if not isinstance(item, Mapping):
+            raise TreeError(f"{where}: expected an object, got {short_repr(item)}")
+        labels.append((_text(item, "label", where), _text(item, "function", where, NONE)))
+        positions.append(_list(item, "positions", where))
+        masks.append(_mask(positions[-1], len(tokens), where))
+        confidences.append(_probability(item, where))
+    token_parents, parents = _parents(masks, positions, len(tokens))
+    known = tuple([confidence for confidence in confidences if confidence is not None])
+    return {
+        "tokens": tokens,
+        "token_parents": token_parents,
+        "nodes": [(*name, parent) for name, parent in zip(labels[1:], parents, strict=True)],
+        "root": labels[0],
+        "id": _text(record, "id", "the record", ""),
+        "secondary": _secondary(record, len(tokens), len(items)),
+        "comment": _text(record, "comment", "the record", ""),
+        "confidence": _probability(record, "the record"),
+        "confidences": known if len(known) == len(items) else (),
+    }
+
+
+def offsets_of(record: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Return the (start, end) of every token of a record in its text, or an empty list if a token has none."""
+    offsets: list[tuple[int, int]] = []
+    for k, token in enumerate(_list(record, "tokens", "the record")):
+        if not isinstance(token, Mapping):
+            raise TreeError(f"token {k}: expected an object, got {short_repr(token)}")
+        start, end = token.get("start"), token.get("end")
+        if start is None or end is None:
+            return []
+        if type(start) is not int or type(end) is not int or not 0 <= start <= end:
+            raise TreeError(f"token {k}: expected 0 ≤ start ≤ end, got {short_repr(start)} and {short_repr(end)}")
+        offsets.append((start, end))
+    if any(left[0] > right[0] or left[1] > right[1] for left, right in pairwise(offsets)):
+        raise TreeError("the offsets of the tokens are not in order")
+    return offsets
+
+
+def _token(item: object, where: str) -> Token:
+    if not isinstance(item, Mapping):
+        raise TreeError(f'{where}: expected an object like {{"form": "Haus"}}, got {short_repr(item)}')
+    return Token(_text(item, "form", where), *[_text(item, name, where, NONE) for name in Token._fields[1:]])
+
+
+def _mask(positions: list[Any], n: int, where: str) -> int:
+    """Return a constituent's positions as a bit set."""
+    if set(map(type, positions)) != {int} or min(positions) < 0 or max(positions) >= n:
+        wrong = next(p for p in positions if type(p) is not int or not 0 <= p < n)
+        raise TreeError(f"{where}: expected positions of tokens (0 to {n - 1}), got {short_repr(wrong)}")
+    first: int = positions[0]
+    if positions == list(range(first, first + len(positions))):  # most have no gap
+        return ((1 << len(positions)) - 1) << first
+    mask = 0
+    for position in positions:
+        mask |= 1 << position
+    if mask.bit_count() != len(positions):
+        raise TreeError(f"{where}: duplicate position")
+    return mask
+
+
+def _parents(masks: list[int], positions: list[list[int]], n: int) -> tuple[list[int], list[int]]:
+    """Return the parent of every token and every other node than the root, which is -1."""
+    if masks[0] != (1 << n) - 1:
+        raise TreeError("the first constituent must be the root, with the positions of all tokens")
+    token_parents = [-1] * n
+    parents: list[int] = []
+    covered = [0] * len(masks)  # tokens of the children so far
+    latest = [-1] * len(masks)  # first position of the latest child
+    path = [0]  # from the root down to the constituent before
+    for k in range(1, len(masks)):
+        mask = masks[k]
+        while mask & ~masks[path[-1]]:
+            path.pop()
+        parent = path[-1]
+        if mask & covered[parent]:
+            raise TreeError(f"constituent {k} overlaps one before it, or comes after its own child")
+        first = lowest_bit(mask)
+        if first < latest[parent]:
+            raise TreeError(f"constituent {k} is out of order: siblings must be ordered from left to right")
+        covered[parent] |= mask
+        latest[parent] = first
+        parents.append(parent - 1)
+        path.append(k)
+        for position in positions[k]:
+            token_parents[position] = k - 1
+    return token_parents, parents
+
+
+def _secondary(record: Mapping[str, Any], n: int, nodes: int) -> list[SecondaryEdge]:
+    edges = []
+    for k, item in enumerate(_list(record, "secondary", "the record", optional=True)):
+        where = f"secondary edge {k}"
+        if not isinstance(item, Mapping):
+            raise TreeError(f"{where}: expected an object, got {short_repr(item)}")
+        label, child, parent = _text(item, "label", where), item.get("child"), item.get("parent")
+        if type(child) is not int or not 0 <= child < n + nodes:
+            raise TreeError(f"{where}: expected a child among 0 to {n + nodes - 1}, got {short_repr(child)}")
+        if type(parent) is not int or not n <= parent < n + nodes:
+            raise TreeError(f"{where}: expected a parent among {n} to {n + nodes - 1}, got {short_repr(parent)}")
+        edges.append(SecondaryEdge(label, child, parent))
+    return edges
+
+
+# Fields
+
+
+def _list(record: Mapping[str, Any], key: str, where: str, optional: bool = False) -> list[Any]:
+    value = record.get(key)
+    if value is None and optional:
+        return []
+    if not isinstance(value, (list, tuple)) or not (value or optional):
+        raise TreeError(f"{where}: expected {key} as a list{'' if optional else ' that is not empty'}, {_got(value)}")
+    return list(value)
+
+
+def _text(record: Mapping[str, Any], key: str, where: str, default: str | None = None) -> str:
+    value = record.get(key)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        raise TreeError(f"{where}: expected {key} as a string, {_got(value)}")
+    return value
+
+
+def _probability(record: Mapping[str, Any], where: str) -> float | None:
+    value = record.get("confidence")
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise TreeError(f"{where}: expected confidence as a number from 0 to 1, {_got(value)}")
+    return float(value)
+
+
+_REPR = Repr()
+_REPR.maxstring = _REPR.maxother = 50
+
+
+def _got(value: object) -> str:
+    return "but it is missing" if value is None else f"got {short_repr(value)}"
+
+
+def short_repr(value: object) -> str:
+    """Return a short repr of any value, however large or deep."""
+    try:
+        return _REPR.repr(value)
+    except (ValueError, RecursionError):  # an integer with thousands of digits
+        return f"a very large {type(value).__name__}"

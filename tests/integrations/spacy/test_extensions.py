@@ -123,7 +123,7 @@ def test_names_of_other_packages_are_left_to_them(caplog: pytest.LogCaptureFixtu
     try:
         extensions.register()
         assert doc[:]._.labels == "theirs"
-        assert "Span._.labels belongs to another package" in caplog.text
+        assert "Span._.labels is already registered by another package" in caplog.text
         assert extensions.labels(doc[:]) == ("ROOT",)
     finally:
         Span.set_extension("labels", getter=extensions.labels, force=True)

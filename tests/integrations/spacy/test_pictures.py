@@ -6,8 +6,9 @@ from support import svgs
 from support.spacy_docs import doc_of
 
 from discotree import ConfigError, Node, Token, Tree
-from discotree.drawing.markup import DARK, LIGHT
-from discotree.integrations.spacy import pictures, render
+from discotree.drawing.svg import DARK, LIGHT
+from discotree.integrations.spacy import render
+from discotree.integrations.spacy.extensions import PALETTE
 
 
 def test_a_sentence_is_drawn_as_svg_with_a_colour_for_each_label(doc: Doc) -> None:
@@ -43,7 +44,7 @@ def test_colours_can_be_chosen(doc: Doc) -> None:
     assert '.node[data-label="smain"]' in red
     scopes = [svgs.parsed(svg).get("class") for svg in (red, plain)]
     assert scopes[0] != scopes[1]  # so that one picture in a notebook does not colour the other
-    with pytest.raises(ConfigError, match="is not a colour"):
+    with pytest.raises(ConfigError, match="colors: expected a CSS colour, got"):
         render(sent, colors={"inf": "red}</style><script>"})
 
 
@@ -74,8 +75,8 @@ def luminance(color: str) -> float:
 
 
 def test_every_colour_is_readable() -> None:
-    assert len({color for pair in pictures.PALETTE for color in pair}) == 2 * len(pictures.PALETTE)
-    for pair in pictures.PALETTE:
+    assert len({color for pair in PALETTE for color in pair}) == 2 * len(PALETTE)
+    for pair in PALETTE:
         for color, page in zip(pair, (LIGHT.page, DARK.page), strict=True):
             low, high = sorted([luminance(color), luminance(page)])
             assert (high + 0.05) / (low + 0.05) > 5, color

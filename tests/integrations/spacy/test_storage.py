@@ -15,7 +15,7 @@ from support.strategies import random_tree
 
 from discotree import DiscotreeError, Tree, TreeError
 from discotree.integrations.spacy import render
-from discotree.integrations.spacy.storage import from_line, to_line
+from discotree.integrations.spacy.extensions import from_line, to_line
 
 
 def test_a_doc_that_was_stored_keeps_its_trees(small: Language) -> None:
@@ -90,22 +90,24 @@ def test_a_damaged_stored_tree_is_an_error(change: Any) -> None:
     if isinstance(change, dict):
         change = json.dumps(json.loads(sent._.discotree) | change)
     sent._.discotree = change
-    with pytest.raises(TreeError, match="the tree stored with the Doc cannot be read"):
+    with pytest.raises(TreeError, match="cannot read the tree that is stored in the Doc"):
         _ = sent._.tree
 
 
 def test_a_doc_that_was_not_parsed_says_so(small: Language) -> None:
     with small.select_pipes(disable="discotree"):
         doc = small("Er kam.")
-    with pytest.raises(DiscotreeError, match=r"'Er kam.' has no tree: 'discotree' is not in the pipeline"):
+    with pytest.raises(
+        DiscotreeError, match=r"'Er kam.' has not been parsed: 'discotree' is missing from the pipeline"
+    ):
         _ = doc._.trees
     doc[0].is_sent_start = True
     doc[2].is_sent_start = True
     for getter in (doc[0:1]._, doc[0]._):
         for name in ("constituents", "labels", "parse_string", "parent"):
-            with pytest.raises(DiscotreeError, match="has no tree"):
+            with pytest.raises(DiscotreeError, match="has not been parsed"):
                 getter.get(name)
-    with pytest.raises(DiscotreeError, match="has no tree"):
+    with pytest.raises(DiscotreeError, match="has not been parsed"):
         render(doc)
     small.get_pipe("discotree")(doc)
     doc[2].is_sent_start = False

@@ -12,10 +12,10 @@ from discotree import Token
 from discotree.errors import ModelError
 from discotree.network import scores
 from discotree.network.batch import Corpus
-from discotree.network.cores import usable_cores
 from discotree.network.onnx import engine as module
 from discotree.network.onnx.engine import OnnxEngine
 from discotree.network.onnx.network import Network
+from discotree.processes import usable_cores
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -78,7 +78,7 @@ def test_memory_is_bounded_by_scoring_in_parts(monkeypatch):
     weights = random_weights(parser)
     batch = corpus_for(parser).batch(np.arange(len(TREES)))
     whole = engines(parser, weights)[1].start(batch)()
-    monkeypatch.setattr(module, "CHUNK", 1)  # one distinct word at a time
+    monkeypatch.setattr(module, "CHARACTERS_CHUNK", 1)  # one distinct word at a time
     monkeypatch.setattr(scores, "PROJECTED", 1)  # one head at a time
     assert largest_difference(whole, engines(parser, weights)[1].start(batch)()) < 1e-5
 

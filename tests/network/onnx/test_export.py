@@ -64,7 +64,7 @@ def test_the_file_is_valid_and_tells_what_it_needs(tmp_path):
 
 
 def test_a_transformer_is_part_of_the_file(tmp_path):
-    network = dataclasses.replace(CALM, encoder=f"hf:{saved_bert(tmp_path / 'bert')}", encoder_window=50)
+    network = dataclasses.replace(CALM, encoder=f"hf:{saved_bert(tmp_path / 'bert')}")
     parser = parser_of(network=network)
     weights = random_weights(parser)
     session = exported(parser, weights, tmp_path / "network.onnx")
@@ -75,7 +75,7 @@ def test_a_transformer_is_part_of_the_file(tmp_path):
     assert np.abs(np.exp(arcs) - np.exp(expected.arcs))[expected.mask].max() < 1e-4
     metadata = session.get_modelmeta().custom_metadata_map
     rules, tokenizer = json.loads(metadata["pieces"]), Tokenizer.from_str(metadata["tokenizer"])
-    assert (rules["space"], rules["at_most"]) == ("", 50)
+    assert (rules["space"], rules["at_most"]) == ("", 62)
     assert tokenizer.id_to_token(rules["unknown"]) == "[UNK]"
     assert [tokenizer.id_to_token(piece) for piece in rules["special"]] == ["[PAD]", "[CLS]", "[SEP]"]
 

@@ -12,12 +12,10 @@ from support.networks import CALM, TREES, corpus_for, parser_of
 from transformers import AutoConfig, AutoModel
 
 from discotree.errors import ModelError
-from discotree.network.encoder_config import EncoderConfig
-from discotree.network.onnx import graphs, windows
-from discotree.network.onnx.engine import OnnxEngine
-from discotree.network.onnx.network import Network
-from discotree.network.onnx.session import Session
-from discotree.network.onnx.transformer import MODEL, PREFIX, EncoderGraph
+from discotree.network.onnx import network as network_module
+from discotree.network.onnx.engine import OnnxEngine, Session
+from discotree.network.onnx.network import MODEL, PREFIX, EncoderGraph, Network, transformer_graph
+from discotree.network.transformer import EncoderConfig
 from discotree.network.vocab import PADDING
 from discotree.network.weights import rounded
 
@@ -39,18 +37,18 @@ def test_every_kind_says_what_the_library_says(kind):
     model = AutoModel.from_config(AutoConfig.for_model(kind, **settings)).eval()
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.4)
-    own = EncoderConfig.of({"model_type": kind, **settings})
+    own = EncoderConfig.from_settings({"model_type": kind, **settings})
     weights = {MODEL + name: value.numpy() for name, value in model.state_dict().items()}
     mixture = torch.tensor([0.3, -1.0, 0.8])
     weights |= {PREFIX + "mixture": mixture.numpy(), PREFIX + "scale": np.array([1.7], np.float32)}
-    encoder = EncoderGraph(own, [2, 5], [3], weights)
+    encoder = EncoderGraph(own, [2, 5], [3], weights, int8=False)
     ids = torch.tensor([[2, 5, 7, 8, 9, 11, 3], [2, 5, 12, 3, *[own.padding] * 3]])
     with torch.no_grad():
         layers = model(ids, attention_mask=(ids != own.padding).long(), output_hidden_states=True).hidden_states
     expected = 1.7 * torch.einsum("l,lrwh->rwh", mixture.softmax(0), torch.stack(layers[-3:])).numpy()
     pieces = np.array([[7, 8, 9, 11], [12, 29, 29, 29]])
     network = Network(CALM, weights, False, [], None, encoder, int8=False)
-    found = Session(graphs.transformer(network), 1).run({"pieces": pieces, "counts": np.array([4, 1])})
+    found = Session(transformer_graph(network), 1).run({"pieces": pieces, "counts": np.array([4, 1])})
     assert np.abs(found["vectors"][0] - expected[0, 2:6]).max() < 1e-4
     assert np.abs(found["vectors"][1, 0] - expected[1, 2]).max() < 1e-4
 
@@ -69,10 +67,10 @@ def folder(tmp_path_factory):
     "settings",
     [
         {},
-        {"word_size": 0, "char_filters": 0, "lstm_layers": 0, "encoder_pooling": "first"},
-        {"encoder_window": 5, "encoder_stride": 2, "encoder_layers": 9},
+        {"word_size": 0, "char_filters": 0, "lstm_layers": 0},
+        {"encoder_layers": 9},
     ],
-    ids=["beside words", "alone", "in windows"],
+    ids=["beside words", "alone", "all layers"],
 )
 def test_a_network_on_a_transformer(folder, settings):
     parser = parser_with(folder, **settings)
@@ -82,11 +80,22 @@ def test_a_network_on_a_transformer(folder, settings):
         assert largest_difference(torch_engine.start(batch)(), onnx_engine.start(batch)()) < 1e-4
 
 
+def test_long_sentences_in_windows(folder, monkeypatch):
+    parser = parser_with(folder)
+    torch_engine, onnx_engine = engines(parser, random_weights(parser))
+    pieces = torch_engine.network.encoder.pieces
+    pieces.window, pieces.stride = 5, 3
+    monkeypatch.setattr(EncoderGraph, "width", 5)
+    for sentences in (range(len(TREES)), [7]):
+        batch = corpus_for(parser).batch(np.array(sentences))
+        assert largest_difference(torch_engine.start(batch)(), onnx_engine.start(batch)()) < 1e-4
+
+
 def test_some_sentences_at_a_time(folder, monkeypatch):
     parser = parser_with(folder)
     batch = corpus_for(parser).batch(np.arange(len(TREES)))
     torch_engine, onnx_engine = engines(parser, random_weights(parser))
-    monkeypatch.setattr(windows, "CHUNK", 1)
+    monkeypatch.setattr(network_module, "ATTENTION_CHUNK", 1)
     assert largest_difference(torch_engine.start(batch)(), onnx_engine.start(batch)()) < 1e-4
 
 
@@ -103,14 +112,18 @@ def test_int8_is_close(folder):
 @pytest.mark.parametrize("kind", VARIANTS)
 def test_int8_of_every_kind_is_close_to_float32(kind):
     settings = {"vocab_size": 30, "max_position_embeddings": 22, **SIZES, **VARIANTS[kind]}
-    own = EncoderConfig.of({"model_type": kind, **settings})
+    own = EncoderConfig.from_settings({"model_type": kind, **settings})
     rng = np.random.default_rng(3)
     weights = {MODEL + name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in own.shapes().items()}
     weights |= {PREFIX + "mixture": np.zeros(2, np.float32), PREFIX + "scale": np.ones(1, np.float32)}
-    network = Network(CALM, weights, False, [], None, EncoderGraph(own, [2, 5], [3], weights), int8=False)
     batch = {"pieces": rng.integers(6, 30, (3, 9)), "counts": np.array([9, 4, 1])}
     exact, found = (
-        Session(graphs.transformer(dataclasses.replace(network, int8=int8)), 1).run(batch)["vectors"]
+        Session(
+            transformer_graph(
+                Network(CALM, weights, False, [], None, EncoderGraph(own, [2, 5], [3], weights, int8), int8)
+            ),
+            1,
+        ).run(batch)["vectors"]
         for int8 in (False, True)
     )
     real = np.arange(9) < batch["counts"][:, None]
@@ -119,13 +132,15 @@ def test_int8_of_every_kind_is_close_to_float32(kind):
 
 
 @pytest.mark.parametrize("window", [0, 5], ids=["whole", "in windows"])
-def test_int8_scores_do_not_depend_on_the_other_sentences(folder, window):
-    parser = parser_with(folder, encoder_window=window, encoder_stride=window // 2)
+def test_int8_scores_do_not_depend_on_the_other_sentences(folder, window, monkeypatch):
+    parser = parser_with(folder)
     weights = random_weights(parser)
     weights["encoder.chars.table.weight"][PADDING] = 0  # as training leaves it
     weights = rounded(weights, 6)
     parts = (parser.config.network, parser.vocab, parser.has_tags, parser.model.subwords, weights)
     engine, corpus = OnnxEngine(*parts, "int8", 1), corpus_for(parser)
+    if window:
+        monkeypatch.setattr(EncoderGraph, "width", window)
     together = engine.start(corpus.batch(np.arange(len(TREES))))()
     for number, length in enumerate(together.lengths):
         alone = engine.start(corpus.batch(np.array([number])))()
@@ -140,7 +155,7 @@ def test_vectors_are_the_same_in_every_batch_to_the_last_digit(folder):
     parser = parser_with(folder)
     parts = (parser.config.network, parser.vocab, parser.has_tags, parser.model.subwords, random_weights(parser))
     engine = OnnxEngine(*parts, "int8", 1)
-    run, read = engine._session("transformer", 1).run, engine.windows.read
+    run, read = engine._session("transformer", 1).run, engine.network.encoder.read
     rng = np.random.default_rng(0)
     pieces, counts = rng.integers(5, 100, (12, 30)), rng.integers(1, 31, 12)
     together = read(run, pieces, counts)
@@ -160,7 +175,8 @@ def test_large_features_of_a_transformer_are_not_cut_off(folder):
     engine = OnnxEngine(*parts, "int8", 1)
     batch = corpus_for(parser).batch(np.arange(len(TREES)))
     found = engine.start(batch)()
-    vectors = engine.windows.read(engine._session("transformer", 1).run, batch.pieces, batch.last.max(1) + 1)
+    run = engine._session("transformer", 1).run
+    vectors = engine.network.encoder.read(run, batch.pieces, batch.last.max(1) + 1)
     real = np.arange(vectors.shape[1]) <= batch.last.max(1)[:, None]
     assert (np.abs(vectors[real]).max(0) <= engine.network.encoder_ranges).mean() > 0.9
     assert np.abs(vectors[real][:, :2]).max(0) == pytest.approx(engine.network.encoder_ranges[:2], rel=0.75)
@@ -171,13 +187,5 @@ def test_large_features_of_a_transformer_are_not_cut_off(folder):
 def test_other_kinds_need_torch(folder, monkeypatch):
     parser = parser_with(folder)
     monkeypatch.setattr(parser.model.subwords, "config", None)
-    with pytest.raises(ModelError, match=r"'bert' needs the engine torch: pip install 'discotree\[train\]'"):
-        EncoderGraph.of(parser.model.subwords, {})
-
-
-def test_a_window_needs_room(folder):
-    parser = parser_with(folder)
-    settings = dataclasses.replace(parser.config.network, encoder_window=40, encoder_stride=1)
-    parts = (parser.vocab, parser.has_tags, parser.model.subwords, parser.model.weights)
-    with pytest.raises(ModelError, match="encoder_stride: expected at least 3, got 1"):
-        OnnxEngine(settings, *parts)
+    with pytest.raises(ModelError, match=r"'bert' needs the engine torch; run pip install 'discotree\[train\]'"):
+        EncoderGraph.from_weights(parser.model.subwords, {}, int8=False)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from discotree.errors import ConfigError, ModelError
-from discotree.network.pytorch.device import usable
+from discotree.network.pytorch.engine import usable
 
 NAMES = [
     "cuda:7",

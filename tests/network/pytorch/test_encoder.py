@@ -10,11 +10,11 @@ from support.networks import CALM, TINY, TREES, corpus_for, parser_of, split_of,
 from torch import nn
 
 from discotree import Node, Token, Tree
-from discotree.config import Config, Data, Training
+from discotree.config.schema import Config, Data, Training
 from discotree.errors import ConfigError
 from discotree.network.batch import Corpus
-from discotree.network.pytorch import encoder
-from discotree.network.pytorch.encoder import BiLSTM, CharacterCNN, drop_features, drop_vectors, embedding
+from discotree.network.pytorch import model
+from discotree.network.pytorch.model import BiLSTM, CharacterCNN, drop_features, drop_vectors, embedding
 from discotree.network.vocab import UNKNOWN
 from discotree.training.data import resolve, words_of
 from discotree.training.run import build, network_in, with_vectors
@@ -300,5 +300,5 @@ def test_characters_in_chunks_give_the_same_vectors(monkeypatch):
     network = CharacterCNN(20, 4, 6, 3)
     chars = torch.randint(0, 20, (50, 9))
     whole = network(chars)
-    monkeypatch.setattr(encoder, "CHUNK", 200)
+    monkeypatch.setattr(model, "CONVOLUTION_CHUNK", 200)
     torch.testing.assert_close(network(chars), whole)

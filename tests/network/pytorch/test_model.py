@@ -8,13 +8,12 @@ import pytest
 import torch
 from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, parser_of, split_of, tensors
 
-from discotree.config import DEFAULT, Config
-from discotree.config.schema import AUXILIARY_HEADS
+from discotree.config.recipes import DEFAULT
+from discotree.config.schema import AUXILIARY_HEADS, Config
 from discotree.errors import ModelError
 from discotree.evaluation.parseval import evaluate
 from discotree.network.batch import HEAD, IGNORED, LABEL, by_length
-from discotree.network.pytorch.model import Decoder, PointerNetwork
-from discotree.network.pytorch.scores import label_scores
+from discotree.network.pytorch.model import Decoder, PointerNetwork, label_scores
 from discotree.parsing.parser import Parser
 from discotree.training.data import load_splits, resolve
 from discotree.training.run import build, network_in

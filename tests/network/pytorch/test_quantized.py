@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from discotree.network.pytorch.quantized import rounded_rows
+from discotree.network.pytorch.model import rounded_rows
 from discotree.network.weights import dense, rounded
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from discotree.network.pytorch.subwords import SubwordFeatures
+from discotree.network.pytorch.tensors import SubwordFeatures
 from discotree.network.subwords import Subwords
-from discotree.network.weights import Rows
+from discotree.network.weights import QuantizedMatrix
 
 COUNT, SIZE = 11, 4
 
@@ -14,7 +14,7 @@ COUNT, SIZE = 11, 4
 @pytest.fixture(scope="module")
 def small():
     rng = np.random.default_rng(0)
-    vectors = Rows(rng.integers(-127, 128, (COUNT, SIZE), np.int8), rng.random(COUNT, np.float32))
+    vectors = QuantizedMatrix(rng.integers(-127, 128, (COUNT, SIZE), np.int8), rng.random(COUNT, np.float32))
     return Subwords("\n".join(["", *"abcdefghij"]).encode(), np.zeros(COUNT, np.float32), vectors)
 
 

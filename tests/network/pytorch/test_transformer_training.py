@@ -7,20 +7,18 @@ import numpy as np
 import pytest
 import torch
 from support.encoders import with_transformer
-from support.networks import TREES, corpus_for, parser_of, saved_trees, split_of, tensors
+from support.networks import TREES, corpus_for, parser_of, saved_trees, split_of
 
-from discotree.config import Config, Training
+from discotree.config.schema import Config, Training
 from discotree.evaluation.parseval import evaluate
 from discotree.network.batch import Corpus
-from discotree.network.pytorch.encoder import pretrained_pieces
+from discotree.network.pytorch.model import pretrained_pieces
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser
-from discotree.training.checkpoint import FILE
-from discotree.training.distributed import World
-from discotree.training.fit import Run, fit
+from discotree.training.distributed import ProcessGroup
+from discotree.training.fit import CHECKPOINT, Run, Trainer, fit
 from discotree.training.run import network_in, train
 from discotree.training.tagger import Tagger
-from discotree.training.trainer import Trainer
 
 
 def run_of(folder, las=(), seed=1, network=None, **settings):
@@ -49,7 +47,7 @@ def test_it_learns_a_treebank_by_heart_and_the_saved_model_needs_nothing_else(fo
     sizes = {"lstm_layers": 0, "decoder_size": 48, "arc_size": 48, "label_size": 24}
     training = Training(
         epochs=20, batch_words=60, learning_rate=0.02, encoder_learning_rate=0.01, beta2=0.99, schedule="cosine",
-        warmup=5, average=0.9, checkpoint_epochs=0,
+        warmup=5, ema_decay=0.9, checkpoint_epochs=0,
     )  # fmt: skip
     settings = Config("small", saved_trees(tmp_path, TREES[:10]), with_transformer(original, **sizes), training)
     results = train(settings, tmp_path / "run")
@@ -62,7 +60,7 @@ def test_it_learns_a_treebank_by_heart_and_the_saved_model_needs_nothing_else(fo
 
 def test_the_transformer_has_learning_rates_of_its_own(folders):
     network, *_, run = run_of(folders["bert"], learning_rate=0.01, encoder_learning_rate=0.002, layer_decay=0.5)
-    trainer = Trainer(network, run.settings, run.world)
+    trainer = Trainer(network, run.settings, run.process_group)
     trainer.set_learning_rate(0.005)  # half of the way
     rates = {id(weight): group["lr"] for group in trainer.optimizer.param_groups for weight in group["params"]}
     found = {name: rates[id(weight)] for name, weight in network.named_parameters()}
@@ -75,7 +73,7 @@ def test_the_transformer_has_learning_rates_of_its_own(folders):
 
 
 def test_a_frozen_transformer_stays_as_it_is_and_drops_nothing(folders):
-    network, *rest = run_of(folders["bert"], encoder_learning_rate=0.0, average=0.9)
+    network, *rest = run_of(folders["bert"], encoder_learning_rate=0.0, ema_decay=0.9)
     before = weights_of(network)
     fit(network, *rest)
     learned = changed(before, weights_of(network))
@@ -98,22 +96,6 @@ def test_a_transformer_that_learns_drops_and_changes(folders):
     assert network.encoder.pieces.model.training
 
 
-def test_recomputing_changes_no_gradient(folders):
-    found = []
-    for recompute in (False, True):
-        network, corpus, *_ = run_of(
-            folders["bert"], network=with_transformer(folders["bert"], encoder_recompute=recompute)
-        )
-        network.train()
-        torch.manual_seed(3)
-        sum(network.loss(tensors(corpus, range(6))).values()).backward()
-        found.append({name: value.grad for name, value in network.named_parameters() if value.grad is not None})
-    assert found[0].keys() == found[1].keys()
-    for name, value in found[0].items():
-        torch.testing.assert_close(value, found[1][name])
-    assert network.encoder.pieces.model.is_gradient_checkpointing
-
-
 class Interrupted(Exception):
     pass
 
@@ -122,8 +104,8 @@ class Interrupted(Exception):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"schedule": "cosine", "warmup": 3, "average": 0.9, "layer_decay": 0.8},
-        {"patience": 1, "decay": 0.5, "encoder_learning_rate": 0.0},
+        {"schedule": "cosine", "warmup": 3, "ema_decay": 0.9, "layer_decay": 0.8},
+        {"patience": 1, "plateau_factor": 0.5, "encoder_learning_rate": 0.0},
     ],
     ids=str,
 )
@@ -139,10 +121,10 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(folders, tmp_path, setti
 
     network, *rest = run_of(folders["bert"], las, **settings)
     with pytest.raises(Interrupted):
-        fit(network, *rest[:-1], dataclasses.replace(rest[-1], folder=tmp_path, identity="same", report=interrupt))
-    assert (tmp_path / FILE).exists()
+        fit(network, *rest[:-1], dataclasses.replace(rest[-1], folder=tmp_path, fingerprint="same", report=interrupt))
+    assert (tmp_path / CHECKPOINT).exists()
     network, *rest = run_of(folders["bert"], las[2:], seed=2, **settings)
-    again = fit(network, *rest[:-1], dataclasses.replace(rest[-1], folder=tmp_path, identity="same"))
+    again = fit(network, *rest[:-1], dataclasses.replace(rest[-1], folder=tmp_path, fingerprint="same"))
     assert not changed(wanted, weights_of(network))
     assert [epoch["loss"] for epoch in again.history] == [epoch["loss"] for epoch in whole.history]
 
@@ -150,8 +132,10 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(folders, tmp_path, setti
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 @pytest.mark.parametrize("layers", [0, 1])
 def test_a_gpu_trains_it_in_half_precision(folders, layers):
-    network, *rest = run_of(folders["bert"], network=with_transformer(folders["bert"], lstm_layers=layers), average=0.9)
-    run = dataclasses.replace(rest[-1], world=World(device=torch.device("cuda")))
+    network, *rest = run_of(
+        folders["bert"], network=with_transformer(folders["bert"], lstm_layers=layers), ema_decay=0.9
+    )
+    run = dataclasses.replace(rest[-1], process_group=ProcessGroup(device=torch.device("cuda")))
     losses = [epoch["loss"] for epoch in fit(network.cuda(), *rest[:-1], run).history]
     assert losses == sorted(losses, reverse=True)
 

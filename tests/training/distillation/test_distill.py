@@ -9,11 +9,18 @@ from support.networks import TREES
 
 import discotree as dt
 from discotree import ConfigError, DiscotreeError, load
+from discotree.files.jobs import JobLock
 from discotree.models import VOCAB, WEIGHTS
-from discotree.parsing.output_job import lock_output, unlock_output
-from discotree.training.distillation.corpus import Slices
-from discotree.training.distillation.distill import DistillationInput, ScoredText, distill, own_held_out, prepare
-from discotree.training.distillation.shards import LOCK
+from discotree.training.distillation.distill import (
+    LOCK,
+    DistillationInput,
+    ScoredText,
+    distill,
+    prepare,
+    recipe_held_out,
+)
+from discotree.training.distillation.targets import TeacherTargets
+from discotree.training.distillation.text import TARGETS, SentenceShards
 from discotree.training.run import MODEL
 
 
@@ -23,7 +30,7 @@ class Killed(BaseException):
 
 def test_text_and_prepared_text_exclude_each_other():
     for source in ({}, {"texts": ["a"], "prepared": "b"}):
-        with pytest.raises(ConfigError, match="one of the two"):
+        with pytest.raises(ConfigError, match="expected either text files or"):
             DistillationInput(**source)
     with pytest.raises(ConfigError, match="held out when text is prepared"):
         DistillationInput(prepared="b", hold_out=["alpino"])
@@ -32,7 +39,7 @@ def test_text_and_prepared_text_exclude_each_other():
 def test_a_network_that_looks_at_tags_cannot_learn_from_raw_text(tmp_path):
     config = config_of(tmp_path)
     source = DistillationInput([text_file(tmp_path)], [teacher_in(tmp_path)])
-    with pytest.raises(ConfigError, match=r"data\.tags: raw text has no tags"):
+    with pytest.raises(ConfigError, match=r"data\.tags: expected 'none' for distillation"):
         distill(replace(config, data=replace(config.data, tags="gold")), source, tmp_path / "out")
     with pytest.raises(ConfigError, match="at least one teacher"):
         distill(config, DistillationInput([text_file(tmp_path)]), tmp_path / "out")
@@ -46,15 +53,15 @@ def test_prepared_text_serves_teachers_and_then_networks(tmp_path):
     scored = DistillationInput(prepared=str(tmp_path / "text"), teachers=[teacher_in(tmp_path)])
     about = prepare(config, scored, tmp_path / "targets")
     assert about["teachers"] == [str(tmp_path / "teacher")]
-    with pytest.raises(ConfigError, match="have scored this text already"):
+    with pytest.raises(ConfigError, match="already scored by teachers"):
         DistillationInput(prepared=str(tmp_path / "targets"), teachers=["nl"])
     other = replace(config, data=replace(config.data, dev=config.data.train))
-    with pytest.raises(ConfigError, match="dev and test of small were not held out of this text"):
+    with pytest.raises(ConfigError, match="dev and test of small were not held out from this text"):
         distill(other, DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
     kept = replace(config, data=replace(config.data, punctuation="keep", heads="ptb"))
-    with pytest.raises(ConfigError, match=r"targets: data\.heads is 'negra' in these targets, 'ptb' in the recipe"):
+    with pytest.raises(ConfigError, match=r"targets and the recipe differ: data\.heads is 'negra' and 'ptb'"):
         distill(kept, DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
-    with pytest.raises(ConfigError, match="text in 'de', and the recipe is for 'nl'"):
+    with pytest.raises(ConfigError, match="the language is 'de', but 'nl' in the recipe"):
         distill(replace(config, language="nl"), DistillationInput(prepared=str(tmp_path / "targets")), tmp_path / "out")
 
 
@@ -67,7 +74,7 @@ def test_dev_and_test_of_the_recipe_are_held_out(tmp_path):
 def test_a_dev_set_that_is_a_part_of_train_is_held_out(tmp_path):
     config = config_of(tmp_path)
     held = replace(config, data=replace(config.data, dev=(), hold_out=5))
-    dev = [sentence.words for sentence in own_held_out(held)][:2]
+    dev = [sentence.words for sentence in recipe_held_out(held)][:2]
     assert dev == [TREES[4].words, TREES[9].words]
     lines = [" ".join(dev[0]), "Anna sieht ihn heute."]
     about = prepare(held, DistillationInput([text_file(tmp_path, lines=lines)]), tmp_path / "text")
@@ -85,12 +92,12 @@ def test_held_out_treebanks_come_beside_the_recipe_even_under_its_name(tmp_path,
 
 def test_a_second_process_is_refused(tmp_path):
     (tmp_path / "out").mkdir()
-    lock = lock_output(str(tmp_path / "out" / LOCK), "out")
+    lock = JobLock(str(tmp_path / "out" / LOCK), "out")
     try:
-        with pytest.raises(DiscotreeError, match="another process is writing it"):
+        with pytest.raises(DiscotreeError, match="another process is writing to it"):
             prepare(config_of(tmp_path), DistillationInput([text_file(tmp_path)]), tmp_path / "out")
     finally:
-        unlock_output(lock)
+        lock.release()
 
 
 def test_settings_that_change_what_is_learned_make_another_run(tmp_path):
@@ -98,14 +105,11 @@ def test_settings_that_change_what_is_learned_make_another_run(tmp_path):
     prepare(config, DistillationInput([text_file(tmp_path)], [teacher_in(tmp_path)]), tmp_path / "targets")
     source = DistillationInput(prepared=str(tmp_path / "targets"))
     assert source.has_targets
-    from discotree.training.distillation.distill import _scored
-    from discotree.training.distributed import World
-
-    targets = _scored(config, source, tmp_path, print, World())
-    own = ScoredText(targets, config).identity
-    for settings, same in (({"weight": 0.5}, False), ({"min_count": 2}, False), ({"score_words": 7}, True)):
+    targets = TeacherTargets(SentenceShards(tmp_path / "targets", TARGETS))
+    own = ScoredText(targets, config).fingerprint
+    for settings, same in (({"vocabulary": 7}, False), ({"min_count": 2}, False), ({"top": 3}, True)):
         changed = replace(config, distillation=replace(EASY, **settings))
-        assert (ScoredText(targets, changed).identity == own) is same
+        assert (ScoredText(targets, changed).fingerprint == own) is same
 
 
 def contents(folder):
@@ -137,7 +141,7 @@ def test_a_network_is_distilled_and_a_killed_run_ends_with_the_same_bytes(tmp_pa
     with pytest.raises(Killed):
         distill(config, source, tmp_path / "killed", late_killer)
     epochs = []
-    monkeypatch.setattr(Slices, "slice", _counting(epochs))
+    monkeypatch.setattr(TeacherTargets, "slice", _counting(epochs))
     distill(config, source, tmp_path / "killed")
     assert epochs == [3]
     assert contents(tmp_path / "killed") == contents(tmp_path / "whole")
@@ -146,11 +150,11 @@ def test_a_network_is_distilled_and_a_killed_run_ends_with_the_same_bytes(tmp_pa
 
 
 def _counting(epochs):
-    slice_of = Slices.slice
+    slice_of = TeacherTargets.slice
 
-    def counted(self, epoch):
+    def counted(self, epoch, *rest):
         epochs.append(epoch)
-        return slice_of(self, epoch)
+        return slice_of(self, epoch, *rest)
 
     return counted
 

@@ -1,4 +1,4 @@
-"""What teachers make of text: their average, by name, decided exactly, stored in small numbers, resumed to the byte."""
+"""Teachers: their average, matched by name, decoded exactly, stored in small numbers, resumed to the byte."""
 
 from dataclasses import replace
 
@@ -10,15 +10,13 @@ from support.models import saved_model
 from support.networks import TREES, split_of
 
 from discotree import ConfigError, DiscotreeError
-from discotree.config import Config, Data, Training
+from discotree.config.schema import Config, Data, Training
+from discotree.decoding.decode import acyclic, arborescence
 from discotree.models.folder import read_model, write_model
-from discotree.network.arborescence import arborescence
-from discotree.network.decode import acyclic
 from discotree.network.vocab import Alphabet
 from discotree.parsing.parser import Parser
-from discotree.training.distillation.scoring import score
-from discotree.training.distillation.shards import Sentences
-from discotree.training.distillation.teachers import Teacher, check_teachers, decided
+from discotree.training.distillation.teachers import Teacher, check_teachers, decode_heads, score
+from discotree.training.distillation.text import to_arrays
 from discotree.training.run import build
 
 
@@ -28,7 +26,7 @@ def test_heads_are_decided_exactly():
     arcs = random.random((4, 8, 9)).astype(np.float32) ** 4
     for b, n in enumerate(lengths):
         arcs[b, :, n + 1 :] = 0
-    columns = decided(torch.from_numpy(arcs), lengths)
+    columns = decode_heads(torch.from_numpy(arcs), lengths)
     assert acyclic(columns).all()
     for b, n in enumerate(lengths):
         logs = np.log(arcs[b, :n, : n + 1].astype(np.float64))
@@ -39,8 +37,8 @@ def test_heads_are_decided_exactly():
 
 
 def test_targets_are_what_the_teacher_believes(tmp_path):
-    teachers = teachers_of(teacher_in(tmp_path), top=3, words=30)
-    sentences = Sentences.of([["Anna", "liest", "."], ["Ja"], ["Er", "lacht", "heute", "."]])
+    teachers = teachers_of(teacher_in(tmp_path), top=3)
+    sentences = to_arrays([["Anna", "liest", "."], ["Ja"], ["Er", "lacht", "heute", "."]])
     arrays = teachers.targets(sentences, lambda _: None)
     parser = Parser(teachers.teachers[0].model)
     words = [["Anna", "liest", "."], ["Ja"], ["Er", "lacht", "heute", "."]]
@@ -69,7 +67,7 @@ def test_labels_of_several_teachers_are_matched_by_name(tmp_path):
     shuffled = replace(model.vocab, labels=Alphabet([model.vocab.labels.symbols[k] for k in order]))
     weights = {**model.weights, "label_bilinear": model.weights["label_bilinear"][order]}
     write_model(replace(model, vocab=shuffled, weights=weights), tmp_path / "shuffled")
-    sentences = Sentences.of([["Anna", "liest", "."], ["Er", "lacht", "heute", "."]])
+    sentences = to_arrays([["Anna", "liest", "."], ["Er", "lacht", "heute", "."]])
     alone = teachers_of(one).targets(sentences, lambda _: None)
     both = teachers_of(one, str(tmp_path / "shuffled"))
     together = both.targets(sentences, lambda _: None)
@@ -98,18 +96,20 @@ def test_teachers_must_fit_each_other_and_the_recipe(tmp_path):
     german, dutch = (Teacher.load(teacher_in(tmp_path, code, code)) for code in ("de", "nl"))
     check_teachers([german], config)
     for teachers, message in (
-        ([], "at least one teacher"),
-        ([german, german], "is named twice"),
-        ([dutch], r"differs from the recipe: language is 'nl', not 'de'"),
-        ([Teacher.load(str(saved_model(tmp_path / "tags", tags="gold")))], "looks at tags, and raw text has none"),
+        ([german, german], "is given twice"),
+        ([dutch], r"and the recipe differ: language is 'nl' and 'de'"),
+        (
+            [Teacher.load(str(saved_model(tmp_path / "tags", tags="gold")))],
+            "needs tags as input, but raw text has none",
+        ),
     ):
         with pytest.raises(ConfigError, match=message):
             check_teachers(teachers, config)
     heads = replace(config, data=replace(config.data, heads="alpino"))
-    with pytest.raises(ConfigError, match=r"data\.heads is 'negra', not 'alpino'"):
+    with pytest.raises(ConfigError, match=r"data\.heads is 'negra' and 'alpino'"):
         check_teachers([german], heads)
     other = replace(german, name="other", model=replace(german.model, vocab=_renamed(german.model.vocab)))
-    with pytest.raises(ConfigError, match="they have 0 labels in common"):
+    with pytest.raises(ConfigError, match="they share 0 labels"):
         check_teachers([german, other], config)
 
 
@@ -149,5 +149,5 @@ def test_a_killed_run_goes_on_with_the_next_shard_to_the_same_bytes(tmp_path, mo
 def test_another_teacher_is_refused_on_resumption(tmp_path):
     targets_in(tmp_path)
     other = teachers_of(teacher_in(tmp_path, "other"))
-    with pytest.raises(DiscotreeError, match=r"belongs to another job: teachers was \['.*…"):
+    with pytest.raises(DiscotreeError, match=r"different settings: teachers was \['.*…"):
         score(sentences_in(tmp_path), other, EASY, tmp_path / "targets", quiet)

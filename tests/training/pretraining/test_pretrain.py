@@ -18,10 +18,9 @@ from support.tiny import TINY, set_all, small_recipe
 from transformers import AutoModel, AutoTokenizer, BertForMaskedLM
 
 from discotree.errors import ConfigError, DiscotreeError, ModelError
-from discotree.network.pytorch.pretrained import load_transformer
-from discotree.training.pretraining.bert import Bert
-from discotree.training.pretraining.encoder_folder import fill, read_encoder
-from discotree.training.pretraining.pretrain import TextInput, prepare_text, pretrain
+from discotree.network.pytorch.transformer import load_transformer
+from discotree.training.pretraining.encoder import Bert, fill, read_encoder
+from discotree.training.pretraining.pretrain import prepare_text, pretrain
 from discotree.version import __version__
 
 WEIGHTS = "model.safetensors"
@@ -34,8 +33,8 @@ def text(tmp_path_factory):
     return str(written_text(folder / "b.txt", 20, seed=2).parent)
 
 
-def inputs(text, *, repeat=2, **more):
-    return TextInput([f"{text}/a.txt", f"{text}/b.txt*{repeat}"], **more)
+def inputs(text, *, repeat=2):
+    return [f"{text}/a.txt", f"{text}/b.txt*{repeat}"]
 
 
 @pytest.fixture(scope="module")
@@ -104,18 +103,18 @@ def test_the_same_command_does_nothing_more_and_another_is_refused(finished, tex
     before = (folder / WEIGHTS).stat().st_mtime_ns
     assert pretrain(inputs(text), folder, tiny(), report=lambda *_: pytest.fail("it trains")) == record
     assert (folder / WEIGHTS).stat().st_mtime_ns == before
-    with pytest.raises(DiscotreeError, match=r"belongs to another job: network.layers was 2 and is 3"):
+    with pytest.raises(DiscotreeError, match=r"different settings: network.layers was 2, now 3"):
         pretrain(inputs(text), folder, tiny("network.layers=3"))
-    with pytest.raises(DiscotreeError, match=r"belongs to another job: text was \['b.txt', 2, .* and is \['b.txt', 3,"):
+    with pytest.raises(DiscotreeError, match=r"different settings: text was \['b.txt', 2, .* now \['b.txt', 3,"):
         pretrain(inputs(text, repeat=3), folder, tiny())
-    with pytest.raises(DiscotreeError, match=r"belongs to another job: training.steps was 12 and is 13"):
+    with pytest.raises(DiscotreeError, match=r"different settings: training.steps was 12, now 13"):
         pretrain(inputs(text), folder, tiny("training.steps=13"))
 
 
 def test_a_folder_with_another_model_is_left_alone(text, tmp_path):
     saved_bert(tmp_path / "bert")
     before = {path.name: path.read_bytes() for path in (tmp_path / "bert").iterdir()}
-    with pytest.raises(DiscotreeError, match="holds a model that no run of discotree pretrain left there"):
+    with pytest.raises(DiscotreeError, match="contains a model that discotree pretrain did not write"):
         pretrain(inputs(text), tmp_path / "bert", tiny())
     assert {path.name: path.read_bytes() for path in (tmp_path / "bert").iterdir()} == before
 
@@ -147,7 +146,7 @@ def test_an_interrupted_run_is_resumed_and_its_log_too(finished, text, tmp_path)
     with pytest.raises(Stop):
         pretrain(inputs(text), folder, tiny(), report=stop)
     assert (folder / "unfinished").is_dir()
-    with pytest.raises(DiscotreeError, match=r"belongs to another job: training.seed was 1 and is 2"):
+    with pytest.raises(DiscotreeError, match=r"different settings: training.seed was 1, now 2"):
         pretrain(inputs(text), folder, tiny("training.seed=2"))
     stale = folder / "unfinished" / "checkpoint.safetensors.0a1b2c3d.tmp"
     stale.write_bytes(b"half a checkpoint")
@@ -163,8 +162,8 @@ def test_an_interrupted_run_is_resumed_and_its_log_too(finished, text, tmp_path)
 @pytest.mark.slow
 def test_a_run_survives_kill_9_and_ends_with_the_same_weights(text, tmp_path):
     """Real processes; one is killed after a checkpoint, another before it, while text is read."""
-    settings = set_all([*TINY_SETTINGS, "training.steps=75", "training.checkpoint_steps=15"])
-    command = [sys.executable, "-m", "discotree", "pretrain", f"{text}/a.txt", f"{text}/b.txt*2", *settings, "--out"]
+    settings = set_all([*TINY_SETTINGS, "training.steps=75", "training.report_steps=15"])
+    command = [sys.executable, "-m", "discotree", "pretrain", f"{text}/a.txt", f"{text}/b.txt*2", *settings, "--output"]
     subprocess.run([*command, "whole"], cwd=tmp_path, check=True, capture_output=True)
     for name, sign in (("late", "unfinished/checkpoint.safetensors"), ("early", "unfinished/text")):
         process = subprocess.Popen([*command, name], cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -183,12 +182,12 @@ def test_one_process_writes_a_folder_at_a_time(text, tmp_path):
     folder = tmp_path / "encoder"
 
     def second(*_):
-        with pytest.raises(DiscotreeError, match="another process is writing it"):
+        with pytest.raises(DiscotreeError, match="another process is writing to it"):
             pretrain(inputs(text), folder, tiny())
         raise Stop
 
     with pytest.raises(Stop):
-        pretrain(inputs(text), folder, tiny("training.checkpoint_steps=0"), report=second)
+        pretrain(inputs(text), folder, tiny(), report=second)
 
 
 # Prepared text, another encoder, the other objective
@@ -196,65 +195,66 @@ def test_one_process_writes_a_folder_at_a_time(text, tmp_path):
 
 def test_prepared_text_serves_several_runs(finished, text, tmp_path):
     prepare_text(inputs(text), tmp_path / "prepared", tiny())
-    ready = TextInput(prepared=str(tmp_path / "prepared"))
-    pretrain(ready, tmp_path / "one", tiny())
+    ready = str(tmp_path / "prepared")
+    pretrain([], tmp_path / "one", tiny(), prepared=ready)
     assert same_weights(tmp_path / "one", finished[0])
     assert (tmp_path / "prepared" / "text.json").exists()  # it is the user's
-    record = pretrain(ready, tmp_path / "two", tiny("objective.name=replaced"))
-    assert set(record["history"][0]) >= {"loss", "generator", "replaced"}
-    assert {name.split(".")[0] for name in load_file(tmp_path / "two" / WEIGHTS)} == {"bert"}
+    record = pretrain([], tmp_path / "two", tiny("training.optimizer=adamw"), prepared=ready)
+    assert set(record["history"][0]) >= {"loss", "passes", "pieces_per_second"}
+    assert {name.split(".")[0] for name in load_file(tmp_path / "two" / WEIGHTS)} == {"bert", "cls"}
     assert load_transformer(str(tmp_path / "two")).layers == 2
 
 
 def test_prepared_text_keeps_its_settings_and_is_whole(text, tmp_path):
     """A run on prepared text says what that text is, and fails before it trains where a file is missing."""
     prepare_text(inputs(text), tmp_path / "prepared", tiny("text.vocab_size=80"))
-    ready = TextInput(prepared=str(tmp_path / "prepared"))
-    assert pretrain(ready, tmp_path / "one", tiny("text.vocab_size=90"))["config"]["text"]["vocab_size"] == 80
+    ready = str(tmp_path / "prepared")
+    record = pretrain([], tmp_path / "one", tiny("text.vocab_size=90"), prepared=ready)
+    assert record["config"]["text"]["vocab_size"] == 80
     (tmp_path / "prepared" / "held-out.tsv").unlink()
-    with pytest.raises(ModelError, match=r"held-out\.tsv is missing"):
-        pretrain(ready, tmp_path / "two", tiny())
+    with pytest.raises(ModelError, match=r"not a folder of prepared text: .*held-out\.tsv"):
+        pretrain([], tmp_path / "two", tiny(), prepared=ready)
 
 
-@pytest.mark.parametrize("given", [{}, {"files": ["a"], "prepared": "b"}, {"prepared": "b", "hold_out": ["c"]}])
-def test_text_comes_from_files_or_is_prepared(given):
+@pytest.mark.parametrize("given", [{}, {"texts": ["a"], "prepared": "b"}, {"prepared": "b", "hold_out": ["c"]}])
+def test_text_comes_from_files_or_is_prepared(given, tmp_path):
     with pytest.raises(ConfigError):
-        TextInput(**given)
+        pretrain(**{"texts": [], "folder": tmp_path / "out", "config": tiny(), **given})
 
 
 def test_training_goes_on_from_an_encoder_with_its_own_vocabulary(text, tmp_path):
     start = saved_bert(tmp_path / "start", hidden_size=24, num_attention_heads=3)
     before = {name: value.clone() for name, value in load_file(start / WEIGHTS).items()}
-    record = pretrain(inputs(text), tmp_path / "still", tiny("training.learning_rate=0"), str(start))
+    record = pretrain(inputs(text), tmp_path / "still", tiny("training.learning_rate=0"), start=str(start))
     assert record["config"]["network"]["hidden_size"] == 16  # not used: the encoder has its own size
     assert (tmp_path / "still" / "tokenizer.json").read_text() == (start / "tokenizer.json").read_text()
     after = load_file(tmp_path / "still" / WEIGHTS)
     same = [name for name in before if not name.startswith("pooler")]
     assert all(torch.equal(after[f"bert.{name}"], before[name]) for name in same)
-    pretrain(inputs(text), tmp_path / "moved", tiny(), str(start))
+    pretrain(inputs(text), tmp_path / "moved", tiny(), start=str(start))
     moved = load_file(tmp_path / "moved" / WEIGHTS)
     assert not torch.equal(moved[f"bert.{same[0]}"], before[same[0]])
     assert load_transformer(str(tmp_path / "moved")).size == 24
     with pytest.raises(ConfigError, match=r"text\.length: .*start reads at most 64 pieces, got 128"):
-        pretrain(inputs(text), tmp_path / "long", tiny("text.length=128"), str(start))
+        pretrain(inputs(text), tmp_path / "long", tiny("text.length=128"), start=str(start))
     prepare_text(inputs(text), tmp_path / "prepared", tiny())
-    with pytest.raises(ConfigError, match="was not prepared with the vocabulary of"):
-        pretrain(TextInput(prepared=str(tmp_path / "prepared")), tmp_path / "other", tiny(), str(start))
+    with pytest.raises(ConfigError, match="was not prepared with --continue"):
+        pretrain([], tmp_path / "other", tiny(), prepared=str(tmp_path / "prepared"), start=str(start))
 
 
 def test_the_head_of_an_encoder_goes_on_too(finished, text, tmp_path):
     folder, *_ = finished
-    pretrain(inputs(text), tmp_path / "more", tiny("training.learning_rate=0"), str(folder))
+    pretrain(inputs(text), tmp_path / "more", tiny("training.learning_rate=0"), start=str(folder))
     assert same_weights(tmp_path / "more", folder)
 
 
 @pytest.mark.parametrize(
     ("damage", "complaint"),
     [
-        (lambda folder: (folder / "config.json").write_text("{}"), "its kind is None, expected 'bert'"),
-        (lambda folder: (folder / "config.json").write_text("{"), "not an encoder to start from"),
+        (lambda folder: (folder / "config.json").write_text("{}"), "model_type: expected 'bert', got None"),
+        (lambda folder: (folder / "config.json").write_text("{"), "cannot continue this encoder"),
         (lambda folder: (folder / WEIGHTS).unlink(), "model.safetensors is missing"),
-        (lambda folder: (folder / WEIGHTS).write_bytes(b"12345678"), "not an encoder to start from"),
+        (lambda folder: (folder / WEIGHTS).write_bytes(b"12345678"), "cannot continue this encoder"),
         (lambda folder: save_file({"x": torch.ones(1)}, folder / WEIGHTS), "word_embeddings.weight is missing"),
         (lambda folder: (folder / "tokenizer.json").unlink(), "tokenizer.json"),
     ],
@@ -273,7 +273,7 @@ def test_a_weight_that_is_no_number_is_refused(finished, tmp_path):
     weights = load_file(folder / WEIGHTS)
     weights["cls.predictions.bias"][0] = float("nan")
     save_file(weights, folder / WEIGHTS)
-    with pytest.raises(ModelError, match="a weight is not a number"):
+    with pytest.raises(ModelError, match="contains NaN or infinity"):
         read_encoder(folder)
 
 
@@ -312,7 +312,6 @@ def test_from_text_to_a_parser_without_torch(text, tmp_path, monkeypatch):
         "--set",
         "network.encoder=hf:encoder",
         *set_all(TINY),
-        "--no-tensorboard",
     )
     with safe_open(tmp_path / "runs/small-bert/model/weights.safetensors", "np") as file:
         assert any("encoder.layer.1" in name for name in file.keys())  # noqa: SIM118

@@ -9,7 +9,7 @@ that start with ``#``. ``proper`` and ``all`` come with discotree.
     DELETE_WORD WORD              words of this form are removed, whatever their tag
     DELETE_LABEL_FOR_LENGTH NAME  words with this tag do not count towards the length of a sentence
     EQ_LABEL A B …                labels (or tags) that count as equal
-    EQ_WORD A B …                 no effect, as in disco-dop: words are aligned before
+    EQ_WORD A B …                 ignored; it has no effect in disco-dop, which aligns words first
     DISC_ONLY 1                   only discontinuous constituents count
 """
 
@@ -18,28 +18,27 @@ from importlib import resources
 from pathlib import Path
 
 from discotree.errors import EvaluationError
-from discotree.files.names import read_text
+from discotree.files.writing import read_text
 
-IGNORED = frozenset({"DEBUG", "MAX_ERROR"})
+IGNORED = frozenset({"DEBUG", "MAX_ERROR", "EQ_WORD"})
 UNSUPPORTED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # metrics that do not count brackets
 
 
 @dataclass(frozen=True)
 class Params:
-    """Labels and words that are deleted first, and those that count as equal."""
+    """Labels and words that are deleted before scoring, and labels that count as equal."""
 
     delete_label: frozenset[str] = frozenset()
     delete_word: frozenset[str] = frozenset()
     delete_label_for_length: frozenset[str] = frozenset()
     eq_label: dict[str, str] = field(default_factory=dict)  # member of a class → its first member
-    eq_word: dict[str, str] = field(default_factory=dict)
     cutoff_len: int = 40
     labelled: bool = True
     disc_only: bool = False
 
     @classmethod
     def load(cls, name: str | Path) -> "Params":
-        """Read parameters that come with discotree (``proper``, ``all``), or your own .prm file."""
+        """Read the parameters that come with discotree (``proper``, ``all``) or a .prm file."""
         if str(name) in cls.names():
             text = (resources.files(__name__) / f"{name}.prm").read_text("utf-8")
         else:
@@ -47,7 +46,7 @@ class Params:
                 text = read_text(name)
             except (OSError, UnicodeDecodeError) as error:
                 known = ", ".join(cls.names())
-                raise EvaluationError(f"{name}: neither one of {known} nor a readable file ({error})") from None
+                raise EvaluationError(f"{name}: expected {known} or a .prm file: {error}") from None
         return _parse(text, str(name))
 
     @staticmethod
@@ -60,7 +59,7 @@ class Params:
 
 def _parse(text: str, source: str) -> Params:
     sets: dict[str, set[str]] = {"DELETE_LABEL": set(), "DELETE_WORD": set(), "DELETE_LABEL_FOR_LENGTH": set()}
-    classes: dict[str, dict[str, str]] = {"EQ_LABEL": {}, "EQ_WORD": {}}
+    classes: dict[str, str] = {}
     numbers = {"CUTOFF_LEN": 40, "LABELED": 1, "DISC_ONLY": 0}
     for number, line in enumerate(text.splitlines(), 1):
         key, *values = line.split() or [""]
@@ -70,26 +69,25 @@ def _parse(text: str, source: str) -> Params:
             raise EvaluationError(f"{source}:{number}: {key} has no value")
         if key in UNSUPPORTED:
             if values != ["0"]:
-                raise EvaluationError(f"{source}:{number}: {key} is not supported, expected 0")
+                raise EvaluationError(f"{source}:{number}: {key} is not supported; set it to 0")
         elif key in sets:
             if len(values) > 1:
-                raise EvaluationError(f"{source}:{number}: {key} takes one value, got {len(values)}")
+                raise EvaluationError(f"{source}:{number}: {key} expects one value, got {len(values)}")
             sets[key].add(values[0])
-        elif key in classes:
-            _merge(classes[key], values)
+        elif key == "EQ_LABEL":
+            _merge(classes, values)
         elif key in numbers:
             if not (values[0].isascii() and values[0].isdecimal()):
-                raise EvaluationError(f"{source}:{number}: {key} takes a number, got {values[0]!r}")
+                raise EvaluationError(f"{source}:{number}: {key} expects a number, got {values[0]!r}")
             numbers[key] = int(values[0])
         else:
-            known = ", ".join([*sets, *classes, *numbers])
-            raise EvaluationError(f"{source}:{number}: there is no parameter {key}; there are {known}")
+            known = ", ".join([*sets, "EQ_LABEL", *numbers])
+            raise EvaluationError(f"{source}:{number}: unknown parameter {key}; expected one of {known}")
     return Params(
         frozenset(sets["DELETE_LABEL"]),
         frozenset(sets["DELETE_WORD"]),
         frozenset(sets["DELETE_LABEL_FOR_LENGTH"]),
-        classes["EQ_LABEL"],
-        classes["EQ_WORD"],
+        classes,
         numbers["CUTOFF_LEN"],
         bool(numbers["LABELED"]),
         bool(numbers["DISC_ONLY"]),

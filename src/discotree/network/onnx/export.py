@@ -1,9 +1,9 @@
 """Export a network as one ONNX file with its weights, for other runtimes.
 
 The file takes a batch (network/batch.py) and gives its scores (network/scores.py), and the labels of arcs: input
-``chosen`` (B, N) names the heads to label, as columns 0..N, or -1 for the most probable one. Its metadata hold all that
-makes numbers of words and names of numbers. In float32 it uses standard operations only; int8 needs those of ONNX
-Runtime. docs/export.md describes it for those who use it.
+``chosen`` (B, N) has the heads to label, as columns 0..N, or -1 for the most probable one. Its metadata contain the
+vocabulary and the rules that turn words into ids. In float32 it uses standard operations only; int8 needs those of ONNX
+Runtime. docs/export.md is the documentation for users.
 """
 
 import dataclasses
@@ -13,23 +13,19 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from discotree.config import NetworkSettings
+from discotree.config.schema import NetworkSettings
 from discotree.errors import ModelError, TreebankError
 from discotree.files.writing import writable
-from discotree.network.encoder_config import KINDS
-from discotree.network.onnx import graphs
-from discotree.network.onnx.engine import Precision
+from discotree.network.onnx.engine import Precision, Session
 from discotree.network.onnx.graph import Graph
-from discotree.network.onnx.network import WORDS, Network
-from discotree.network.onnx.session import Session
-from discotree.network.onnx.windows import Windows
+from discotree.network.onnx.network import WORDS, Network, add_outputs, transformer_graph
 from discotree.network.subwords import Subwords
-from discotree.network.transformer import Pretrained
+from discotree.network.transformer import KINDS, Pretrained
 from discotree.network.vocab import Vocab
 from discotree.network.weights import Weights
 
-MAX_BYTES = (1 << 31) - (1 << 20)  # a message of the file format holds no more than 2 GB
-NO_GRAPH = f"its Transformer cannot be exported; these can, with their usual settings: {', '.join(sorted(KINDS))}"
+MAX_BYTES = (1 << 31) - (1 << 20)  # the file format is limited to 2 GB
+NO_GRAPH = f"this Transformer cannot be exported; supported types: {', '.join(sorted(KINDS))}"
 
 
 def export(
@@ -42,17 +38,17 @@ def export(
     precision: Precision = "float32",
     metadata: Mapping[str, str] | None = None,
 ) -> int:
-    """Write the file, with further ``metadata``; return its size in bytes. It appears when it is complete."""
+    """Write the file atomically, with additional ``metadata``; return its size in bytes."""
     if isinstance(pieces, Pretrained) and pieces.config is None:
         raise ModelError(f"{pieces.where}: {NO_GRAPH}")
-    network = Network.of(settings, vocab, has_tags, pieces, weights, precision == "int8")
+    network = Network.from_weights(settings, vocab, has_tags, pieces, weights, precision == "int8")
     if network.encoder is not None and network.int8:
-        run = Session(graphs.transformer(network), 1).run
+        run = Session(transformer_graph(network), 1).run
         network = dataclasses.replace(network, encoder_ranges=network.encoder.ranges(run))
-    graph = whole(network)
+    graph = full_graph(network)
     size = sum(array.nbytes for array in graph.arrays.values())
     if size > MAX_BYTES:
-        raise ModelError(f"{path}: {size:,} bytes of weights: an ONNX file holds at most {MAX_BYTES:,}")
+        raise ModelError(f"{path}: {size:,} bytes of weights, but an ONNX file holds at most {MAX_BYTES:,}")
     described = {
         "vocabulary": json.dumps(json.loads(vocab.to_json()), ensure_ascii=False),
         "settings": json.dumps(dataclasses.asdict(settings)),
@@ -70,7 +66,7 @@ def export(
 
 
 def _pieces(network: Network, pieces: Subwords | Pretrained | None) -> dict[str, str]:
-    """Return how words are split into pieces."""
+    """Return the metadata that say how words are split into pieces."""
     if isinstance(pieces, Subwords):
         return {"pieces": pieces.to_json()}
     if pieces is None or network.encoder is None:
@@ -79,13 +75,13 @@ def _pieces(network: Network, pieces: Subwords | Pretrained | None) -> dict[str,
         "space": pieces.space,
         "unknown": pieces.unknown,
         "special": sorted(piece for piece in pieces.special if piece is not None),
-        "at_most": Windows.of(network.encoder, network.settings, pieces.where).width,
+        "at_most": network.encoder.width,
     }
     return {"pieces": json.dumps(rules), "tokenizer": pieces.tokenizer.to_str()}
 
 
-def whole(network: Network) -> Graph:
-    """Return the graph of everything."""
+def full_graph(network: Network) -> Graph:
+    """Return one graph from a batch to all scores and labels."""
     graph = Graph("discotree")
     characters = vectors = ""
     if network.settings.char_filters:
@@ -93,9 +89,9 @@ def whole(network: Network) -> Graph:
     if network.encoder is not None:
         pieces = graph.input("pieces", np.int64, ("sentences", "pieces"))
         last = graph.add("ReduceMax", "last", axes=(1,), keepdims=0)  # an input that the network adds
-        vectors = network.encoder.vectors(graph, pieces, graph.add("Add", last, graph.constant(1)), network.int8)
+        vectors = network.encoder.vectors(graph, pieces, graph.add("Add", last, graph.constant(1)))
     scores = network.scores(graph, characters, vectors)
-    graphs.outputs(graph, network, scores)
+    add_outputs(graph, network, scores)
     chosen = graph.input("chosen", np.int64, WORDS)
     best = graph.add("ArgMax", scores["arcs"], axis=2, keepdims=0)
     chosen = graph.add("Where", graph.add("Less", chosen, graph.constant(0)), best, chosen)

@@ -7,17 +7,38 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from discotree.config import NetworkSettings
-from discotree.errors import ModelError, first_line
+from discotree.config.schema import NetworkSettings
+from discotree.errors import DiscotreeError, ModelError, first_line
+from discotree.network.arrays import Array
 from discotree.network.batch import Batch
-from discotree.network.pytorch.model import PointerNetwork
-from discotree.network.pytorch.scores import CHUNK, TensorScores, label_scores
+from discotree.network.pytorch.model import CHUNK, PointerNetwork, TensorScores, label_scores
 from discotree.network.pytorch.tensors import TensorBatch
 from discotree.network.scores import Auxiliary, Labeler, Scores
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
-from discotree.network.weights import Array, Weights, dense
+from discotree.network.weights import Weights, dense
+
+
+def usable(
+    name: str | torch.device | None = None, error: type[DiscotreeError] = ModelError, where: str = ""
+) -> torch.device:
+    """Return the named device, or a GPU where none is named and one is there, after computing something on it."""
+    if name is None:
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        if torch.ones(2, dtype=torch.float64, device=device).sum().item() != 2:  # decoding needs double precision
+            raise ValueError("a test computation failed")
+    except Exception as problem:  # torch's own errors, AssertionError, ImportError: it depends on device and version
+        reason = first_line(problem).partition(". ")[0]
+        raise error(f"{where}the device {str(name)!r:.50} cannot be used: {reason}; there is {_available()}") from None
+    return device
+
+
+def _available() -> str:
+    return ", ".join(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
+
 
 BATCH_WORDS = 4000  # on a CPU
 BATCH_WORDS_GPU = 16_000
@@ -55,7 +76,10 @@ class TorchEngine:
     name = "torch"
     read_ahead = READ_AHEAD
 
-    def __init__(self, network: PointerNetwork, device: torch.device | str = "cpu") -> None:
+    def __init__(self, network: PointerNetwork, device: torch.device | str = "cpu", threads: int | None = None) -> None:
+        """Use at most ``threads`` threads on a CPU; by default as many as torch does."""
+        if threads:
+            torch.set_num_threads(threads)
         self.place = torch.device(device)
         self.network = network.to(self.place)
         on_gpu = self.place.type == "cuda"

@@ -5,21 +5,260 @@ N+1 positions with the dummy root in front, H encoder features, K label features
 """
 
 import math
+import warnings
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from discotree import config
-from discotree.errors import ModelError
+from discotree.config.schema import NetworkSettings
+from discotree.errors import ConfigError, ModelError
 from discotree.network.batch import HEAD, IGNORED, LABEL
-from discotree.network.pytorch.encoder import Encoder, drop_features, init_lstm, run_lstm
-from discotree.network.pytorch.scores import TensorScores, label_scores
-from discotree.network.pytorch.tensors import TensorBatch, TensorTargets
-from discotree.network.shapes import outputs
+from discotree.network.pytorch.tensors import SubwordFeatures, TensorBatch, TensorTargets
+from discotree.network.pytorch.transformer import Transformer, load_transformer
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
-from discotree.network.vocab import Vocab
+from discotree.network.vocab import PADDING, UNKNOWN, Vocab
+from discotree.network.weights import DEVIATIONS, MAX_INT8
+
+
+def rounded_rows(weight: Tensor, bits: int) -> Tensor:
+    """Return a weight with every row rounded to multiples of its step, as ``network.weights.rounded`` does it.
+
+    Vectors, such as biases, stay as they are.
+    """
+    if weight.ndim < 2:
+        return weight
+    usual = (1 << (bits - 1)) - 1
+    rows = weight.reshape(len(weight), -1)
+    largest = rows.abs().amax(1) if rows.shape[1] else rows.new_zeros(len(rows))
+    deviation = rows.double().square().mean(1).sqrt()
+    steps = torch.minimum(DEVIATIONS * deviation, largest.double()) / usual
+    steps = torch.maximum(steps, largest.double() / max(usual, MAX_INT8)).to(weight.dtype)
+    tiny = torch.finfo(weight.dtype).tiny
+    return ((rows / steps.clamp_min(tiny)[:, None]).round() * steps[:, None]).reshape(weight.shape)
+
+
+CHUNK = 1 << 23  # most numbers in an intermediate result
+
+
+@dataclass(frozen=True)
+class TensorScores:
+    """Log-probabilities of heads, factors of labels, auxiliary heads; as in Scores."""
+
+    arcs: Tensor  # (B, N, N+1) log-probabilities of all heads
+    dependents: Tensor  # (B, N, K) label features of every word as a dependent
+    heads: Tensor  # (B, N+1, K) label features of every word, and the dummy root, as a head
+    bilinear: Tensor  # (L, K, K) a label's score for features of a dependent and of its head
+    auxiliary: dict[str, Tensor]  # by auxiliary head: (B, N, classes) log-probabilities
+
+    def best_labels(self) -> tuple[Tensor, Tensor]:
+        """Return the log-probability of every arc's best label, and its id: (B, N, N+1) each."""
+        b, n, columns = self.arcs.shape
+        best = torch.empty(b, n, columns, device=self.arcs.device)
+        which = torch.empty(b, n, columns, dtype=torch.int32, device=self.arcs.device)
+        step = max(1, CHUNK // max(1, b * len(self.bilinear) * max(columns, self.heads.shape[2])))
+        for row in range(0, n, step):
+            rows = slice(row, row + step)
+            features = torch.einsum("bnk,lkm->bnlm", self.dependents[:, rows], self.bilinear)
+            scores = torch.einsum("bnlm,bhm->bnhl", features, self.heads).float()
+            values, ids = scores.max(-1)
+            best[:, rows], which[:, rows] = values - scores.logsumexp(-1), ids
+        return best, which
+
+
+def label_scores(bilinear: Tensor, dependents: Tensor, heads: Tensor) -> Tensor:
+    """Return the scores of all labels (…, L) for arcs between dependents (…, K) and their heads (…, K)."""
+    features = torch.einsum("...k,lkm->...lm", dependents, bilinear)
+    return torch.einsum("...lm,...m->...l", features, heads)
+
+
+CONVOLUTION_CHUNK = 1 << 26  # most numbers in an intermediate result
+
+
+def drop_vectors(x: Tensor, p: float, training: bool) -> Tensor:
+    """Apply dropout to whole vectors (…, D): one decision per word."""
+    return _drop(x, (*x.shape[:-1], 1), p, training)
+
+
+def drop_features(x: Tensor, p: float, training: bool) -> Tensor:
+    """Apply dropout to features (B, N, D): one decision for all words of a sentence."""
+    return _drop(x, (x.shape[0], 1, x.shape[-1]), p, training)
+
+
+def _drop(x: Tensor, shape: tuple[int, ...], p: float, training: bool) -> Tensor:
+    return x * x.new_empty(shape).bernoulli_(1 - p).div_(1 - p) if training and p else x
+
+
+def embedding(count: int, size: int, padding: int | None = None) -> nn.Embedding:
+    """Return a table of vectors, uniform within ±sqrt(3 / size) as in the original system."""
+    table = nn.Embedding(count, size, padding_idx=padding, _weight=torch.empty(count, size))
+    nn.init.uniform_(table.weight, -math.sqrt(3 / size), math.sqrt(3 / size))
+    if padding is not None:
+        with torch.no_grad():
+            table.weight[padding].zero_()
+    return table
+
+
+class CharacterCNN(nn.Module):
+    """Characters (U, C) → one vector for each distinct word (U, filters): convolution, maximum, tanh."""
+
+    def __init__(self, chars: int, size: int, filters: int, window: int) -> None:
+        super().__init__()
+        self.table = embedding(chars, size, PADDING)
+        self.convolution = nn.Conv1d(size, filters, window, padding=window - 1)
+        self.window = window
+
+    def forward(self, chars: Tensor) -> Tensor:
+        rows = max(1, CONVOLUTION_CHUNK // (self.convolution.out_channels * (chars.shape[1] + self.window)))
+        parts = [self.vectors(part) for part in torch.split(chars, rows)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def vectors(self, chars: Tensor) -> Tensor:
+        """Return the vectors of some words."""
+        x: Tensor = self.convolution(self.table(chars).transpose(1, 2))  # (U, filters, C + window - 1)
+        ends = (chars != PADDING).sum(1) + self.window - 1  # windows that touch a character
+        beyond = torch.arange(x.shape[2], device=x.device) >= ends.clamp_min(1)[:, None]
+        return x.masked_fill(beyond[:, None], -torch.inf).amax(2).tanh()
+
+
+class BiLSTM(nn.Module):
+    """LSTM layers in both directions; dropout of inputs and hidden states has one mask for all words.
+
+    The sentences of a batch share the mask of the hidden states. This equals dropping columns of the recurrent weights,
+    which the fused kernels allow.
+    """
+
+    def __init__(self, inputs: int, size: int, layers: int, dropout: float, recurrent_dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            nn.LSTM(inputs if layer == 0 else 2 * size, size, bidirectional=True) for layer in range(layers)
+        )
+        self.dropout = dropout
+        self.recurrent_dropout = recurrent_dropout
+        for layer in self.layers:
+            init_lstm(layer)  # type: ignore[arg-type]
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Return outputs (B, N, D) → (B, N, 2·size), and the last layer's final cells (B, 2·size)."""
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        data, sizes = packed.data, packed.batch_sizes  # (T, D): all first words, then all second words, …
+        sentence = torch.cat([torch.arange(int(size)) for size in sizes]).to(x.device)  # (T,)
+        cells = x
+        for layer in self.layers:
+            if self.training and self.dropout:
+                mask = data.new_empty(len(x), data.shape[1]).bernoulli_(1 - self.dropout).div_(1 - self.dropout)
+                data = data * mask[sentence]
+            data, cells = run_lstm(layer, data, sizes, self.recurrent_dropout)  # type: ignore[arg-type]
+        packed = PackedSequence(data, sizes, packed.sorted_indices, packed.unsorted_indices)
+        output, _ = pad_packed_sequence(packed, batch_first=True)
+        cells = cells.transpose(0, 1).flatten(1)  # (2, B, size) → (B, 2·size)
+        return output, cells if packed.unsorted_indices is None else cells[packed.unsorted_indices]
+
+
+def init_lstm(layer: nn.LSTM) -> None:
+    for name, weight in layer.named_parameters():
+        if "bias" in name:
+            nn.init.zeros_(weight)
+        else:
+            nn.init.uniform_(weight, -1 / math.sqrt(layer.hidden_size), 1 / math.sqrt(layer.hidden_size))
+
+
+def run_lstm(
+    layer: nn.LSTM, data: Tensor, sizes: Tensor, dropout: float, start: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, Tensor]:
+    """Run one layer over packed data (T, D) → outputs (T, ·) and final cells (directions, B, size)."""
+    weights: list[Tensor] = list(layer._flat_weights)  # type: ignore[arg-type]
+    if layer.training and dropout:
+        for k, name in enumerate(layer._flat_weights_names):
+            if name.startswith("weight_hh"):
+                keep = weights[k].new_empty(weights[k].shape[1]).bernoulli_(1 - dropout).div_(1 - dropout)
+                weights[k] = weights[k] * keep
+    if start is None:
+        zeros = data.new_zeros(1 + layer.bidirectional, int(sizes[0]), layer.hidden_size)
+        start = zeros, zeros
+    with warnings.catch_warnings():  # masked weights are new tensors, never one contiguous block
+        warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
+        output, _, cells = torch.lstm(data, sizes, start, weights, True, 1, 0.0, layer.training, layer.bidirectional)
+    return output, cells
+
+
+def pretrained_pieces(settings: NetworkSettings) -> Subwords | Pretrained | None:
+    """Load the sub-word vectors or the Transformer that the settings name, if any."""
+    if settings.transformer and settings.subwords:
+        raise ConfigError("network.subwords: a Transformer has its own pieces, there is no room for both")
+    if settings.transformer:
+        return load_transformer(settings.transformer)
+    return Subwords.load(settings.subwords) if settings.subwords else None
+
+
+class Encoder(nn.Module):
+    """The paper's BiLSTM-CNN, with room for sub-word vectors or a Transformer."""
+
+    def __init__(
+        self, settings: NetworkSettings, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
+    ) -> None:
+        super().__init__()
+        self.settings = settings
+        self.words = embedding(len(vocab.words), settings.word_size) if settings.word_size else None
+        self.chars: CharacterCNN | None = None
+        if settings.char_filters:
+            self.chars = CharacterCNN(len(vocab.chars), settings.char_size, settings.char_filters, settings.char_window)
+        self.tags = embedding(len(vocab.tags), settings.tag_size) if has_tags else None
+        width = settings.word_size + settings.char_filters + (settings.tag_size if has_tags else 0)
+        self.pieces: SubwordFeatures | Transformer | None = None
+        if isinstance(subwords, Pretrained):
+            self.pieces = Transformer(subwords, settings)
+        elif subwords is not None:
+            self.pieces = SubwordFeatures(subwords)
+        width += self.pieces.size if self.pieces is not None else 0
+        self.root = nn.Parameter(torch.empty(width).uniform_(-math.sqrt(3 / width), math.sqrt(3 / width)))
+        self.size = 2 * settings.lstm_size if settings.lstm_layers else width
+        self.lstm: BiLSTM | None = None
+        if settings.lstm_layers:
+            self.lstm = BiLSTM(
+                width, settings.lstm_size, settings.lstm_layers, settings.lstm_dropout, settings.recurrent_dropout
+            )
+        singletons = [word in vocab.singletons for word in vocab.words.symbols]
+        with torch.device("cpu"):
+            self.register_buffer("singleton", torch.tensor([False, *singletons]), persistent=False)
+        self.singleton: Tensor
+
+    def forward(self, batch: TensorBatch) -> tuple[Tensor, Tensor]:
+        x = torch.cat(self.inputs(batch), -1)  # (B, N, D)
+        x = torch.cat([self.root.to(x.dtype).expand(len(batch), 1, -1), x], 1)  # (B, N+1, D)
+        if self.lstm is not None:
+            x, summary = self.lstm(x, batch.lengths + 1)
+        else:
+            ends = (batch.lengths + 1).to(x.device)[:, None, None]
+            x = x * (torch.arange(x.shape[1], device=x.device)[:, None] < ends)
+            summary = x.sum(1) / ends[:, 0]
+        return drop_features(x, self.settings.lstm_dropout, self.training), summary
+
+    def inputs(self, batch: TensorBatch) -> list[Tensor]:
+        """Return the features of every word by itself: (B, N, ·) each."""
+        settings, words = self.settings, batch.words
+        if self.training and settings.unknown:
+            chance = torch.rand(words.shape, device=words.device) < settings.unknown
+            words = words.masked_fill(self.singleton[words] & chance, UNKNOWN)
+        parts = []
+        if self.words is not None:
+            parts.append(self.words(words))
+        if self.chars is not None:
+            parts.append(self.chars(batch.chars)[batch.form])
+        if self.tags is not None:
+            parts.append(self.tags(batch.tags))
+        parts = [drop_vectors(part, settings.embedding_dropout, self.training) for part in parts]
+        if self.pieces is not None:
+            features = self.pieces(batch.pieces, batch.first, batch.last)
+            parts.append(drop_vectors(features, settings.subword_dropout, self.training))
+        return parts
+
+    def pretrained(self) -> dict[str, int]:
+        """Return the names of a Transformer's weights, and how many of its layers lie above each."""
+        weights = self.pieces.pretrained() if isinstance(self.pieces, Transformer) else {}
+        return {f"pieces.{name}": above for name, above in weights.items()}
 
 
 def divergence(scores: Tensor) -> Tensor:
@@ -30,7 +269,7 @@ def divergence(scores: Tensor) -> Tensor:
 
 
 def soft_entropy(scores: Tensor, soft: TensorTargets, name: str, real: Tensor) -> Tensor:
-    """Return the weighted cross-entropy of scores (T, classes) with what teachers expect of the real words, summed."""
+    """Return the summed cross-entropy of the scores (T, classes) of real words with the teachers' targets, weighted."""
     steps = soft.steps[name][real].float()  # (T, k)
     expected = steps / steps.sum(1, keepdim=True).clamp_min(1)
     logs = scores.float().log_softmax(-1).gather(1, soft.ids[name][real].long())
@@ -64,7 +303,7 @@ class PointerNetwork(nn.Module):
     """The whole network: a batch → its scores, and the loss."""
 
     def __init__(
-        self, settings: config.NetworkSettings, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
+        self, settings: NetworkSettings, vocab: Vocab, has_tags: bool, subwords: Subwords | Pretrained | None
     ) -> None:
         super().__init__()
         if (settings.subwords or settings.transformer) and subwords is None:
@@ -85,7 +324,7 @@ class PointerNetwork(nn.Module):
         nn.init.xavier_uniform_(self.arc_bilinear[:-1, :-1])
         bound = math.sqrt(6 / (settings.label_size * (settings.label_size + len(vocab.labels))))
         nn.init.uniform_(self.label_bilinear[:, :-1, :-1], -bound, bound)
-        classes = outputs(settings, vocab)
+        classes = vocab.class_counts(settings.auxiliary_heads)
         self.weights = {head: settings.auxiliary_heads[head] for head in classes}
         self.auxiliary = nn.ModuleDict({head: nn.Linear(size + state, count) for head, count in classes.items()})
 

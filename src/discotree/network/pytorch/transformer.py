@@ -3,23 +3,123 @@
 Shapes: B sentences, N words, P pieces in the longest sentence; R windows of W pieces; H numbers in a vector.
 """
 
-import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
-from discotree import config
-from discotree.errors import ModelError
-from discotree.network.pytorch.pretrained import build
-from discotree.network.pytorch.subwords import first_of, mean_of
-from discotree.network.transformer import Pretrained
+from discotree.config.schema import HF, NetworkSettings
+from discotree.errors import ModelError, first_line, requires_extra
+from discotree.network.pytorch.tensors import mean_of
+from discotree.network.transformer import CONFIG, LIBRARY_EXTRA, Pretrained, strip_unsafe_keys, table_of
+
+ENCODER = "encoder"  # folder of the Transformer in that of a parser
+MAX_BUFFERS = 1 << 26  # size of all constants that a Transformer computes when it is built, such as masks
+_FACTORIES = (torch.ones, torch.zeros, torch.full, torch.arange, torch.linspace, torch.eye, torch.rand, torch.randn)
+
+
+class WithoutNumbers(TorchFunctionMode):
+    """Inside this mode, weights have shapes but no data, which is filled in later; computed constants have both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size = 0  # of all constants so far
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in _FACTORIES:
+            self.size += func(*args, **(kwargs | {"device": "meta"})).numel()
+            if self.size > MAX_BUFFERS:
+                raise ValueError(f"expected constants of at most {MAX_BUFFERS:,} numbers, got {self.size:,}")
+        return func(*args, **(kwargs | {"device": "meta"} if func is torch.empty else kwargs))
+
+
+def load_transformer(name: str) -> Pretrained:
+    """Load a Transformer from a folder or from the Hugging Face hub."""
+    with requires_extra(LIBRARY_EXTRA):
+        library = import_module("transformers")
+    local = Path(name).is_dir()
+    if local:
+        _check_folder(Path(name))
+    options = {"local_files_only": local, "trust_remote_code": False}
+    try:
+        with _quiet(library, bars=not local):
+            settings = library.AutoConfig.from_pretrained(name, **options).to_json_string()
+            tokenizer = library.AutoTokenizer.from_pretrained(name, use_fast=True, **options)
+            cleaned = library.AutoConfig.for_model(**strip_unsafe_keys(table_of(settings, CONFIG)))
+            model, report = library.AutoModel.from_pretrained(
+                name, config=cleaned, use_safetensors=True, output_loading_info=True, **options
+            )
+    except Exception as error:  # depends on library and version
+        what = "cannot use this Transformer" if local else "not a folder, and loading it from the hub failed"
+        raise ModelError(f"{HF}{name}: {what}: {first_line(error)}") from None
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        raise ModelError(f"{HF}{name}: tokenizer.json is missing")
+    weights = {key: value.float().numpy() for key, value in _without_pooler(model).state_dict().items()}
+    if not all(value.is_floating_point() for value in model.state_dict().values()):
+        raise ModelError(f"{HF}{name}: integer weights cannot be trained")
+    if missing := sorted(weights.keys() & set(report["missing_keys"])):
+        raise ModelError(f"{HF}{name}: the weight {missing[0]} is missing")
+    return Pretrained(settings, tokenizer.backend_tokenizer.to_str(), weights, HF + name)
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise ModelError for folders that are easily mistaken for a Transformer's."""
+    if not (folder / CONFIG).is_file():
+        raise ModelError(f"{HF}{folder}: cannot use this Transformer: {CONFIG} is missing")
+    if (folder / ENCODER / CONFIG).is_file():
+        raise ModelError(f"{HF}{folder}: this is the folder of a parser; its Transformer is in {ENCODER}/")
+
+
+def build(pretrained: Pretrained) -> Any:
+    """Return the Transformer as a module."""
+    with requires_extra(LIBRARY_EXTRA):
+        library = import_module("transformers")
+    try:
+        with torch.device("cpu"), WithoutNumbers():
+            settings = library.AutoConfig.for_model(**pretrained.settings)
+            model = _without_pooler(library.AutoModel.from_config(settings, trust_remote_code=False))
+    except Exception as error:
+        raise ModelError(
+            f"{pretrained.where}: cannot build a Transformer from its configuration: {first_line(error)}"
+        ) from None
+    if pretrained.weights is not None:
+        model.load_state_dict({name: torch.tensor(value) for name, value in pretrained.weights.items()}, assign=True)
+    return model
+
+
+def _without_pooler(model: Any) -> Any:
+    """Remove the layer for whole sentences, which is neither used nor trained."""
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    return model
+
+
+@contextmanager
+def _quiet(library: Any, bars: bool) -> Iterator[None]:
+    """Silence the library's report on unused weights; progress ``bars`` are kept for downloads."""
+    logging = library.utils.logging
+    level, had_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    if not bars:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if had_bars:
+            logging.enable_progress_bar()
+
 
 USUAL_WINDOW = 512  # pieces, for a Transformer without a limit
-MAX_WINDOW = 8192  # pieces, for a Transformer whose weights say nothing about positions
-MAX_OVERLAP = 16  # windows that a piece may lie in
-MAX_PAIRS = 1 << 24  # pairs of pieces that attend to each other at a time
+MAX_WINDOW = 8192  # pieces, for a Transformer without position embeddings
+MAX_PAIRS = 1 << 24  # pairs of pieces that attend to each other in one forward pass
 _LAYER = re.compile(r"\.(\d+)\.")
 
 
@@ -33,31 +133,24 @@ class Transformer(nn.Module):
     before: Tensor
     after: Tensor
 
-    def __init__(self, pretrained: Pretrained, settings: config.NetworkSettings) -> None:
+    def __init__(self, pretrained: Pretrained, settings: NetworkSettings) -> None:
         super().__init__()
         self.model = build(pretrained)
         self.layers = pretrained.layers
         self.size = pretrained.size
-        self.pooling = settings.encoder_pooling
         self.padding = pretrained.padding
         self.mixture = nn.Parameter(torch.zeros(min(settings.encoder_layers, self.layers + 1)))
         self.scale = nn.Parameter(torch.ones(1))
         with torch.device("cpu"):
             self.register_buffer("before", torch.tensor(pretrained.before, dtype=torch.long), persistent=False)
             self.register_buffer("after", torch.tensor(pretrained.after, dtype=torch.long), persistent=False)
-        most = room(self.model) - len(pretrained.before) - len(pretrained.after)
-        self.window = min(settings.encoder_window or most, most)
+        self.window = room(self.model) - len(pretrained.before) - len(pretrained.after)
         if self.window < 1:
-            raise ModelError(f"{pretrained.where}: it has no room for a sentence")
-        self.stride = min(settings.encoder_stride, self.window) or (self.window + 1) // 2
-        if self.window > MAX_OVERLAP * self.stride:
-            least = math.ceil(self.window / MAX_OVERLAP)
-            raise ModelError(f"{pretrained.where}: encoder_stride: expected at least {least}, got {self.stride}")
-        if settings.encoder_recompute:
-            self.model.gradient_checkpointing_enable({"use_reentrant": False})
+            raise ModelError(f"{pretrained.where}: the Transformer has too few positions for a sentence")
+        self.stride = (self.window + 1) // 2
 
     def pretrained(self) -> dict[str, int]:
-        """The names of the weights that were pretrained, and how many layers lie above each."""
+        """Return the names of the pretrained weights, and the number of layers above each."""
         return {f"model.{name}": self._above(name) for name, _ in self.model.named_parameters()}
 
     def _above(self, name: str) -> int:
@@ -67,14 +160,14 @@ class Transformer(nn.Module):
         return self.layers if "embed" in name else 0
 
     def train(self, mode: bool = True) -> "Transformer":
-        """One that does not learn drops nothing either."""
+        """Use dropout only if the Transformer is trained."""
         return super().train(mode and any(weight.requires_grad for weight in self.model.parameters()))
 
     def forward(self, pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:
         """``pieces`` (B, P); ``first`` and ``last`` (B, N) are each word's columns in a row. Gives (B, N, H)."""
         lengths = last.amax(1) + 1  # (B,)
         vectors = (self.read if pieces.shape[1] <= self.window else self.read_in_windows)(pieces, lengths)
-        return first_of(vectors, first) if self.pooling == "first" else mean_of(vectors, first, last)
+        return mean_of(vectors, first, last)
 
     def read_in_windows(self, pieces: Tensor, lengths: Tensor) -> Tensor:
         """Return the vectors (B, P, H) of any number of pieces."""
@@ -112,7 +205,7 @@ class Transformer(nn.Module):
 
 
 def room(model: Any) -> int:
-    """Return how many pieces a Transformer can read at once; some count positions from the id of the padding on."""
+    """Return how many pieces a Transformer can read at once; in some, positions start after the id of the padding."""
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             return module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1)

@@ -1,47 +1,46 @@
-"""Teachers: trained models that score raw text together, and what is kept of their scores.
+"""Teachers: trained models that score raw text together, and the targets made of their scores.
 
-Their probabilities are averaged. Heads are decided exactly, on the average; labels are those given these heads. Names
-of labels and classes are matched, so two teachers may number them differently, and a teacher that does not know a
-label gives it no probability.
+Their probabilities are averaged. Heads are decoded exactly from the mean; labels are those given these heads. Labels
+and classes are matched by name, so teachers may number them differently, and a teacher that does not have a label gives
+it probability 0.
 
-Shapes: B sentences, N words in the longest of them, T words of all sentences, U names, k kept ones.
+Shapes: B sentences, N words in the longest of them, T words of all sentences, U names, k stored classes.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from discotree.config import Config
+from discotree.config.schema import Config, Distillation
+from discotree.decoding.decode import acyclic, arborescence
 from discotree.errors import ConfigError
-from discotree.models.finding import find, fingerprint
-from discotree.models.folder import read_model
-from discotree.models.model import Model
-from discotree.network.arborescence import arborescence
-from discotree.network.batch import HEAD, LABEL, Corpus, Forms, Ints, KnownPieces, by_length
-from discotree.network.decode import acyclic
+from discotree.models.finding import find
+from discotree.models.finding import fingerprint as model_fingerprint
+from discotree.models.folder import Model, read_model
+from discotree.network.arrays import I64
+from discotree.network.batch import HEAD, LABEL, Corpus, Forms, by_length
 from discotree.network.pytorch.engine import network_of
-from discotree.network.pytorch.model import PointerNetwork
-from discotree.network.pytorch.scores import TensorScores, label_scores
+from discotree.network.pytorch.model import PointerNetwork, TensorScores, label_scores
 from discotree.network.pytorch.tensors import TensorBatch
 from discotree.network.vocab import Alphabet, Vocab
-from discotree.training.distillation.shards import STEPS, Arrays, Sentences, smallest
+from discotree.training.distillation.targets import TeacherTargets, check_labels
+from discotree.training.distillation.text import STEPS, TARGETS, Arrays, SentenceShards, forms_of, smallest_type
+from discotree.training.text_sources import TextReport
 
 SCORE_WORDS, SCORE_WORDS_GPU = 4000, 32_000  # words of a batch
-LABEL_NUMBERS, LABEL_NUMBERS_GPU = 1 << 24, 1 << 28  # most numbers in an intermediate result
-FLOOR = -100.0  # log-probability of an arc that no teacher believes in: decoding wants finite numbers
-SAME_NAMES = 0.5  # share of the labels that two schemes must have in common to count as one
-SCHEME = ("heads", "marked_heads", "unaries", "punctuation")  # data settings that teachers and pupils share
-AHEAD = 2  # batches to begin before the answers for the first one are needed
+LABEL_NUMBERS, LABEL_NUMBERS_GPU = 1 << 24, 1 << 28  # limit for the size of an intermediate result
+FLOOR = -100.0  # least log-probability of an arc: decoding requires finite numbers
+SCHEME = ("heads", "marked_heads", "unaries", "punctuation")  # data settings in which teachers and student must agree
 
 
 @dataclass(frozen=True, eq=False)
 class Teacher:
-    """A trained model, by the name that it was given by."""
+    """A trained model, with the name given by the user."""
 
     name: str
     model: Model
@@ -50,7 +49,7 @@ class Teacher:
     @classmethod
     def load(cls, name: str) -> "Teacher":
         folder = find(name)
-        return cls(name, read_model(folder), fingerprint(folder))
+        return cls(name, read_model(folder), model_fingerprint(folder))
 
     @property
     def vocab(self) -> Vocab:
@@ -58,63 +57,59 @@ class Teacher:
 
 
 def check_teachers(teachers: Sequence[Teacher], config: Config) -> None:
-    """Refuse teachers that cannot teach the same thing, or not what the recipe is about."""
-    if not teachers:
-        raise ConfigError("expected at least one teacher")
+    """Refuse teachers that differ from each other or from the recipe in language, head rules or annotation scheme."""
     names = [teacher.name for teacher in teachers]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"the teacher {name} is named twice")
     for teacher in teachers:
+        if names.count(teacher.name) > 1:
+            raise ConfigError(f"the teacher {teacher.name} is given twice")
         if teacher.model.has_tags:
-            raise ConfigError(f"the teacher {teacher.name} looks at tags, and raw text has none")
-        _check_same(teacher, "the recipe", config)
-        _check_same(teacher, f"the teacher {names[0]}", teachers[0].model.config)
-        check_labels(teacher, f"the teacher {names[0]}", teachers[0].vocab)
-
-
-def _check_same(teacher: Teacher, other: str, config: Config) -> None:
-    """Refuse a teacher of another language, or of another encoding of trees."""
-    theirs = scheme_of(config)
-    for what, mine in scheme_of(teacher.model.config).items():
-        if mine != theirs[what]:
-            raise ConfigError(
-                f"the teacher {teacher.name} differs from {other}: {what} is {mine!r}, not {theirs[what]!r}"
-            )
+            raise ConfigError(f"the teacher {teacher.name} needs tags as input, but raw text has none")
+        check_scheme(f"the teacher {teacher.name}", scheme_of(teacher.model.config), config)
+        first = teachers[0].vocab
+        check_labels(
+            f"the teachers {teacher.name} and {names[0]}", teacher.vocab.labels.symbols, teacher.vocab.root, first
+        )
 
 
 def scheme_of(config: Config) -> dict[str, object]:
-    """Return the settings that decide what heads and labels mean, by name."""
+    """Return the settings that determine the meaning of heads and labels, by name."""
     return {"language": config.language} | {f"data.{name}": getattr(config.data, name) for name in SCHEME}
 
 
-def check_labels(teacher: Teacher, other: str, vocab: Vocab) -> None:
-    """Refuse a teacher whose trees follow another annotation scheme."""
-    own, theirs = set(teacher.vocab.labels.symbols), set(vocab.labels.symbols)
-    common = len(own & theirs)
-    if teacher.vocab.root != vocab.root or common < SAME_NAMES * min(len(own), len(theirs)):
-        raise ConfigError(
-            f"the teacher {teacher.name} differs from {other}: they have {common} labels in common, of {len(own)} and "
-            f"{len(theirs)}, and the roots {teacher.vocab.root!r:.50} and {vocab.root!r:.50}"
-        )
+def check_scheme(who: str, scheme: Mapping[str, object], config: Config) -> None:
+    """Refuse teachers with another language, other head rules or another encoding than the recipe."""
+    for name, value in scheme_of(config).items():
+        if scheme.get(name, value) != value:
+            raise ConfigError(f"{who} and the recipe differ: {name} is {scheme[name]!r} and {value!r}")
 
 
 class Teachers:
     """Several teachers that score the same sentences, on one device."""
 
-    def __init__(
-        self, teachers: Sequence[Teacher], top: int, words: int, autocast: "torch.autocast", device: torch.device
-    ) -> None:
-        """Each word keeps the ``top`` most probable classes; ``words`` is the size of a batch, 0 chooses."""
+    def __init__(self, teachers: Sequence[Teacher], top: int, autocast: "torch.autocast", device: torch.device) -> None:
+        """``top`` is the number of most probable classes stored for each word."""
         self.teachers = teachers
         self.top = top
-        self.autocast: AbstractContextManager[object] = autocast
+        self.autocast = autocast
         self.device = device
         on_gpu = self.device.type == "cuda"
-        self.words = words or (SCORE_WORDS_GPU if on_gpu else SCORE_WORDS)
+        self.batch_words = SCORE_WORDS_GPU if on_gpu else SCORE_WORDS
         self.label_numbers = LABEL_NUMBERS_GPU if on_gpu else LABEL_NUMBERS
         models = [teacher.model for teacher in teachers]
-        self.pieces = [KnownPieces(model.subwords.pieces, model.vocab) if model.subwords else None for model in models]
+        self.pieces = [model.subwords.pieces if model.subwords else None for model in models]
+        alphabets = [{LABEL: model.vocab.labels, **model.vocab.outputs} for model in models]
+        symbols_of: dict[str, dict[str, None]] = {}
+        for name, alphabet in (pair for of_teacher in alphabets for pair in of_teacher.items()):
+            symbols_of.setdefault(name, {}).update(dict.fromkeys(alphabet.symbols))
+        # The union of the teachers' labels and of their classes, and where those of each teacher are in it
+        self.names = {name: Alphabet(list(symbols)) for name, symbols in symbols_of.items()}
+        self.columns = [
+            {
+                name: torch.tensor([self.names[name].ids[symbol] for symbol in alphabet.symbols], device=device)
+                for name, alphabet in of_teacher.items()
+            }
+            for of_teacher in alphabets
+        ]
 
     @cached_property
     def networks(self) -> list[PointerNetwork]:
@@ -126,68 +121,37 @@ class Teachers:
             networks.append(network_of(model.config.network, *parts).to(self.device).eval())
         return networks
 
-    @cached_property
-    def names(self) -> dict[str, Alphabet]:
-        """The names of labels, and of the classes of every auxiliary head: those that any teacher knows."""
-        found: dict[str, dict[str, None]] = {}
-        for teacher in self.teachers:
-            for name, alphabet in {LABEL: teacher.vocab.labels, **teacher.vocab.outputs}.items():
-                found.setdefault(name, {}).update(dict.fromkeys(alphabet.symbols))
-        return {name: Alphabet(list(symbols)) for name, symbols in found.items()}
-
-    @cached_property
-    def columns(self) -> list[dict[str, Tensor]]:
-        """For each teacher, the numbers that its labels and classes have among all names."""
-        found = []
-        for teacher in self.teachers:
-            alphabets = {LABEL: teacher.vocab.labels, **teacher.vocab.outputs}
-            numbers = {
-                name: [self.names[name].ids[symbol] for symbol in alphabet.symbols]
-                for name, alphabet in alphabets.items()
-            }
-            found.append({name: torch.tensor(ids, device=self.device) for name, ids in numbers.items()})
-        return found
-
-    def targets(self, sentences: Sentences, done: Callable[[int], None]) -> Arrays:
-        """Return the targets of sentences; ``done`` hears how many of them are scored, again and again."""
+    def targets(self, sentences: Arrays, done: Callable[[int], None]) -> Arrays:
+        """Return the targets of a shard; ``done`` is called with the number of sentences of each scored batch."""
         corpora = []
         for teacher, pieces in zip(self.teachers, self.pieces, strict=True):
             table = Forms(teacher.vocab, teacher.model.config.network.max_chars, pieces)
-            corpora.append(Corpus.numbered(sentences.forms, sentences.form, sentences.lengths, table))
+            corpora.append(Corpus.numbered(forms_of(sentences), sentences["form"], sentences["lengths"], table))
         lengths, starts = corpora[0].lengths, corpora[0].starts
         arrays = self._empty(int(starts[-1]), int(lengths.max(initial=0)))
-        started: list[tuple[Ints, Callable[[], Arrays]]] = []
-
-        def finish() -> None:
-            numbers, wait = started.pop(0)
-            own = lengths[numbers]
-            flat = np.repeat(starts[numbers] - np.concatenate([[0], np.cumsum(own)[:-1]]), own) + np.arange(own.sum())
-            for name, values in wait().items():
+        for numbers in by_length(lengths, self.batch_words):
+            counts = lengths[numbers]
+            offsets = starts[numbers] - np.concatenate([[0], np.cumsum(counts)[:-1]])
+            flat = np.repeat(offsets, counts) + np.arange(counts.sum())
+            for name, values in self._score(corpora, numbers).items():
                 arrays[name][flat] = values
             done(len(numbers))
-
-        for numbers in by_length(lengths, self.words):
-            started.append((numbers, self._start(corpora, numbers)))
-            if len(started) == AHEAD:
-                finish()
-        while started:
-            finish()
         return arrays
 
     def _empty(self, words: int, longest: int) -> Arrays:
         arrays: Arrays = {
-            "head": np.zeros(words, smallest(longest + 1)),
+            "head": np.zeros(words, smallest_type(longest + 1)),
             "confidence": np.zeros(words, np.uint8),
             "agreement": np.zeros(words, np.uint8),
         }
         for name, count in {HEAD: longest + 1, **{name: len(names) for name, names in self.names.items()}}.items():
-            arrays[f"{name}.ids"] = np.zeros((words, self.top), smallest(count))
+            arrays[f"{name}.ids"] = np.zeros((words, self.top), smallest_type(count))
             arrays[f"{name}.p"] = np.zeros((words, self.top), np.uint8)
         return arrays
 
     @torch.inference_mode()
-    def _start(self, corpora: Sequence[Corpus], numbers: Ints) -> Callable[[], Arrays]:
-        """Begin to score some sentences. On a GPU this returns before the scores are there."""
+    def _score(self, corpora: Sequence[Corpus], numbers: I64) -> Arrays:
+        """Return the targets of the words (T, …) of some sentences, sentence by sentence."""
         scores: list[TensorScores] = []
         for network, corpus in zip(self.networks, corpora, strict=True):
             with self.autocast:
@@ -195,24 +159,19 @@ class Teachers:
         lengths = corpora[0].lengths[numbers]
         arcs = torch.stack([one.arcs for one in scores]).exp().mean(0)  # (B, N, N+1)
         arcs.diagonal(1, 1, 2).zero_()  # no word is its own head
-        return lambda: self._finish(scores, arcs, lengths)
-
-    @torch.inference_mode()
-    def _finish(self, scores: Sequence[TensorScores], arcs: Tensor, lengths: Ints) -> Arrays:
-        """Return the targets of a batch's words (T, …), sentence by sentence."""
-        columns = torch.from_numpy(decided(arcs, lengths)).to(self.device)  # (B, N)
+        columns = torch.from_numpy(decode_heads(arcs, lengths)).to(self.device)  # (B, N)
         inside = torch.arange(arcs.shape[1], device=self.device) < torch.from_numpy(lengths).to(self.device)[:, None]
         head = columns[inside]  # (T,)
-        own = arcs[inside]  # (T, N+1)
-        found = {HEAD: own, LABEL: self._labels(scores, columns, inside)}
+        arc_rows = arcs[inside]  # (T, N+1)
+        by_name = {HEAD: arc_rows, LABEL: self._labels(scores, columns, inside)}
         for name in self.names:
             having = [(one, ids[name]) for one, ids in zip(scores, self.columns, strict=True) if name in one.auxiliary]
             if name != LABEL and having:
-                found[name] = self._average([(one.auxiliary[name][inside].exp(), ids) for one, ids in having], name)
+                by_name[name] = self._average([(one.auxiliary[name][inside].exp(), ids) for one, ids in having], name)
         agreed = torch.stack([one.arcs.argmax(-1)[inside] == head for one in scores]).sum(0)
-        confidence = own.gather(1, head[:, None])[:, 0] * found[LABEL].amax(1)
+        confidence = arc_rows.gather(1, head[:, None])[:, 0] * by_name[LABEL].amax(1)
         arrays = {"head": head, "confidence": _steps(confidence), "agreement": agreed}
-        for name, probabilities in found.items():
+        for name, probabilities in by_name.items():
             values, ids = probabilities.topk(min(self.top, probabilities.shape[1]), 1)
             values = _steps(values / values.sum(1, keepdim=True).clamp_min(1e-9))
             room = self.top - values.shape[1]
@@ -239,12 +198,12 @@ class Teachers:
         return total / len(parts)
 
 
-def decided(arcs: Tensor, lengths: Ints) -> Ints:
+def decode_heads(arcs: Tensor, lengths: I64) -> I64:
     """Return the heads (B, N), as columns, of the most probable trees with one word on the root.
 
-    Mostly the best heads are such a tree; only the other sentences are searched.
+    Only sentences whose most probable heads do not form such a tree are searched.
     """
-    columns: Ints = arcs.argmax(-1).cpu().numpy()
+    columns: I64 = arcs.argmax(-1).cpu().numpy()
     inside = np.arange(columns.shape[1]) < lengths[:, None]
     columns[~inside] = 0
     wrong = np.flatnonzero(~acyclic(columns) | (((columns == 0) & inside).sum(1) != 1))
@@ -258,3 +217,47 @@ def decided(arcs: Tensor, lengths: Ints) -> Ints:
 
 def _steps(probabilities: Tensor) -> Tensor:
     return (probabilities * STEPS).round().to(torch.uint8)
+
+
+def score(
+    text: SentenceShards, teachers: Teachers, settings: Distillation, folder: Path, report: TextReport
+) -> TeacherTargets:
+    """Let the teachers score a text, or resume an incomplete folder; return its targets."""
+    shards, summary = SentenceShards(folder, TARGETS), text.read_summary()
+    names = [teacher.name for teacher in teachers.teachers]
+    fingerprint = {  # batch size and precision only change the rounding
+        **summary["facts"],
+        "teachers": [[teacher.name, teacher.fingerprint] for teacher in teachers.teachers],
+        "distillation.top": settings.top,
+    }
+    shards.begin(fingerprint)
+    if shards.is_complete:
+        return TeacherTargets(shards)
+    total, done = int(summary["sentences"]), 0
+
+    def on_done(count: int) -> None:
+        nonlocal done
+        done += count
+        report("scoring", done, total)
+
+    for number, arrays in enumerate(text.shards()):
+        if shards.shard(number).exists():
+            done += len(arrays["lengths"])
+        else:
+            shards.write_shard(number, {**arrays, **teachers.targets(arrays, on_done)})
+    first = teachers.teachers[0]
+    shards.finish(
+        {
+            "facts": fingerprint,
+            "shards": summary["shards"],
+            "sentences": total,
+            "words": summary["words"],
+            "text": {key: summary[key] for key in ("held_out", "repeated", "length")},
+            "teachers": names,
+            "names": {name: alphabet.symbols for name, alphabet in teachers.names.items()},
+            "head_functions": first.vocab.head_functions,
+            "root": first.vocab.root,
+            "scheme": scheme_of(first.model.config),
+        }
+    )
+    return TeacherTargets(shards)

@@ -1,0 +1,210 @@
+"""evaluate."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import click
+
+from discotree.cli.console import ProgressBar, number, report_written, table, write_json, write_rich, write_text
+from discotree.cli.options import (
+    TreebankInput,
+    check_output,
+    choice_option,
+    encoding_option,
+    examples,
+    expand,
+    format_for,
+    from_option,
+    output_option,
+)
+from discotree.encoding.head_rules import HeadRules
+from discotree.errors import EvaluationError
+from discotree.evaluation.analysis import TABLES, Analysis, BootstrapResult, bootstrap
+from discotree.evaluation.params import Params
+from discotree.evaluation.parseval import Score
+from discotree.evaluation.parseval import evaluate as score_trees
+from discotree.evaluation.report import MAX_CONFUSIONS, ROWS, html
+from discotree.files.writing import STANDARD_STREAM
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LISTS = {"confusions": "most frequent confusions", "worst": "worst sentences"}
+COUNTS = ("gold", "predicted", "matched", "precision", "recall", "f1")
+ReportFormat = Literal["table", "json", "html"]
+REPORT_SUFFIXES = {".txt": "table", ".json": "json", ".html": "html", ".htm": "html"}
+
+
+@click.command(
+    epilog=examples(
+        "discotree evaluate gold.export predicted.export --by label,gap",
+        "discotree evaluate gold.export ours.dbr --compare-with theirs.dbr",
+        "discotree evaluate gold.export predicted.export -o report.html",
+    )
+)
+@click.argument("gold", metavar="GOLD")
+@click.argument("predicted", metavar="PREDICTED")
+@click.option(
+    "--compare-with",
+    metavar="OTHER",
+    help="Trees of a second system: test whether the difference between the two systems is significant.",
+)
+@output_option("File to write: .txt, .json or .html (a report). By default, standard output.")
+@choice_option("--to", ReportFormat, "Tables, one JSON object, or an HTML report with bars.")
+@click.option(
+    "--params", metavar="PARAMS", default="proper", help="proper, all, or a .prm file in the syntax of disco-dop."
+)
+@click.option("--by", metavar="TABLES", help=f"Add tables, separated by commas: {', '.join([*TABLES, *LISTS])}.")
+@click.option("--heads", metavar="RULES", help="Head rules: also score the augmented dependencies.")
+@click.option(
+    "--missing-as-empty",
+    is_flag=True,
+    help="Count a sentence without a predicted tree as an empty parse, not an error.",
+)
+@from_option
+@encoding_option
+def evaluate(
+    gold: str,
+    predicted: str,
+    compare_with: str | None,
+    output: str,
+    to: ReportFormat | None,
+    params: str,
+    by: str | None,
+    heads: str | None,
+    missing_as_empty: bool,
+    from_: str | None,
+    encoding: str | None,
+) -> None:
+    """Score trees against gold trees, exactly like disco-dop.
+
+    GOLD and PREDICTED are files, folders, archives or patterns in any format.
+    """
+    names = [name.strip() for name in (by or "").split(",") if name.strip()]
+    unknown = [name for name in names if name not in (*TABLES, *LISTS)]
+    if unknown:
+        raise click.UsageError(f"unknown table {unknown[0]!r} in --by; choose from {', '.join([*TABLES, *LISTS])}")
+    if [gold, predicted, compare_with].count(STANDARD_STREAM) > (gold != STANDARD_STREAM or not compare_with):
+        raise click.UsageError("standard input can be read only once")
+    format = to or cast(ReportFormat, format_for(output, REPORT_SUFFIXES, "table"))
+    check_output(output, [*expand([gold, predicted, *filter(None, [compare_with])]), params, heads])
+    settings = Params.load(params)
+    rules = HeadRules.load(heads) if heads else None
+    analysis = Analysis(settings, rules=rules)
+    with ProgressBar() as bar:
+
+        def score(path: str, observe: Analysis | None) -> Score:
+            try:
+                return score_trees(
+                    TreebankInput([gold], from_, encoding).trees(bar, path),
+                    TreebankInput([path], from_, encoding).read(),
+                    settings,
+                    missing_as_empty=missing_as_empty,
+                    observe=observe,
+                )
+            except EvaluationError as error:
+                raise EvaluationError(f"{path} against {gold}: {error}") from None
+
+        first = score(predicted, analysis if names or heads or format == "html" else None)
+        second = score(compare_with, None) if compare_with else None
+    differences = {}
+    if second is not None:
+        for name, gaps in (("all", False), ("discontinuous", True)):
+            differences[name] = bootstrap(first, second, discontinuous=gaps)
+    columns = _columns(first, second, settings)
+    if format == "html":
+        write_text(html(f"{predicted} against {gold}", columns, analysis, differences), output)
+    elif format == "json":
+        write_json(_object(first, second, settings.disc_only, analysis, names, differences), output)
+    else:
+        write_rich(*_tables(columns, analysis, names, differences), output=output)
+    report_written("scores", output)
+
+
+def _columns(first: Score, second: Score | None, settings: Params) -> dict[str, Score]:
+    """Return the columns of the table: all and discontinuous brackets, all and short sentences, two systems."""
+    cutoff = settings.cutoff_len
+    columns: dict[str, Score] = {}
+    for system, score in (("", first), ("other: ", second)):
+        if score is None:
+            continue
+        for name, part in (("all", score), ("disc.", score.discontinuous)):
+            if settings.disc_only and name == "all":
+                continue
+            columns[f"{system}{name}"] = part
+            if second is None and score.longest > cutoff:
+                columns[f"{name} ≤ {cutoff}"] = part.upto(cutoff)
+    return columns
+
+
+def _object(
+    score: Score,
+    second: Score | None,
+    disc_only: bool,
+    analysis: Analysis,
+    names: list[str],
+    differences: dict[str, BootstrapResult],
+) -> dict[str, Any]:
+    result: dict[str, Any] = dict((score.discontinuous if disc_only else score).metrics())
+    if not disc_only:
+        result["discontinuous"] = score.discontinuous.metrics()
+    tables = analysis.tables if names else {}
+    for name in names:
+        if name == "confusions":
+            pairs = analysis.confusions.most_common(MAX_CONFUSIONS)
+            result[name] = [{"gold": a, "predicted": b, "times": times} for (a, b), times in pairs]
+        elif name == "worst":
+            result[name] = [worst._asdict() for worst in analysis.worst]
+        else:
+            rows = tables[name].items()
+            result[name] = {key: {field: _plain(getattr(counts, field)) for field in COUNTS} for key, counts in rows}
+    if analysis.rules is not None:
+        result |= {name: _plain(value) for name, value in analysis.attachment.items()}
+    if second is not None:
+        result["against"] = (second.discontinuous if disc_only else second).metrics()
+        result["difference"] = {name: difference._asdict() for name, difference in differences.items()}
+    return result
+
+
+def _plain(value: float) -> float | None:
+    return None if value != value else value
+
+
+def _tables(
+    scores: dict[str, Score], analysis: Analysis, names: list[str], differences: dict[str, BootstrapResult]
+) -> "Iterator[Table | str]":
+    """Yield the tables and lines for a terminal, from top to bottom."""
+    metrics = [score.metrics() for score in scores.values()]
+    rows = [
+        [title, *(_cell(column[key]) for column in metrics)]
+        for key, title in ROWS.items()
+        if any(column[key] is not None for column in metrics)
+    ]
+    yield table(["", *scores], rows, left=[""])
+    if analysis.rules is not None:
+        uas, las = (number(_plain(value), 2) for value in analysis.attachment.values())
+        yield f"\naugmented dependencies: UAS {uas}, LAS {las}"
+    tables = analysis.tables if names else {}
+    for name in names:
+        yield f"\n{TABLES.get(name) or LISTS[name]}"
+        if name == "confusions":
+            pairs = analysis.confusions.most_common(MAX_CONFUSIONS)
+            rows = [[gold, predicted, f"{times:,}"] for (gold, predicted), times in pairs]
+            yield table(["gold", "predicted", "times"], rows, left=["gold", "predicted"])
+        elif name == "worst":
+            columns = ["sentence", "errors", "missing", "spurious"]
+            rows = [[w.id, str(w.errors), "\n".join(w.missing), "\n".join(w.spurious)] for w in analysis.worst]
+            yield table(columns, rows, left=columns)
+        else:
+            counted = tables[name].items()
+            rows = [[key, *(_cell(_plain(getattr(counts, c))) for c in COUNTS)] for key, counts in counted]
+            yield table(["", *COUNTS[:-1], "F1"], rows, left=[""])
+    for name, d in differences.items():
+        yield (
+            f"\nF1, {name}: {d.first:.2f} → {d.second:.2f}, {d.difference:+.2f} "
+            f"(95 % between {d.low:+.2f} and {d.high:+.2f}), p = {d.p:.3f}"
+        )
+
+
+def _cell(value: float | int | None) -> str:
+    return f"{value:,}" if isinstance(value, int) else number(value, 2)

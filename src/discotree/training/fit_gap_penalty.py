@@ -1,0 +1,194 @@
+"""Fit the gap penalties of a model on held-out trees.
+
+A gap penalty lowers the score of trees with discontinuous phrases of a label. Candidates are one penalty for all labels
+and penalties by label; cross-validation chooses between them and none at all.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from discotree.decoding.decode import Decoded
+from discotree.decoding.gap_penalty import GapPenalties, has_gap, rerank_discontinuous
+from discotree.decoding.trees import Prediction
+from discotree.evaluation.parseval import evaluate
+from discotree.network.arrays import I64, Bool
+from discotree.network.scores import ArcWeights, Scores, finite
+from discotree.parsing.parser import Parser
+from discotree.training.data import Split
+from discotree.trees.tree import Tree
+
+GRID = (0.0, 0.1, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
+FOLDS = 5
+COMMON = 20  # discontinuous phrases, gold and predicted, that a label needs for its own penalty
+MARGIN = 0.1  # points of F1 plus discontinuous F1 that a label's own penalty must gain
+PASSES = 2  # over all labels, at most
+
+Penalties = dict[str, float]  # by phrase label
+
+
+def fit_gap_penalties(parser: Parser, split: Split) -> Penalties:
+    """Return the best gap penalties on held-out trees; empty if none of them helps.
+
+    The trees must be prepared like the training trees of the parser. Its present penalties are ignored.
+    """
+    return GapPenaltyFit(parser, split).best()
+
+
+class GapPenaltyFit:
+    """Chooses penalties for held-out sentences. A candidate is fitted to some of them, given as a mask (sentences,).
+
+    Only sentences whose tree has a gap are decoded again.
+    """
+
+    def __init__(self, parser: Parser, split: Split) -> None:
+        self.phrases = parser.phrases
+        self.labels = sorted({name for chain in parser.phrases.chains for name in chain})
+        self.all = np.ones(len(split), bool)
+        self.cache: dict[tuple[float, ...], I64] = {}
+        unpenalised = replace(parser.config.decoding, gap_penalties={})
+        trees: dict[int, Tree] = {}
+        trials: dict[int, GapTrial] = {}
+        for numbers, scores in parser.scores(parser.corpus(split.inputs)):
+            decoded = parser.decode(scores, unpenalised)
+            predictions = zip(numbers.tolist(), Prediction.for_batch(decoded, scores), strict=True)
+            for row, (number, prediction) in enumerate(predictions):
+                trees[number] = parser.tree_builder.tree(split.inputs[number], prediction)
+                if parser.phrases.has_gaps(prediction.heads, prediction.labels):
+                    trials[number] = GapTrial(parser, split, number, prediction, decoded, scores, row)
+        self.without = np.array([_counts(gold, trees[k]) for k, gold in enumerate(split.trees)])  # (sentences, 6)
+        self.trials = [trials[number] for number in sorted(trials)]
+        self.with_gaps = ~self.all
+        self.with_gaps[sorted(trials)] = True
+        nodes = (node for tree in [*split.trees, *trees.values()] for node in tree.nodes())
+        self.gaps = Counter(node.label for node in nodes if has_gap(node.mask))
+        self.common = [label for label in self.labels if self.gaps[label] >= COMMON]
+        self.rare = [label for label in self.labels if self.gaps[label] < COMMON]
+
+    def best(self) -> Penalties:
+        """Return the penalties of the candidate that cross-validation prefers, fitted to all sentences."""
+        fold = np.arange(len(self.all)) % FOLDS
+        none = self.scores({}, self.all)
+        chosen, highest = {}, sum(none)
+        for fit in (self.uniform, self.by_label):
+            counts = [self.counts(fit(fold != k), fold == k) for k in range(FOLDS)]
+            held_out = f1_scores(np.sum(counts, 0))
+            if sum(held_out) > highest and no_worse(held_out, none):
+                chosen, highest = fit(self.all), sum(held_out)
+        return {label: penalty for label, penalty in chosen.items() if penalty}
+
+    def uniform(self, mask: Bool) -> Penalties:
+        """Return the best single penalty for all labels."""
+        return self.improve({}, [self.labels], mask, 0.0)
+
+    def by_label(self, mask: Bool) -> Penalties:
+        """Return the best penalties by label."""
+        penalties = self.uniform(mask)
+        groups = [self.rare, *([label] for label in sorted(self.common, key=lambda label: -self.gaps[label]))]
+        for _ in range(PASSES):
+            before = penalties
+            penalties = self.improve(penalties, groups, mask, MARGIN)
+            if penalties == before:
+                break
+        return penalties
+
+    def improve(self, penalties: Penalties, groups: list[list[str]], mask: Bool, margin: float) -> Penalties:
+        """Set the penalty of one group of labels after the other to the best one, if it gains more than the margin."""
+        none = self.scores({}, mask)
+        for group in groups:
+            least, best = sum(self.scores(penalties, mask)) + margin, penalties
+            for penalty in GRID:
+                candidate = penalties | dict.fromkeys(group, penalty)
+                scores = self.scores(candidate, mask)
+                if sum(scores) > least and no_worse(scores, none):
+                    least, best = sum(scores), candidate
+            penalties = best
+        return penalties
+
+    def scores(self, penalties: Penalties, mask: Bool) -> tuple[float, float]:
+        return f1_scores(self.counts(penalties, mask))
+
+    def counts(self, penalties: Penalties, mask: Bool) -> I64:
+        """Return the numbers of brackets (6,) of some sentences with these penalties."""
+        key = tuple(penalties.get(label, 0.0) for label in self.labels)
+        if key not in self.cache:
+            gap_penalties = self.phrases.with_penalties(penalties)
+            self.cache[key] = np.array([trial.counts(gap_penalties) for trial in self.trials]).reshape(-1, 6)
+        total: I64 = self.without[mask & ~self.with_gaps].sum(0) + self.cache[key][mask[self.with_gaps]].sum(0)
+        return total
+
+
+class GapTrial:
+    """A sentence with a gap: its scores, the tree without penalties, and the results with penalties so far."""
+
+    def __init__(
+        self,
+        parser: Parser,
+        split: Split,
+        number: int,
+        prediction: Prediction,
+        decoded: Decoded,
+        scores: Scores,
+        row: int,
+    ) -> None:
+        self.gold, self.tokens, self.builder = split.trees[number], split.inputs[number], parser.tree_builder
+        self.prediction = prediction
+        n = len(prediction.heads)
+        alone = Scores(
+            scores.lengths[row : row + 1],
+            scores.arcs[row : row + 1, :n, : n + 1].copy(),
+            scores.dependents[row : row + 1, :n].copy(),
+            scores.heads[row : row + 1, : n + 1].copy(),
+            scores.labeler,
+            {},
+        )
+        with np.errstate(divide="ignore"):
+            arcs = np.log(decoded.arc_probability[row, None, :n]) + np.log(decoded.label_probability[row, None, :n])
+        self.weights, self.arc_scores = ArcWeights(alone), finite(arcs)
+        self.results: list[tuple[dict[int, float], I64]] = []  # the penalties that mattered, and numbers of brackets
+
+    def counts(self, penalties: GapPenalties) -> I64:
+        """Return the numbers of brackets (6,) with these penalties."""
+        for used, counts in self.results:
+            if all(penalties.penalties[label] == penalty for label, penalty in used.items()):
+                return counts
+        recorder = _Recorder(penalties.penalties)
+        heads, labels = np.array([self.prediction.heads]), np.array([self.prediction.labels])
+        heads, labels = rerank_discontinuous(
+            self.weights, heads, labels, self.arc_scores, replace(penalties, penalties=recorder)
+        )
+        prediction = replace(self.prediction, heads=heads[0].tolist(), labels=labels[0].tolist())
+        counts = _counts(self.gold, self.builder.tree(self.tokens, prediction))
+        self.results.append((recorder.used, counts))
+        return counts
+
+
+class _Recorder(list[float]):
+    """Penalties by label that record which of them are used."""
+
+    def __init__(self, penalties: Sequence[float]) -> None:
+        super().__init__(penalties)
+        self.used: dict[int, float] = {}
+
+    def __getitem__(self, label: int) -> float:  # type: ignore[override]
+        self.used[label] = penalty = super().__getitem__(label)
+        return penalty
+
+
+def _counts(gold: Tree, predicted: Tree) -> I64:
+    """Return the numbers of gold, predicted and matched brackets, then of discontinuous ones: (6,)."""
+    (sentence,) = evaluate([gold], [replace(predicted, id=gold.id)]).sentences
+    return np.array([*sentence.labelled[:3], *sentence.labelled_discontinuous[:3]])
+
+
+def f1_scores(counts: I64) -> tuple[float, float]:
+    """Return the F1 of all and of discontinuous brackets, given their numbers (6,)."""
+    pairs = [(200 * matched, gold + predicted) for gold, predicted, matched in counts.reshape(2, 3).tolist()]
+    every, discontinuous = (doubled / total if doubled else 0.0 for doubled, total in pairs)
+    return every, discontinuous
+
+
+def no_worse(scores: tuple[float, float], others: tuple[float, float]) -> bool:
+    return scores[0] >= others[0] and scores[1] >= others[1]
