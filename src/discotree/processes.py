@@ -7,7 +7,6 @@ main process raises an error.
 import gc
 import os
 import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from discotree.errors import SENTENCE_ERRORS, DiscotreeError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
     from multiprocessing.connection import Connection
 
 
 TASKS_PER_PROCESS = 2  # one to work on and one queued, so that no process waits
+SECONDS_TO_EXIT = 5
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -28,31 +27,34 @@ Work = Callable[[Task], Result]
 
 
 class OrderedPool(Generic[Task, Result]):
-    """A pool of processes that start with the first tasks. Each calls ``begin`` and then ``set_up``, once."""
+    """A pool of processes that start with the first tasks. Each calls ``begin`` and then ``set_up``, once.
+
+    Every process has a pipe of its own. Those of ``concurrent.futures`` share one with a lock, and one that is stopped
+    in the middle of a result leaves the main process waiting for the rest.
+    """
 
     def __init__(self, set_up: Callable[[], Work[Task, Result]], workers: int, begin: Callable[[], None]) -> None:
-        from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
-
-        context = get_context("spawn")
-        listening, self.alive = context.Pipe(duplex=False)
-        self.pool = ProcessPoolExecutor(workers, context, _start, (set_up, listening, begin))
-        self.max_pending = TASKS_PER_PROCESS * workers
-        self.pending: deque[tuple[Task, Future[Result]]] = deque()
+        self.set_up = set_up
+        self.workers = workers
+        self.begin = begin
+        self.processes: list[_Process] = []
+        self.pending: deque[_Pending] = deque()
 
     def __enter__(self) -> "OrderedPool[Task, Result]":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self.alive.close()  # the workers exit at once
-        self.pool.shutdown(wait=True, cancel_futures=True)
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes:
+            process.stop()
 
     def results(self, task: Task) -> Iterator[tuple[Task, Result]]:
         """Submit a task; yield the results that are ready, and wait for more if too many tasks are pending."""
-        with _block_interrupts(), _explain_broken_pool():
-            self.pending.append((task, self.pool.submit(_work, task)))
-        while len(self.pending) > self.max_pending or (self.pending and self.pending[0][1].done()):
+        self._receive(timeout=0)
+        pending = _Pending(task)
+        with _explain_dead_worker():
+            self._least_busy().send(pending)
+        self.pending.append(pending)
+        while len(self.pending) > TASKS_PER_PROCESS * self.workers or (self.pending and self.pending[0].is_done):
             yield self._first()
 
     def remaining(self) -> Iterator[tuple[Task, Result]]:
@@ -60,10 +62,71 @@ class OrderedPool(Generic[Task, Result]):
         while self.pending:
             yield self._first()
 
+    def _least_busy(self) -> "_Process":
+        """Return the process with the fewest tasks; start one if all are busy and there may be more."""
+        process = min(self.processes, key=lambda process: len(process.tasks), default=None)
+        if process is None or (process.tasks and len(self.processes) < self.workers):
+            with _block_interrupts():
+                process = _Process(self.set_up, self.begin)
+                self.processes.append(process)
+        return process
+
     def _first(self) -> tuple[Task, Result]:
-        task, future = self.pending.popleft()
-        with _explain_broken_pool():
-            return task, future.result()
+        while not self.pending[0].is_done:
+            self._receive(timeout=None)
+        first = self.pending.popleft()
+        if first.error is not None:
+            raise first.error
+        return first.task, first.result
+
+    def _receive(self, timeout: float | None) -> None:
+        """Receive the results that are there; without a timeout, wait for one."""
+        from multiprocessing.connection import wait
+
+        ready = wait([process.connection for process in self.processes], timeout)
+        with _explain_dead_worker():
+            for process in self.processes:
+                if process.connection in ready:
+                    process.receive()
+
+
+class _Pending:
+    """A task, and its result or its error once it is done."""
+
+    def __init__(self, task: Any) -> None:
+        self.task = task
+        self.is_done = False
+        self.result: Any = None
+        self.error: Exception | None = None
+
+
+class _Process:
+    """A worker process, its connection, and the tasks that it has not finished."""
+
+    def __init__(self, set_up: Callable[[], Work[Any, Any]], begin: Callable[[], None]) -> None:
+        from multiprocessing import get_context
+
+        context = get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.tasks: deque[_Pending] = deque()
+        self.process = context.Process(target=_work, args=(theirs, set_up, begin), daemon=True)
+        self.process.start()
+        theirs.close()  # or reading from a dead process would not end
+
+    def send(self, pending: _Pending) -> None:
+        self.connection.send(pending.task)
+        self.tasks.append(pending)
+
+    def receive(self) -> None:
+        result, error = self.connection.recv()
+        pending = self.tasks.popleft()
+        pending.result, pending.error, pending.is_done = result, error, True
+
+    def stop(self) -> None:
+        self.connection.close()  # the process exits at once
+        self.process.join(SECONDS_TO_EXIT)
+        self.process.kill()
+        self.process.join()
 
 
 @contextmanager
@@ -80,41 +143,49 @@ def _block_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def _explain_broken_pool() -> Iterator[None]:
-    """Re-raise BrokenProcessPool with a helpful message; both ``submit`` and ``result`` can raise it."""
-    from concurrent.futures.process import BrokenProcessPool
-
+def _explain_dead_worker() -> Iterator[None]:
+    """Say that a worker died if its end of the pipe is closed."""
     try:
         yield
-    except BrokenProcessPool:
+    except (EOFError, ConnectionError):
         raise DiscotreeError("a worker process died, possibly out of memory; try fewer --workers") from None
 
 
-_worker: Work[Any, Any] | DiscotreeError
+def _work(connection: "Connection", set_up: Callable[[], Work[Any, Any]], begin: Callable[[], None]) -> None:
+    """Work on tasks until the main process closes its end of the pipe or dies."""
+    from queue import SimpleQueue
+    from threading import Thread
 
-
-def _start(set_up: Callable[[], Work[Any, Any]], listening: "Connection", begin: Callable[[], None]) -> None:
-    """Set up a new process. It exits when the main process closes its end of the pipe or dies."""
-    global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_with_parent, args=(listening,), daemon=True).start()
+    tasks: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_receive_tasks, args=(connection, tasks), daemon=True).start()
     begin()
     try:
-        _worker = set_up()
+        work = set_up()
     except SENTENCE_ERRORS as error:
-        _worker = DiscotreeError(f"a worker process failed to start: {error}")
+        work = _fail_with(f"a worker process failed to start: {error}")
+    while True:
+        task = tasks.get()
+        try:
+            answer: tuple[Any, Exception | None] = work(task), None
+        except Exception as error:  # the main process raises it
+            answer = None, error
+        connection.send(answer)
 
 
-def _exit_with_parent(listening: "Connection") -> None:
+def _receive_tasks(connection: "Connection", tasks: Any) -> None:
+    """Queue tasks while others are worked on, so that the main process need not wait; exit when it does."""
     with suppress(EOFError, OSError):
-        listening.recv()
+        while True:
+            tasks.put(connection.recv())
     os._exit(1)
 
 
-def _work(task: Any) -> Any:
-    if isinstance(_worker, DiscotreeError):
-        raise _worker
-    return _worker(task)
+def _fail_with(message: str) -> Work[Any, Any]:
+    def fail(_: Any) -> Any:
+        raise DiscotreeError(message)
+
+    return fail
 
 
 def usable_cores() -> int:
