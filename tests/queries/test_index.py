@@ -1,10 +1,12 @@
-"""An index gives the same trees and matches as the treebank; a damaged one is refused."""
+"""An index gives the same trees and matches as the treebank; a damaged or hostile one is refused."""
 
+import json
 import os
 import random
 import re
 import sqlite3
-from array import array
+import tracemalloc
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,7 +16,7 @@ from support.strategies import random_tree
 
 from discotree import Node, Token, Tree, TreebankError
 from discotree.queries import index as index_module
-from discotree.queries.index import Index, write_index
+from discotree.queries.index import CHECKSUM_BYTES, OFFSET_BYTES, Index, write_batches, write_index
 from discotree.queries.query import Query
 from discotree.queries.rows import row
 from discotree.queries.search import search
@@ -144,8 +146,9 @@ def test_parts_of_an_index_have_their_lists_apart(trees, tmp_path, monkeypatch):
     write_index(trees, tmp_path / "parts.dtindex")
     write_index([], tmp_path / "empty.dtindex")
     with Index(tmp_path / "parts.dtindex") as index:
-        for part, numbers in index._rows("SELECT part, trees FROM lists"):
-            assert {(number - 1) // 7 + 1 for number in array("I", numbers)} == {part}
+        for segment in range(1, len(index.segments) + 1):
+            numbers = [k for label in index.values("cat") for k in index._postings(segment, ("cat", label))]
+            assert {(number - 1) // 7 + 1 for number in numbers} == {segment}
         expected = [k for k, tree in enumerate(trees, 1) if tree.find("NP")]
         assert list(index.candidates(Query('[cat="NP"]'))) == expected
         assert index.last == 40
@@ -166,27 +169,127 @@ def test_another_file_is_no_index(tmp_path):
 
 
 def test_an_index_of_another_format_is_refused(path, tmp_path):
-    other = tmp_path / "other.dtindex"
-    for version, message in ((1, r"\(format 1, .*create it again with discotree index"), (99, "newer discotree")):
-        other.write_bytes(path.read_bytes())
-        database = sqlite3.connect(other)
-        database.execute(f"PRAGMA user_version = {version}")
-        database.close()
-        with pytest.raises(TreebankError, match=message):
-            Index(other)
+    """Formats 1 and 2 were SQLite files."""
+    old, new = tmp_path / "old.dtindex", tmp_path / "new.dtindex"
+    database = sqlite3.connect(old)
+    database.executescript("PRAGMA application_id = 0x64747265; PRAGMA user_version = 2; CREATE TABLE trees (a, b)")
+    database.close()
+    with pytest.raises(TreebankError, match=r"\(format 2, .*create it again with discotree index"):
+        Index(old)
+    new.write_bytes(re.sub(rb"^discotree index [0-9]+", b"discotree index 99", path.read_bytes()))
+    with pytest.raises(TreebankError, match="newer discotree"):
+        Index(new)
 
 
 def test_damaged_records_have_an_address(path, tmp_path):
     damaged = tmp_path / "damaged.dtindex"
-    damaged.write_bytes(path.read_bytes())
-    database = sqlite3.connect(damaged)
-    database.execute("UPDATE trees SET record = x'00' WHERE number = 3")
-    database.commit()
-    database.close()
+    content = bytearray(path.read_bytes())
+    with Index(path) as index:
+        content[index._segment(1).records[2] + 9] ^= 1
+    damaged.write_bytes(content)
     with Index(damaged) as index:
         for read in (index.trees, index.views, lambda: index.search("[]")):
             with pytest.raises(TreebankError, match=r"damaged\.dtindex: tree 3 is damaged"):
                 list(read())
+
+
+def test_a_flipped_bit_is_an_error_or_changes_nothing(path, tmp_path):
+    queries = ['#n:[cat="VP"] & discontinuous(#n)', "[word=/w1.*/]", '#n:[cat="NP"] > #w:[T]', '[word="nowhere"]']
+
+    def results(name):
+        with Index(name) as index:
+            return [[(match.view.id, match.bindings) for match in index.search(query)] for query in queries]
+
+    expected, whole = results(path), path.read_bytes()
+    rng = random.Random(7)
+    damaged = tmp_path / "damaged.dtindex"
+    errors = 0
+    for _ in range(150):
+        place = rng.randrange(len(whole) * 8)
+        content = bytearray(whole)
+        content[place // 8] ^= 1 << place % 8
+        damaged.write_bytes(content)
+        try:
+            assert results(damaged) == expected, place
+        except TreebankError:
+            errors += 1
+    assert 50 < errors < 150  # some bits are in trees that no query reads
+
+
+def test_a_truncated_index_is_refused(path, tmp_path):
+    whole = path.read_bytes()
+    for size in (0, 1, 10, 20, 27, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "short.dtindex").write_bytes(whole[:size])
+        with pytest.raises(TreebankError, match=r"not an index|damaged"):
+            Index(tmp_path / "short.dtindex")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        f'{BEGIN.replace("[0]", "[5]")}, [], "", null, []]',  # a parent that is not there
+        '["1", ["a", "N", null, null, null], [0], ["R", "S", "T"], null, [1, 0], [], "", null, []]',  # a cycle
+        '["1", ["a", "N", null, null, null], [0], ["R", "S", "T"], null, [-1, -1], [], "", null, []]',  # no words
+        f'{BEGIN.replace("[0]", "[0.0]")}, [], "", null, []]',
+        f'{BEGIN.replace("null, null, null", "null, null")}, [], "", null, []]',
+        f'{BEGIN.replace("[0]", "[0, 0]")}, [], "", null, []]',  # two words, one form
+        f'{BEGIN}, [["x", 0, 9]], "", null, []]',
+        f'{BEGIN}, [["x", 0, 1e999]], "", null, []]',
+        f"{BEGIN}, [], 5, null, []]",
+        f'{BEGIN}, [], "", "high", []]',
+        "[" * 100_000,
+        "[" + "[]," * (1 << 24) + "[]]",  # 50 MB, which would take 1.5 GB
+        '{"a": 1}',
+    ],
+    ids=range(13),
+)
+def test_a_hostile_record_is_refused_within_bounds(record, tmp_path):
+    path = tmp_path / "hostile.dtindex"
+    packed = zlib.compress(record.encode())
+    write_batches([([packed], {})], path)
+    with Index(path) as index:
+        tracemalloc.start()
+        try:
+            with pytest.raises(TreebankError, match="tree 1 is damaged"):
+                list(index.search("[]"))
+            assert tracemalloc.get_traced_memory()[1] < 300_000_000
+        finally:
+            tracemalloc.stop()
+
+
+TREES, SEGMENTS = 0, 2  # parts of a head
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        *[(TREES, number) for number in (10**15, 10**40, 41 * 10**6, -1, 40.0, None)],
+        *[(SEGMENTS, spans) for spans in ([], [[0, 10**30]], [[float("nan"), 3]], [["a", "b"]], 5, {})],
+    ],
+)
+def test_a_hostile_head_is_refused(part, value, path, tmp_path):
+    """The checksum of the head is right."""
+    whole = path.read_bytes()
+    start = int.from_bytes(whole[-OFFSET_BYTES:], "little")
+    head = json.loads(whole[start + CHECKSUM_BYTES : -OFFSET_BYTES])
+
+    def with_head(head):
+        text = json.dumps(head).encode()
+        hostile = tmp_path / "hostile.dtindex"
+        hostile.write_bytes(whole[:start] + index_module._checksum(text, start) + text + whole[-OFFSET_BYTES:])
+        return hostile
+
+    with Index(with_head(head)) as index:
+        assert len(list(index.search('#n:[cat="NP"] & root(#n)'))) >= 0
+    head[part] = value
+    with pytest.raises(TreebankError, match="damaged"), Index(with_head(head)) as index:
+        list(index.search('[cat="NP"]'))
+
+
+def test_a_tree_too_large_for_an_index_is_an_error(tmp_path):
+    tree = Tree((Token("a"),), Node("S", [0]), "7", comment="x" * 9_000_000)
+    with pytest.raises(TreebankError, match=r"sentence 7: takes 9,000,0.. bytes"):
+        write_index([tree], tmp_path / "large.dtindex")
 
 
 def test_an_index_that_fails_leaves_nothing_behind(trees, tmp_path):

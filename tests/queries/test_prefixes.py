@@ -30,7 +30,7 @@ from discotree.queries.index import literal_prefix
         ("^konung", None),
         (".*ur", None),
         ("", None),
-        ("þ\ud7ff.*", "þ"),
+        ("þ\ud7ff.*", "þ\ud7ff"),
     ],
 )
 def test_a_pattern_begins_with_plain_characters(pattern, prefix):

@@ -47,7 +47,8 @@ def test_one_process_finds_what_search_finds(folder):
     found, failure, counted = run([folder / name for name in names], SearchJob(QUERY, "rows"))
     expected = [row for name in names for row in dt.search(folder / name, QUERY).table()]
     assert [row[1:] for hits in found for row in hits.items] == [row[1:] for row in expected]
-    assert (failure, counted) == ("", 30 * 4 + len(list(Index(folder / "e.dtindex").candidates(Query(QUERY)))))
+    with Index(folder / "e.dtindex") as index:
+        assert (failure, counted) == ("", 30 * 4 + len(list(index.candidates(Query(QUERY)))))
 
 
 def test_a_broken_tree_stops_after_what_comes_before_it(folder):
@@ -83,9 +84,28 @@ def test_several_processes_make_the_same_index(folder, tmp_path, monkeypatch):
     for workers in (1, 2):
         work = ParallelSearch(names, SearchJob(None, "batches"), ["a", "c", "d"], workers=workers)
         assert write_batches(work.results(), tmp_path / f"{workers}.dtindex") == 90
-    with Index(tmp_path / "1.dtindex") as one, Index(tmp_path / "2.dtindex") as two:
-        for table in ("trees", "lists"):
-            assert one._rows(f"SELECT * FROM {table}") == two._rows(f"SELECT * FROM {table}")
+    assert (tmp_path / "1.dtindex").read_bytes() == (tmp_path / "2.dtindex").read_bytes()
+
+
+@pytest.mark.slow
+def test_an_index_that_is_replaced_during_a_search_is_an_error(folder, tmp_path, monkeypatch):
+    """The workers open the index by its path, and would find other trees there."""
+    monkeypatch.setattr(search_module, "INLINE_SENTENCES", 1)
+    monkeypatch.setattr(search_module, "UNIT_SENTENCES", 4)
+    path = tmp_path / "a.dtindex"
+    trees = list(dt.read(folder / "a.export"))
+    write_index(trees, path)
+    for replacement, message in ((trees[::-1], "replaced during the search"), (trees, None)):
+        results = ParallelSearch([str(path)], SearchJob("#n:[NT]", "rows"), workers=2).results()
+        next(results)  # from this process
+        write_index(replacement, tmp_path / "b.dtindex")
+        (tmp_path / "b.dtindex").replace(path)
+        if message:
+            with pytest.raises(dt.TreebankError, match=message):
+                list(results)
+        else:
+            list(results)
+        write_index(trees, path)
 
 
 def test_a_missing_treebank_is_an_error_with_an_address(tmp_path):

@@ -1,4 +1,4 @@
-"""An index of trees on disk: a SQLite file with the trees, and with postings for every value of every feature.
+"""An index of trees on disk: a file with the trees, and with postings for every value of every feature.
 
 The postings of ``cat="NP"`` or ``word="het"`` are the numbers of the trees that have it. ``gap="NP"`` lists the trees
 with a discontinuous NP, ``gap-degree="2"`` those with a constituent that has two gaps. A query looks up the values that
@@ -6,41 +6,49 @@ it requires and reads only the trees that have all of them. The file is a copy: 
 
 A tree is stored as a record, the compressed list of its columns. A column of strings is one string with a separator
 between the values, which is read in a third of the time of a list.
+
+After a line with the format, the file is a sequence of blobs, each with a checksum of its content and place: records,
+blocks of postings sorted by key, for every segment of trees the places of its records and blocks, and at the end a head
+with the places of the segments. A reader believes nothing else, so a damaged index gives an error or the right matches,
+and what a hostile one says about sizes and parents is checked.
 """
 
 import json
 import os
 import re
-import sqlite3
-import uuid
 import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from functools import lru_cache, partial
 from itertools import islice
 from math import inf
+from operator import lt
 from os import PathLike, fspath
-from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+from weakref import finalize
 
 from discotree.errors import DiscotreeError, TreebankError
+from discotree.files.writing import writable
 from discotree.queries.conditions import exact_values, value_test
 from discotree.queries.language import FEATURES, Matching
-from discotree.queries.match import Columns, Match, TreeView
+from discotree.queries.match import FIELDS, Columns, Match, TreeView
 from discotree.queries.query import Query, Step
 from discotree.trees.tree import NONE, SecondaryEdge, Tree
 
 SUFFIX = ".dtindex"
-APPLICATION = 0x64747265  # marks the SQLite files of discotree
-FORMAT = 2
+FORMAT = 3  # 1 and 2 were SQLite files
 GAP_FEATURE = "gap"  # the labels of discontinuous constituents
 GAP_DEGREE_FEATURE = "gap-degree"  # from 1 on
 SEGMENT_TREES = 200_000  # trees whose postings are in memory together, for writing and for searching
 WRITTEN_TREES, FETCHED_TREES = 500, 100  # in memory at a time
+BLOCK_BYTES = 1 << 15  # of postings that are read together
+MAX_RECORD = 1 << 23  # bytes of a tree before compression; a sentence of 10,000 words has half a million
+MAX_BLOB = 2 * MAX_RECORD
+OFFSET_BYTES, CHECKSUM_BYTES, POSTING_BYTES = 8, 4, 4
 
-DAMAGE = (ValueError, TypeError, zlib.error, DiscotreeError)
+DAMAGE = (ValueError, TypeError, OverflowError, RecursionError, zlib.error, DiscotreeError)
 """The errors that a damaged record may raise."""
 
 Key = tuple[str, str]  # a feature and its value
@@ -49,15 +57,8 @@ IndexBatch = tuple[list[bytes], Postings]  # the records of some trees, and thei
 Made = TypeVar("Made")
 
 _SEPARATOR = "\x7f"  # one byte in JSON; a column that contains it is stored as a list
-_SCHEMA = """
-CREATE TABLE trees (number INTEGER PRIMARY KEY, record BLOB NOT NULL);
-CREATE TABLE lists (
-    feature TEXT NOT NULL, value TEXT NOT NULL, part INTEGER NOT NULL, trees BLOB NOT NULL,
-    PRIMARY KEY (feature, value, part)
-) WITHOUT ROWID;
-"""
-_RECORDS = "SELECT number, record FROM trees"
-_POSTINGS = "SELECT trees FROM lists WHERE feature = ? AND value = ? AND part = ?"
+_BEGINNING = re.compile(rb"discotree index ([0-9]{1,9})\n")
+_SQLITE = re.compile(rb"SQLite format 3\0.{44}(.{4}).{4}dtre", re.DOTALL)  # formats 1 and 2
 
 
 def is_index(path: str) -> bool:
@@ -73,20 +74,42 @@ def pack(columns: Columns) -> bytes:
     stored = columns._replace(
         tokens=list(map(_join, columns.tokens)), labels=_join(columns.labels), functions=_join(columns.functions)
     )
-    record = json.dumps(stored, separators=(",", ":"), ensure_ascii=False)
-    return zlib.compress(record.encode("utf-8", "surrogatepass"), 1)
+    record = _json(stored)
+    if len(record) > MAX_RECORD:
+        raise TreebankError(f"sentence {columns.id:.50}: takes {len(record):,} bytes, an index stores {MAX_RECORD:,}")
+    return zlib.compress(record, 1)
 
 
 def unpack(record: bytes) -> Columns:
-    """Return the columns of a record; raise one of ``DAMAGE`` if its checksum is wrong."""
-    stored = Columns(*json.loads(zlib.decompress(record)))
-    words, nodes = len(stored.token_parents), len(stored.node_parents) + 1
-    return stored._replace(
-        tokens=[_split(column, words) for column in stored.tokens],
-        labels=_split(stored.labels, nodes),
-        functions=_split(stored.functions, nodes),
-        secondary=[SecondaryEdge(*edge) for edge in stored.secondary],
-    )
+    """Return the columns of a record; raise one of ``DAMAGE`` if they are not those of a tree."""
+    decompressor = zlib.decompressobj()
+    text = decompressor.decompress(record, MAX_RECORD)
+    if not decompressor.eof or decompressor.unused_data:
+        raise ValueError("the record is too long or incomplete")
+    stored = Columns(*json.loads(text.decode("utf-8", "surrogatepass")))  # bytes would take longer
+    id, tokens, token_parents, labels, functions, node_parents, secondary, comment, confidence, confidences = stored
+    words, nodes = len(token_parents), len(node_parents) + 1
+    parents = set(array("i", token_parents + node_parents))  # only of integers
+    if not (
+        len(parents) == nodes == max(parents) + 2 == max(parents) - min(parents) + 1  # every node has children
+        and all(map(lt, node_parents, range(nodes)))  # parents come first, so there are no cycles
+        and len(tokens) == len(FIELDS)
+        and type(id) is type(comment) is str
+        and (confidence is None or type(confidence) is float)
+        and (not confidences or set(map(type, confidences)) == {float})
+    ):
+        raise ValueError("the record is not that of a tree")
+    edges = [SecondaryEdge(*edge) for edge in secondary] if secondary else []
+    for label, *ends in edges:
+        if type(label) is not str or not all(type(end) is int and 0 <= end < words + nodes for end in ends):
+            raise ValueError(f"the tree has no secondary edge {label!r:.50} from {ends}")
+    columns = [_split(column, words) for column in tokens]
+    labels, functions = _split(labels, nodes), _split(functions, nodes)
+    return Columns(id, columns, token_parents, labels, functions, node_parents, edges, comment, confidence, confidences)
+
+
+def _json(content: object) -> bytes:
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _join(column: list[str]) -> Any:
@@ -100,7 +123,10 @@ def _join(column: list[str]) -> Any:
 def _split(stored: Any, size: int) -> list[str]:
     if stored is None:
         return [NONE] * size
-    return stored.split(_SEPARATOR) if isinstance(stored, str) else list(stored)
+    column: list[str] = stored.split(_SEPARATOR) if isinstance(stored, str) else list(stored)
+    if len(column) != size or not (isinstance(stored, str) or set(map(type, column)) == {str}):
+        raise ValueError("a column is not that of a tree")
+    return column
 
 
 # Writing
@@ -134,62 +160,96 @@ def _keys(view: TreeView) -> set[Key]:
     return keys
 
 
+Span = tuple[int, int]  # the start and end of a blob in the file
+
+
+class _BlobWriter:
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+        self.checksum = 0
+        self.end = self.stream.write(b"discotree index %d\n" % FORMAT)
+
+    def add(self, content: bytes) -> Span:
+        """Write a blob and return its place."""
+        if len(content) > MAX_BLOB:
+            raise TreebankError(f"an index cannot store {len(content):,} bytes of long values together")
+        start, self.end = self.end, self.end + CHECKSUM_BYTES + len(content)
+        self.checksum = zlib.crc32(content, self.checksum)
+        self.stream.write(_checksum(content, start) + content)
+        return start, self.end
+
+
+def _checksum(content: bytes, start: int) -> bytes:
+    """Return the checksum of a blob, which also depends on its place."""
+    return zlib.crc32(content, start & 0xFFFFFFFF).to_bytes(CHECKSUM_BYTES, "little")
+
+
 def write_batches(batches: Iterable[IndexBatch], path: str | PathLike[str]) -> int:
     """Write an index of batches of trees and return the number of trees."""
-    path = fspath(path)
-    temporary = f"{os.path.realpath(path)}.{uuid.uuid4().hex[:8]}.tmp"
-    try:
-        with closing(sqlite3.connect(temporary, isolation_level=None)) as database:
-            database.execute("PRAGMA journal_mode = OFF")
-            database.execute("PRAGMA synchronous = OFF")  # an incomplete file is deleted
-            database.execute(f"PRAGMA application_id = {APPLICATION}")
-            database.execute(f"PRAGMA user_version = {FORMAT}")
-            database.executescript(_SCHEMA)
-            database.execute("BEGIN")
-            count = _fill(database, batches)
-            database.execute("COMMIT")
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, os.path.realpath(path))
-    except (OSError, sqlite3.Error) as error:
-        raise TreebankError(f"cannot be written: {error}", path) from None
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-    return count
-
-
-def _fill(database: sqlite3.Connection, batches: Iterable[IndexBatch]) -> int:
     postings: Postings = {}
+    places: array[int] = array("Q")  # the starts of the records of a segment, and the end of the last one
+    segments: list[Span] = []
     count = 0
-    for records, new_postings in batches:
-        database.executemany("INSERT INTO trees VALUES (?, ?)", enumerate(records, count + 1))
-        for key, numbers in new_postings.items():
-            postings.setdefault(key, array("I")).extend([count + 1 + number for number in numbers])
-        before, count = count, count + len(records)
-        for segment in range(before // SEGMENT_TREES + 1, count // SEGMENT_TREES + 1):  # complete segments
-            postings = _store(database, postings, segment)
-    _store(database, postings, count // SEGMENT_TREES + 1)
+    with writable(fspath(path)) as stream:
+        blobs = _BlobWriter(stream)
+        for records, new_postings in batches:
+            for key, numbers in new_postings.items():
+                postings.setdefault(key, array("I")).extend([count + 1 + number for number in numbers])
+            for record in records:
+                places.append(blobs.add(record)[0])
+                count += 1
+                if count % SEGMENT_TREES == 0:
+                    postings = _write_segment(blobs, segments, places, postings)
+        if places:
+            _write_segment(blobs, segments, places, postings)
+        head, _ = blobs.add(_json([count, blobs.checksum, segments]))
+        stream.write(head.to_bytes(OFFSET_BYTES, "little"))
     return count
 
 
-def _store(database: sqlite3.Connection, postings: Postings, segment: int) -> Postings:
-    """Store the postings of one segment, and return those of later segments."""
-    rows, later = [], {}
-    for (feature, value), numbers in sorted(postings.items()):
-        end = bisect_right(numbers, segment * SEGMENT_TREES)
-        if end:
-            rows.append((feature, value, segment, numbers[:end].tobytes()))
-        if end < len(numbers):
-            later[feature, value] = numbers[end:]
-    try:
-        database.executemany("INSERT INTO lists VALUES (?, ?, ?, ?)", rows)
-    except UnicodeEncodeError as error:
-        raise TreebankError(f"{error.object!r:.50} contains a lone surrogate, which an index cannot store") from None
+def _write_segment(blobs: _BlobWriter, segments: list[Span], places: "array[int]", postings: Postings) -> Postings:
+    """Write the places and postings of one segment, and return the postings of later ones."""
+    places.append(blobs.end)
+    records = blobs.add(places.tobytes())
+    del places[:]
+    last = (len(segments) + 1) * SEGMENT_TREES
+    blocks: list[tuple[str, str, int, int]] = []
+    keys: list[tuple[str, str, int]] = []
+    numbers: array[int] = array("I")
+    later: Postings = {}
+    size = 0
+    for key, trees in sorted(postings.items()):
+        end = bisect_right(trees, last)
+        if end < len(trees):
+            later[key] = trees[end:]
+        if not end:
+            continue
+        keys.append((*key, end))
+        numbers += trees[:end]
+        size += len(key[1]) + end * POSTING_BYTES
+        if size > BLOCK_BYTES:
+            blocks.append((*keys[0][:2], *blobs.add(_block(keys, numbers))))
+            keys, numbers, size = [], array("I"), 0
+    if keys:
+        blocks.append((*keys[0][:2], *blobs.add(_block(keys, numbers))))
+    segments.append(blobs.add(_json([*records, blocks])))
     return later
 
 
+def _block(keys: list[tuple[str, str, int]], numbers: "array[int]") -> bytes:
+    names = _json(keys)
+    return len(names).to_bytes(OFFSET_BYTES, "little") + names + numbers.tobytes()
+
+
 # Reading
+
+
+class Segment(NamedTuple):
+    """The places of the records of some trees, and those of their blocks of postings with their first keys."""
+
+    records: "array[int]"
+    keys: list[Key]
+    blocks: list[Span]
 
 
 class Index:
@@ -200,23 +260,28 @@ class Index:
         if not os.path.isfile(self.path):
             raise TreebankError("no such index", self.path)
         self.lock = Lock()
-        address = f"{Path(self.path).resolve().as_uri()}?mode=ro"
-        self.database = sqlite3.connect(address, uri=True, check_same_thread=False)
         try:
-            self._check()
-        except sqlite3.Error as error:
-            self.database.close()
-            raise TreebankError(f"not an index: {error}", self.path) from None
+            self.file = open(self.path, "rb", 0)  # noqa: SIM115 - closed by __exit__ or with the index
+            finalize(self, self.file.close)
+            self.size = os.fstat(self.file.fileno()).st_size
+        except OSError as error:
+            raise TreebankError(f"the index cannot be read: {error.strerror}", self.path) from None
+        try:
+            self._check_format(self.file.read(100))
+            self.last, self.checksum, self.segments = self._decode(self._head)
         except TreebankError:
-            self.database.close()
+            self.file.close()
             raise
+        self._segment = lru_cache(1)(partial(self._decode, self._read_segment))
+        self._block = lru_cache(1)(partial(self._decode, self._read_block))
 
-    def _check(self) -> None:
+    def _check_format(self, beginning: bytes) -> None:
         """Reject files of other programs and versions."""
-        self.database.execute("PRAGMA trusted_schema = OFF")
-        (application,) = self.database.execute("PRAGMA application_id").fetchone()
-        (version,) = self.database.execute("PRAGMA user_version").fetchone()
-        if application != APPLICATION:
+        if match := _BEGINNING.match(beginning):
+            version = int(match[1])
+        elif match := _SQLITE.match(beginning):
+            version = int.from_bytes(match[1], "big")
+        else:
             raise TreebankError("not an index; create one with discotree index", self.path)
         if version != FORMAT:
             age = "a newer" if version > FORMAT else "an older"
@@ -224,30 +289,70 @@ class Index:
             message = f"written by {age} discotree (format {version}, expected {FORMAT}){advice}"
             raise TreebankError(message, self.path)
 
+    def _decode(self, decode: Callable[..., Made], *arguments: Any) -> Made:
+        """Decode a part of the file; say what to do if it is damaged."""
+        try:
+            return decode(*arguments)
+        except (*DAMAGE, LookupError) as error:
+            raise TreebankError(
+                f"the index is damaged: {error}; create it again with discotree index", self.path
+            ) from None
+
     def __enter__(self) -> "Index":
         return self
 
     def __exit__(self, *_: object) -> None:
         with self.lock:
-            self.database.close()
+            self.file.close()
 
-    @property
-    def last(self) -> int:
-        """The number of the last tree, which is also the number of trees."""
-        ((number,),) = self._rows("SELECT max(number) FROM trees")
-        return number if isinstance(number, int) else 0
-
-    def _rows(self, statement: str, *values: int | str) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement at once, so that threads cannot interleave."""
+    def _blob(self, start: int, end: int) -> bytes:
+        """Return the content of a blob; raise a ValueError if its checksum is wrong."""
+        size = end - start
+        if not (0 <= start < end <= self.size and CHECKSUM_BYTES <= size <= MAX_BLOB + CHECKSUM_BYTES):
+            raise ValueError(f"it has no bytes from {start} to {end}")
         try:
             with self.lock:
-                return self.database.execute(statement, values).fetchall()
-        except UnicodeEncodeError:  # a lone surrogate, which an index cannot store
-            return []
-        except sqlite3.ProgrammingError as error:  # closed by another thread, or before its matches were read
-            raise TreebankError(f"the index is closed: {error}", self.path) from None
-        except sqlite3.Error as error:
-            raise TreebankError(f"the index cannot be read, it may be damaged: {error}", self.path) from None
+                self.file.seek(start)
+                content = self.file.read(size) or b""
+        except (OSError, ValueError) as error:  # closed by another thread, or before its matches were read
+            what = "closed" if self.file.closed else "not readable"
+            raise TreebankError(f"the index is {what}: {error}", self.path) from None
+        if len(content) != size or _checksum(content[CHECKSUM_BYTES:], start) != content[:CHECKSUM_BYTES]:
+            raise ValueError(f"the checksum of the bytes from {start:,} to {end:,} is wrong")
+        return content[CHECKSUM_BYTES:]
+
+    def _head(self) -> tuple[int, int, list[Span]]:
+        """Return the number of trees, the checksum of the content, and the places of the segments."""
+        end = self.size - OFFSET_BYTES
+        self.file.seek(max(end, 0))
+        start = int.from_bytes(self.file.read(OFFSET_BYTES), "little")
+        trees, checksum, segments = json.loads(self._blob(start, end))
+        if len(segments) != -(-len(range(trees)) // SEGMENT_TREES) or segments != sorted(segments):
+            raise ValueError("the number of trees is wrong")
+        return trees, checksum, [(start, end) for start, end in segments]
+
+    def _read_segment(self, number: int) -> Segment:
+        start, end, blocks = json.loads(self._blob(*self.segments[number - 1]))
+        records = array("Q", self._blob(start, end))
+        trees = min(self.last - (number - 1) * SEGMENT_TREES, SEGMENT_TREES)
+        keys = [(str(feature), str(value)) for feature, value, _, _ in blocks]
+        spans = [(start, end) for _, _, start, end in blocks]
+        if len(records) != trees + 1 or any(part != sorted(part) for part in (records.tolist(), keys, spans)):
+            raise ValueError(f"the places of segment {number} are wrong")
+        return Segment(records, keys, spans)
+
+    def _read_block(self, span: Span) -> tuple[dict[Key, Span], bytes]:
+        """Return the keys of a block, each with the place of its postings, and the bytes with all postings."""
+        content = self._blob(*span)
+        start = OFFSET_BYTES + int.from_bytes(content[:OFFSET_BYTES], "little")
+        places: dict[Key, Span] = {}
+        end = 0
+        for feature, value, count in json.loads(content[OFFSET_BYTES:start]):
+            places[str(feature), str(value)] = end, end + count * POSTING_BYTES
+            end += len(range(count)) * POSTING_BYTES  # fails unless it is a whole number
+        if len(content) - start != end:
+            raise ValueError("a block of postings has the wrong size")
+        return places, content[start:]
 
     def trees(self, numbers: Iterable[int] | None = None) -> Iterator[Tree]:
         """Yield the trees with these numbers, counted from 1; all trees by default."""
@@ -258,17 +363,16 @@ class Index:
         return self._read(numbers, TreeView)
 
     def _read(self, numbers: Iterable[int] | None, make: Callable[[Columns], Made]) -> Iterator[Made]:
-        remaining = iter(range(1, self.last + 1) if numbers is None else numbers)
-        while batch := list(islice(remaining, FETCHED_TREES)):
-            records = dict(self._rows(f"{_RECORDS} WHERE number IN ({','.join('?' * len(batch))})", *batch))
-            for number in batch:
-                if number not in records:
-                    raise TreebankError(f"the index is damaged: tree {number} is missing", self.path)
-                try:
-                    made = make(unpack(records[number]))
-                except DAMAGE as error:
-                    raise TreebankError(f"tree {number} is damaged: {error}", self.path) from None
-                yield made
+        for number in range(1, self.last + 1) if numbers is None else numbers:
+            if not 1 <= number <= self.last:
+                raise TreebankError(f"the index is damaged: tree {number} is missing", self.path)
+            segment, place = divmod(number - 1, SEGMENT_TREES)
+            records = self._segment(segment + 1).records
+            try:
+                made = make(unpack(self._blob(records[place], records[place + 1])))
+            except DAMAGE as error:
+                raise TreebankError(f"tree {number} is damaged: {error}", self.path) from None
+            yield made
 
     def search(self, query: str | Query) -> Iterator[Match]:
         """Yield all matches of a query, tree by tree."""
@@ -301,8 +405,7 @@ class Index:
             for feature, values in (required for step in plan.steps for required in self._required(step)):
                 trees: set[int] = set()
                 for value in values:
-                    for (postings,) in self._rows(_POSTINGS, feature, value, segment):
-                        trees.update(array("I", postings))
+                    trees.update(self._postings(segment, (feature, value)))
                 possible = trees if possible is None else possible & trees
                 if not possible:
                     break
@@ -330,18 +433,32 @@ class Index:
                 [degree for degree in degrees if all(low <= int(degree) <= high for low, high in bounds)],
             )
 
+    def _postings(self, segment: int, key: Key) -> "array[int]":
+        """Return the trees of a segment that have a value of a feature."""
+        _, keys, blocks = self._segment(segment)
+        block = bisect_right(keys, key) - 1
+        if block < 0:
+            return array("I")
+        places, content = self._block(blocks[block])
+        start, end = places.get(key, (0, 0))
+        return array("I", content[start:end])
+
     def values(self, feature: str, prefix: str | None = None) -> list[str]:
         """Return the values of a feature, or those with a prefix, sorted."""
-        statement = "SELECT DISTINCT value FROM lists WHERE feature = ?"
-        if prefix:
-            end = prefix[:-1] + chr(ord(prefix[-1]) + 1)  # the first string after those that begin with the prefix
-            rows = self._rows(f"{statement} AND value >= ? AND value < ?", feature, prefix, end)
-        else:
-            rows = self._rows(statement, feature)
-        return sorted(str(value) for (value,) in rows)
+        prefix = prefix or ""
+        values: set[str] = set()
+        for segment in range(1, len(self.segments) + 1):
+            _, keys, blocks = self._segment(segment)
+            for block in range(max(bisect_right(keys, (feature, prefix)) - 1, 0), len(blocks)):
+                name, value = keys[block]
+                if (name, value) > (feature, prefix) and not (name == feature and value.startswith(prefix)):
+                    break
+                places, _ = self._block(blocks[block])
+                values.update(value for name, value in places if name == feature and value.startswith(prefix))
+        return sorted(values)
 
 
-_LITERAL = re.compile(r"[^.^$*+?{}\[\]\\|()\ud7ff-\U0010ffff]*")  # without surrogates and the characters after them
+_LITERAL = re.compile(r"[^.^$*+?{}\[\]\\|()]*")
 
 
 def literal_prefix(pattern: str) -> str | None:

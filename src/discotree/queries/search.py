@@ -91,6 +91,7 @@ class IndexedTrees(NamedTuple):
     """Some trees of an index, by their numbers."""
 
     path: str
+    checksum: int  # of the index that has them
     numbers: list[int]
 
 
@@ -164,16 +165,19 @@ class Worker:
             self.index.__exit__()
         self.index = None
 
-    def open_index(self, path: str) -> Index:
+    def open_index(self, path: str, checksum: int | None = None) -> Index:
+        """Open an index; it is an error if it is not the one with this checksum."""
         if self.index is None or self.index.path != path:
             self.__exit__()
             self.index = Index(path)
+        if checksum not in (None, self.index.checksum):
+            raise TreebankError("the index was replaced during the search; search again", path)
         return self.index
 
     def trees(self, content: Content, on_error: ErrorHandler = stop) -> Iterator[Tree]:
         """Yield the trees of a work unit."""
         if isinstance(content, IndexedTrees):
-            yield from self.open_index(content.path).trees(content.numbers)
+            yield from self.open_index(content.path, content.checksum).trees(content.numbers)
             return
         trees: Iterator[Tree]
         if isinstance(content, list):
@@ -192,7 +196,7 @@ class Worker:
     def views(self, content: Content, on_error: ErrorHandler = stop) -> Iterator[TreeView]:
         """Yield views of the trees of a work unit; the trees of an index are not built for that."""
         if isinstance(content, IndexedTrees):
-            return self.open_index(content.path).views(content.numbers)
+            return self.open_index(content.path, content.checksum).views(content.numbers)
         return map(TreeView, self.trees(content, on_error))
 
     def stream(self, content: Content, on_error: ErrorHandler = stop) -> Iterator[Any]:
@@ -276,7 +280,7 @@ class ParallelSearch:
         candidates = index.candidates(query)
         while numbers := list(islice(candidates, UNIT_SENTENCES)):
             self.position = start + size * numbers[-1] // last
-            yield WorkUnit(IndexedTrees(path, numbers), len(numbers), self.position)
+            yield WorkUnit(IndexedTrees(path, index.checksum, numbers), len(numbers), self.position)
         self.position = start + size
 
     def _treebank_units(self, path: str, stem: str, prefilter: BytePrefilter | None) -> Iterator[WorkUnit]:
