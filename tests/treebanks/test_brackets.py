@@ -310,9 +310,28 @@ def test_a_word_does_not_disappear_because_of_its_tag(format, tag):
     assert comes_back_or_is_refused(Tree((Token("a", tag), Token("b", "N")), Node("ROOT", [0, 1]), "1"), format)
 
 
-def test_brackets_in_words_are_escaped():
-    tree = Tree((Token("(", "$"), Token("a)", "$")), Node("ROOT", [0, 1]), "1")
-    assert through("penn", tree).words == ("-LRB-", "a-RRB-")
+@pytest.mark.parametrize("format", ["penn", "psd"])
+@pytest.mark.parametrize("raised", [False, True])
+def test_words_and_tags_with_brackets_come_back(format, raised):
+    """The tag $( of German treebanks came back as $-LRB-, which is not known as punctuation."""
+    tokens = (Token("(", "$("), Token("a)", "N"), Token(")", "$("), Token("b", "N(x)"))
+    root = Node("ROOT", [Node("X", [0, 2]), 1, 3] if raised else [Node("X", [0, 1]), 2, 3])
+    tree = Tree(tokens, root, "7")
+    lines = written([tree, tree], format)
+    assert parsed(lines, format) == [tree, tree]
+    assert lines.count("; brackets = -LRB- -RRB-\n") == 2
+    assert "$-LRB-" in lines
+
+
+def test_a_tree_with_brackets_and_their_codes_is_refused():
+    tree = Tree((Token("(", "$("), Token("-LRB-", "N")), Node("ROOT", [0, 1]), "1")
+    with pytest.raises(TreebankError, match="cannot represent the text '-LRB-'"):
+        written([tree], "penn")
+
+
+def test_a_file_with_other_trees_keeps_its_codes():
+    text = "; brackets = -LRB- -RRB-\n( (S ($-LRB- -LRB-)))\n( (S (-LRB- -LRB-)))\n"
+    assert [tree.tokens for tree in parsed(text, "penn")] == [(Token("(", "$("),), (Token("-LRB-", "-LRB-"),)]
 
 
 def test_psd_keeps_lemmas_and_hyphens():

@@ -31,6 +31,14 @@ def test_brackets_in_words_are_escaped_and_in_tags_become_square():
     assert Tree.parse(str(tree)).tokens == (Token("(", "$("), Token("a)b", "N[x]"))
 
 
+@pytest.mark.parametrize(("tag", "label"), [("N(x)", "NP"), ("$[", "NP"), ("A$(", "NP"), ("N", "NP(y)")])
+def test_tags_and_labels_that_would_change_are_refused(tag, label):
+    with pytest.raises(TreebankError, match="discbracket cannot represent"):
+        written([Tree((Token("[", tag),), Node("ROOT", [Node(label, [0])]), "1")], "discbracket")
+    tree = Tree((Token("[", "$("), Token("(", "N[x]")), Node("ROOT", [Node("NP[y]", [0, 1])]), "1")
+    assert through("discbracket", tree) == tree
+
+
 def test_children_may_stand_in_any_order_with_any_spaces():
     assert Tree.parse("(ROOT (V 1=hat)   (NP (N 2=Haus) (D 0=das) ) )") == tree_of(
         "(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))"

@@ -9,12 +9,13 @@ disappear, but first the filler of movement across branches moves to the nearest
 Kallmeyer 2011). A filler that dominates its trace does not move, and neither do fillers of NP movement and control.
 
 The writer inverts this, so any tree can be written and read again. In ``penn``, a comment line before
-the tree holds an id that is not just the tree's number: ``; sent_id = cdb/28``.
+the tree holds an id that is not just the tree's number: ``; sent_id = cdb/28``. Brackets in words, tags and labels are
+written as ``-LRB-`` and ``-RRB-``; another comment line says so, because most files have these as words.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import count
 
@@ -97,6 +98,10 @@ def _with_names(text: str) -> str:
 
 def without_brackets(text: str) -> str:
     return text.replace("(", "-LRB-").replace(")", "-RRB-") if "(" in text or ")" in text else text
+
+
+def with_brackets(text: str) -> str:
+    return text.replace("-LRB-", "(").replace("-RRB-", ")")
 
 
 EMPTY_TAG = "-NONE-"
@@ -263,6 +268,7 @@ def raise_discontinuous(tree: Tree) -> Raised:
 
 
 ID_COMMENT = "; sent_id = "
+BRACKET_COMMENT = "; brackets = -LRB- -RRB-"
 PSD_ID = "ID"
 PSD_MARKUP = frozenset({"CODE", "ID", "LB", "METADATA"})  # LB: a line break
 BETWEEN_TREES = ("*", ";", "%", "/*", "/~*")  # beginnings of lines outside trees
@@ -293,16 +299,19 @@ def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
     """Return the outermost brackets of a file, each with the id from the comment before it, or its number."""
     current: Item | None = None
     identity = ""
+    has_brackets = False  # written as -LRB- and -RRB-
     seen = source.seen
     for number, line in source.lines():
         if current is None and line.startswith(BETWEEN_TREES):
             if line.startswith(ID_COMMENT):
                 identity = line[len(ID_COMMENT) :].strip()
+            has_brackets = has_brackets or line.rstrip() == BRACKET_COMMENT
             continue
         if current is not None and line[:1] == "(" and current.children and _NEW_TREE.match(line):
             source.broken(_outermost(current).line, f"expected ')' before the next tree on line {number}")
-            current, identity = None, ""
+            current, identity, has_brackets = None, "", False
         for piece in _PIECE.findall(line):
+            text = with_brackets(piece) if has_brackets else piece
             if piece == "(":
                 item = Item(number, current)
                 if current is None:
@@ -316,15 +325,15 @@ def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
             elif piece == ")":
                 if current.parent is None:
                     yield current, identity or RunningNumber(seen)
-                    identity = ""
+                    identity, has_brackets = "", False
                 current = current.parent
             elif not current.label and not current.children:
-                current.label = piece
+                current.label = text
             elif current.word is None and not current.children:
-                current.word = piece
+                current.word = text
             elif " " not in (current.word or ""):
                 # Reported when the tree is complete, so that one broken tree can be skipped.
-                current.word = f"{current.word or ''} {piece}"
+                current.word = f"{current.word or ''} {text}"
     if current is not None:
         source.broken(_outermost(current).line, "expected ')' before the end of the file")
 
@@ -437,13 +446,26 @@ class PennWriter(Writer):
     def tree(self, tree: Tree, number: int) -> str:
         _check(tree, psd=False)
         comment = f"{ID_COMMENT}{tree.id}\n" if tree.id and tree.id != str(number) else ""
-        return f"{comment}( {_text(tree, psd=False)})\n"
+        return f"{comment}{_bracket_comment(tree, tree.words)}( {_text(tree, psd=False)})\n"
 
 
 class PsdWriter(Writer):
     def tree(self, tree: Tree, number: int) -> str:
         _check(tree, psd=True)
-        return f"( {_text(tree, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
+        return f"{_bracket_comment(tree, [tree.id])}( {_text(tree, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
+
+
+def _bracket_comment(tree: Tree, words: Sequence[str]) -> str:
+    """Return a comment if there are brackets in words, tags or labels; refuse those that it cannot restore."""
+    labels = [text for node in tree.nodes() for text in (node.label, node.function)]
+    texts = [*words, *[token.tag for token in tree.tokens], *labels]
+    joined = "\n".join(texts)
+    if "(" not in joined and ")" not in joined:
+        return ""
+    for text in texts:
+        if with_brackets(without_brackets(text)) != text:
+            raise unsupported(tree, "brackets", "text", text)
+    return f"{BRACKET_COMMENT}\n"
 
 
 def _check(tree: Tree, psd: bool) -> None:
@@ -461,9 +483,9 @@ def _check(tree: Tree, psd: bool) -> None:
         if token.form.startswith("*") if psd else not token.form.strip() == token.form:
             raise unsupported(tree, format, "word", token.form)
     for node in tree.nodes():
-        text = without_brackets(_label(node.label, node.function, 1))
-        expected = (without_brackets(node.label), without_brackets(node.function), "1")
-        if split_label(text) != expected or (psd and node.label in PSD_MARKUP) or WHITE_SPACE.search(text):
+        text = _label(node.label, node.function, 1)
+        is_split = split_label(text) == (node.label, node.function, "1")
+        if not is_split or (psd and node.label in PSD_MARKUP) or WHITE_SPACE.search(text):
             raise unsupported(tree, format, "label", text)
 
 

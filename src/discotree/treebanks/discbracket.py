@@ -9,11 +9,13 @@ from collections.abc import Iterator
 
 from discotree.errors import TreeError
 from discotree.treebanks.source import RunningNumber, Source
-from discotree.treebanks.writer import Writer, check_texts
+from discotree.treebanks.writer import Writer, check_texts, unsupported
 from discotree.trees.tree import NONE, Tree, parse_brackets
 
 _SEPARATOR = re.compile(r"[ \t\r\n]")
 _SUSPICIOUS = re.compile(r"[\t\r\n]|=\)")  # the last may be an empty word
+
+_BRACKET = re.compile(r"[()]")
 
 
 def read_discbracket(source: Source) -> Iterator[Tree]:
@@ -42,6 +44,11 @@ class DiscbracketWriter(Writer):
             check_texts(tree, "discbracket", "word", tree.words, _SEPARATOR)
             check_texts(tree, "discbracket", "tag", [token.tag or NONE for token in tree.tokens], _SEPARATOR)
             check_texts(tree, "discbracket", "label", [node.label for node in tree.nodes()], _SEPARATOR)
+        if "[" in text or "]" in text:  # for ( and ) in tags and labels, of which only the tag $( is read back
+            for tag in [token.tag for token in tree.tokens]:
+                if tag == "$[" or (tag != "$(" and _BRACKET.search(tag)):
+                    raise unsupported(tree, "discbracket", "tag", tag)
+            check_texts(tree, "discbracket", "label", [node.label for node in tree.nodes()], _BRACKET)
         note = tree.id if tree.id != str(number) else ""
         if note:
             check_texts(tree, "discbracket", "id", [note], _SEPARATOR)
