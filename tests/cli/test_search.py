@@ -73,12 +73,17 @@ def test_an_index_is_searched_in_place_of_its_treebank(run, treebank):
     assert run("index", treebank, "-o", "index.db").exit_code == 2
 
 
-def test_low_punctuation_makes_no_gaps(run, tmp_path):
+def test_commas_are_no_gaps_in_a_file_and_in_an_index(run, tmp_path):
     path = tmp_path / "commas.dbr"
     path.write_text("(ROOT (NP (NN 0=A) (NN 2=B)) ($, 1=,))\n")
-    query = '#n:[cat="NP"] & discontinuous(#n)'
-    assert run("search", query, path).exit_code == 0
-    assert run("search", query, path, "--punctuation", "move").exit_code == 1
+    run("index", path)
+    for source in (path, f"{path}.dtindex"):
+        assert run("search", '#n:[cat="NP"] & discontinuous(#n)', source).exit_code == 1
+        assert run("search", '#n:[cat="NP"] & discontinuous(#n, all)', source).exit_code == 0
+        assert run("search", '#n:[cat="NP"] & gap-degree(#n, 1, all)', source).exit_code == 0
+        groups = run("search", '#n:[cat="NP"]', source, "--group-by", "#n.gaps").stdout
+        assert groups.splitlines()[1:] == ["0\t1"]
+    assert run("search", "discontinuous(#n, all)", path, "--punctuation", "move").exit_code == 1
 
 
 def test_the_output_is_not_the_input(run, treebank):

@@ -1,8 +1,9 @@
 """An index of trees on disk: a SQLite file with the trees, and with postings for every value of every feature.
 
 The postings of ``cat="NP"`` or ``word="het"`` are the numbers of the trees that have it. ``gap="NP"`` lists the trees
-with a discontinuous NP, ``gap-degree="2"`` those with a constituent that has two gaps. A query looks up the values that
-it requires and reads only the trees that have all of them. The file is a copy: it does not change with the treebank.
+with a discontinuous NP, ``gap-degree="2"`` those with a constituent that has two gaps; ``all-gap`` and
+``all-gap-degree`` also count gaps of punctuation alone. A query looks up the values that it requires and reads only the
+trees that have all of them. The file is a copy: it does not change with the treebank.
 
 A tree is stored as a record, the compressed list of its columns. A column of strings is one string with a separator
 between the values, which is read in a third of the time of a list.
@@ -19,7 +20,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
-from math import inf
 from os import PathLike, fspath
 from pathlib import Path
 from threading import Lock
@@ -34,9 +34,9 @@ from discotree.trees.tree import NONE, SecondaryEdge, Tree
 
 SUFFIX = ".dtindex"
 APPLICATION = 0x64747265  # marks the SQLite files of discotree
-FORMAT = 2
-GAP_FEATURE = "gap"  # the labels of discontinuous constituents
-GAP_DEGREE_FEATURE = "gap-degree"  # from 1 on
+FORMAT = 3
+GAP_FEATURES = ("gap", "all-gap")  # the labels of discontinuous constituents, without and with gaps of punctuation
+GAP_DEGREE_FEATURES = ("gap-degree", "all-gap-degree")  # from 1 on
 SEGMENT_TREES = 200_000  # trees whose postings are in memory together, for writing and for searching
 WRITTEN_TREES, FETCHED_TREES = 500, 100  # in memory at a time
 
@@ -127,10 +127,10 @@ def index_batch(trees: Iterable[Tree]) -> IndexBatch:
 def _keys(view: TreeView) -> set[Key]:
     """Return the features of a tree's nodes with their values."""
     keys = {(feature, value) for feature in FEATURES for value in view.values(feature)}
-    for label, mask in zip(view.columns.labels, view.masks, strict=True):
-        blocks = (mask & ~(mask << 1)).bit_count()
-        if blocks > 1:
-            keys |= {(GAP_FEATURE, label), (GAP_DEGREE_FEATURE, str(blocks - 1))}
+    for address, label in enumerate(view.columns.labels, view.terminals):
+        for all_gaps in (False, True):
+            if degree := view.gap_degree(address, all_gaps):
+                keys |= {(GAP_FEATURES[all_gaps], label), (GAP_DEGREE_FEATURES[all_gaps], str(degree))}
     return keys
 
 
@@ -314,7 +314,9 @@ class Index:
     def _required(self, step: Step) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield the features that a step requires, each with the values of which a tree must have one."""
         for requirement in step.requirements:
-            feature = GAP_FEATURE if requirement.name == "cat" and step.gap_degrees else requirement.name
+            feature = requirement.name
+            if feature == "cat" and step.gaps:
+                feature = GAP_FEATURES[all(statement.all_gaps for statement in step.gaps)]
             values: Iterable[str] | None = exact_values(requirement.test)
             if values is None:
                 passes = value_test(requirement.test)
@@ -322,13 +324,14 @@ class Index:
                 values = [value for value in self.values(feature, literal_prefix(pattern)) if passes(value, {})]
             yield feature, values
         has_label = any(requirement.name == "cat" for requirement in step.requirements)
-        if any(bounds[-1] < inf for bounds in step.gap_degrees) or (step.gap_degrees and not has_label):
-            bounds = [(numbers[0], numbers[-1]) for numbers in step.gap_degrees]
-            degrees = self.values(GAP_DEGREE_FEATURE)
-            yield (
-                GAP_DEGREE_FEATURE,
-                [degree for degree in degrees if all(low <= int(degree) <= high for low, high in bounds)],
-            )
+        for all_gaps in (False, True):
+            bounds = [statement.numbers for statement in step.gaps if statement.all_gaps == all_gaps]
+            if any(bounds) or (bounds and not has_label):
+                degrees = self.values(GAP_DEGREE_FEATURES[all_gaps])
+                yield (
+                    GAP_DEGREE_FEATURES[all_gaps],
+                    [degree for degree in degrees if all(not x or x[0] <= int(degree) <= x[-1] for x in bounds)],
+                )
 
     def values(self, feature: str, prefix: str | None = None) -> list[str]:
         """Return the values of a feature, or those with a prefix, sorted."""

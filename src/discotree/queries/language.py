@@ -120,6 +120,7 @@ class Holds(NamedTuple):
     nodes: tuple[str, ...]
     numbers: tuple[float, ...]
     comparison: str = ""
+    all_gaps: bool = False  # whether punctuation alone is a gap, for predicates about gaps
 
 
 class Without(NamedTuple):
@@ -198,7 +199,8 @@ def unquote(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
 
 
-DISCONTINUOUS, GAP_DEGREE = "discontinuous", "gap-degree"
+CONTINUOUS, DISCONTINUOUS, GAP_DEGREE = "continuous", "discontinuous", "gap-degree"
+ALL = "all"  # the last argument of a predicate about gaps
 
 
 class Signature(NamedTuple):
@@ -208,15 +210,16 @@ class Signature(NamedTuple):
     min_numbers: int = 0
     max_numbers: int = 0
     is_compared: bool = False  # a value of the node, compared with a number
+    about_gaps: bool = False  # may end in ALL
 
 
 PREDICATES = {
     "root": Signature(),
     "arity": Signature(1, 1, 2),
     "tokenarity": Signature(1, 1, 2),
-    "continuous": Signature(),
-    DISCONTINUOUS: Signature(),
-    GAP_DEGREE: Signature(1, 1, 2),
+    CONTINUOUS: Signature(about_gaps=True),
+    DISCONTINUOUS: Signature(about_gaps=True),
+    GAP_DEGREE: Signature(1, 1, 2, about_gaps=True),
     "within": Signature(2, 1, 1),
     "confidence": Signature(is_compared=True),
 }
@@ -229,10 +232,11 @@ NODE = "a node ([…] or a variable)"
 
 
 class Grammar:
-    """Reads one query."""
+    """Reads one query. With ``all_gaps``, predicates about gaps count those of punctuation alone without ``ALL``."""
 
-    def __init__(self, query: str) -> None:
+    def __init__(self, query: str, all_gaps: bool = False) -> None:
         self.query = query
+        self.all_gaps = all_gaps
         self.tokens = tokens(query)
         self.next = 0
         self.depth = 0
@@ -390,7 +394,14 @@ class Grammar:
             self.where.setdefault(self.token.text, self.token.offset)
             nodes.append(self.take().text)
         numbers: list[float] = []
-        while len(numbers) < signature.max_numbers and self.accept(","):
+        all_gaps = signature.about_gaps and self.all_gaps
+        while self.token.text == "," and (len(numbers) < signature.max_numbers or signature.about_gaps):
+            self.next += 1
+            if signature.about_gaps and len(numbers) >= signature.min_numbers and self.accept(ALL):
+                all_gaps = True
+                break
+            if len(numbers) == signature.max_numbers:
+                self.expected(ALL)
             numbers.append(self.number())
         if len(numbers) < signature.min_numbers:
             self.require(",")
@@ -403,7 +414,7 @@ class Grammar:
                 self.expected("<, <=, > or >=")
             comparison = self.take().text
             numbers.append(self.number())
-        return Holds(token.text, tuple(nodes), tuple(numbers), comparison)
+        return Holds(token.text, tuple(nodes), tuple(numbers), comparison, all_gaps)
 
     def number(self) -> float:
         if self.token.kind != "number":

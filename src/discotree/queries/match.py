@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from discotree.queries.language import TERMINAL_FEATURES
+from discotree.trees.punctuation import gap_degree, is_punctuation
 from discotree.trees.tree import GAP, NONE, Node, SecondaryEdge, Token, Tree, lowest_bit, mask_spans
 
 FIELDS = {"word": 0, "pos": 1, "lemma": 2, "morph": 3, "edge": 4}  # indices in a Token
@@ -191,6 +192,18 @@ class TreeView:
         """Return the terminals of a node as a bit set."""
         return 1 << address if address < self.terminals else self.masks[address - self.terminals]
 
+    def gap_degree(self, address: int, all_gaps: bool = False) -> int:
+        """Return the number of gaps of a node; with ``all_gaps``, punctuation alone is a gap too."""
+        mask = self.mask(address)
+        gaps = (mask & ~(mask << 1)).bit_count() - 1
+        return gaps if all_gaps or not gaps else gap_degree(mask, self._words_mask)
+
+    @cached_property
+    def _words_mask(self) -> int:
+        """The terminals that are not punctuation as a bit set."""
+        forms_and_tags = zip(self.words, self.columns.tokens[FIELDS["pos"]], strict=True)
+        return sum(1 << k for k, pair in enumerate(forms_and_tags) if not is_punctuation(Token(*pair)))
+
     def last(self, address: int) -> int:
         """Return the right-most terminal of a node."""
         return self.mask(address).bit_length() - 1
@@ -267,7 +280,8 @@ class FoundNode:
 
     @property
     def gap_degree(self) -> int:
-        return len(self.spans) - 1
+        """The number of gaps, without those of punctuation alone."""
+        return self.view.gap_degree(self.address)
 
     @property
     def confidence(self) -> float | None:

@@ -30,6 +30,7 @@ class GroupKey:
 
     def __init__(self, text: str, query: Query) -> None:
         self.text = text
+        self.all_gaps = query.all_gaps
         self.variable, _, self.column = text.partition(".")
         if self.variable not in query.variables:
             known = ", ".join(name for name in query.variables if name.startswith("#")) or "none"
@@ -39,9 +40,11 @@ class GroupKey:
 
     def value(self, match: Match) -> str:
         bound = match[self.variable]
-        if isinstance(bound, FoundNode):
-            return COLUMNS[self.column or "text"](bound)
-        return bound or EMPTY
+        if not isinstance(bound, FoundNode):
+            return bound or EMPTY
+        if self.column == "gaps":
+            return str(bound.view.gap_degree(bound.address, self.all_gaps))
+        return COLUMNS[self.column or "text"](bound)
 
 
 def columns(query: Query) -> dict[str, Any]:

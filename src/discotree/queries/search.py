@@ -73,6 +73,7 @@ def search(source: Iterable[Tree] | str | PathLike[str], query: str | Query) -> 
 def _matches_in_file(path: str, query: Query) -> Iterator[Match]:
     run = ParallelSearch([path], SearchJob(query.text))
     with Worker(run.job) as worker:
+        worker.query = query
         for unit in run.units(worker):
             for view in worker.views(unit.content):
                 yield from query.matches_in(view)
