@@ -46,7 +46,7 @@ def features(rng, depth=0):
     if kind < 0.45:
         return rng.choice(("T", "NT"))
     if kind < 0.5:
-        return f"{rng.choice(('pos', 'cat', 'edge'))}=#v"
+        return rng.choice(("pos", "cat", "edge")) + "=#v" + rng.choice(("", ":/[NS].*/", ':!"NN"'))
     name, values = rng.choice((("cat", LABELS), ("pos", TAGS), ("edge", FUNCTIONS), ("word", ("w0", "w1", "w3"))))
     return f"{name}{rng.choice(('=', '=', '!='))}{value(rng, values)}"
 

@@ -129,9 +129,34 @@ def test_groups_are_counted(graphs, trees):
     assert {k: v for k, v in by_label.items() if k != "ROOT"} == {k: v for k, v in expected.items() if k != "VROOT"}
 
 
-def test_commas_are_no_gaps_in_the_examples_for_dutch():
-    trees = list(dt.read(folder("DISCOTREE_DATA") / "alpino" / "cdb.xml"))
+@pytest.fixture(scope="module")
+def cdb():
+    return list(dt.read(folder("DISCOTREE_DATA") / "alpino" / "cdb.xml"))
+
+
+@pytest.fixture(scope="module")
+def cdb_xml():
+    return ElementTree.parse(folder("DISCOTREE_DATA") / "alpino" / "cdb.xml")
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        (".//node[@cat='pp']", '#n:[cat="pp"]'),
+        (".//node[@lemma='huis'][@pt='n']", '#n:[lemma="huis" & pos="n"]'),
+        (".//node[@cat='np'][@rel='su']", '#n:[cat="np" & edge="su"]'),
+        (".//node[@cat='np']/node[@rel='mod']", '[cat="np"] >mod #n'),
+        (".//node[@cat='inf']//node[@pt='ww']", '[cat="inf"] >* #n:[pos="ww"]'),
+    ],
+)
+def test_the_table_for_users_of_gretel_finds_what_xpath_finds(path, query, cdb, cdb_xml):
+    nodes = {id(node) for node in cdb_xml.findall(path) if {"cat", "word"} & node.attrib.keys()}
+    found = {(match.tree.id, match.bindings["#n"]) for match in dt.search(cdb, query)}
+    assert len(found) == len(nodes) > 0
+
+
+def test_commas_are_no_gaps_in_the_examples_for_dutch(cdb):
     queries = {e["construction"]: e["query"] for e in EXAMPLES if e["scheme"] in ("Alpino", "any")}
     for construction, counts in {"Extraposition": (263, 1095), "Several gaps": (558, 6368)}.items():
-        found = [sum(1 for _ in dt.search(trees, Query(queries[construction], all_gaps))) for all_gaps in (False, True)]
+        found = [sum(1 for _ in dt.search(cdb, Query(queries[construction], all_gaps))) for all_gaps in (False, True)]
         assert tuple(found) == counts

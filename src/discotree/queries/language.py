@@ -6,7 +6,7 @@ unit      = "(" graph ")" | "without" "(" graph ")" | [ "!" ] predicate | node [
 node      = variable [ ":" "[" features "]" ] | "[" features "]"
 features  = nothing, or feature tests joined by "|", "&", "!" and brackets
 feature   = "T" | "NT" | name ( "=" | "!=" ) value
-value     = string | regex | variable | value tests joined by "|", "&" and "!" in brackets
+value     = string | regex | variable [ ":" value ] | value tests joined by "|", "&" and "!" in brackets
 
 ``And``, ``Or`` and ``Not`` combine three kinds of expressions: tests of a value (``"NN" | /V.*/``), features of a node
 (``pos="NN" & !(lemma="x")``) and statements about a tree (``#a > #b & root(#a)``).
@@ -169,8 +169,20 @@ _TOKENS = re.compile(
 # A relation never follows a closing bracket, and a comparison follows nothing else: confidence(#n) > 0.6.
 _COMPARISON = re.compile(r"(?P<comparison><=|>=|<|>)")
 
+# The beginning of an XPath expression, or a test of an attribute, as in //node[@cat="pp"].
+_XPATH = re.compile(r"\A\s*\(*(?:count\()?\.?//?[\w*]|[\[(\s]@\w+\s*!?=")
+XPATH_MESSAGE = (
+    """this looks like XPath, but queries are in the language of TIGERSearch: //node[@cat="pp"] is [cat="pp"]; """
+    """the table "From GrETEL" in docs/search.md has more examples"""
+)
+
 # Errors for characters that cannot begin a token.
 _UNTERMINATED = {'"': "unterminated string", "/": "unterminated regular expression"}
+
+
+def looks_like_xpath(query: str) -> bool:
+    """Return whether a query that cannot be read may be an XPath expression."""
+    return _XPATH.search(query) is not None
 
 
 def tokens(query: str) -> list[QueryToken]:
@@ -312,6 +324,10 @@ class Grammar:
             self.require(")")
             return graph
         if self.accept("!"):
+            if self.token.text in ("(", "[") or self.token.kind == "variable":
+                message = "only a predicate or a relation can be negated: #a !> #b says that these two nodes are not "
+                message += "related this way, and without(#a > #b) that there are no such nodes"
+                raise QueryError(message, self.query, self.token.offset)
             if self.token.text not in PREDICATES:
                 self.expected(f"a predicate after ! ({', '.join(PREDICATES)})")
             return Not(self.predicate())
@@ -439,7 +455,10 @@ class Grammar:
             return Feature(token.text, Not(self.value()))
         if not self.accept("="):
             self.expected("= or !=")
-        return Feature(token.text, self.value())
+        test = self.value()
+        if isinstance(test, And):  # pos=#c:("NN"|"NE") binds #c, which only a test of its own can do
+            return And(tuple([Feature(token.text, part) for part in test.parts]))
+        return Feature(token.text, test)
 
     def value(self) -> Expression:
         if self.accept("!"):
@@ -455,7 +474,8 @@ class Grammar:
             return self.regex(token.text, token.offset)
         if token.kind != "variable":
             self.expected(VALUE, token)
-        return SameAs(token.text, token.offset)
+        same = SameAs(token.text, token.offset)
+        return And((same, self.value())) if self.accept(":") else same
 
     def regex(self, text: str, offset: int) -> Matching:
         pattern = text[1:-1].replace("\\/", "/")

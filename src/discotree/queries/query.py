@@ -28,6 +28,7 @@ from discotree.queries.conditions import (
     value_uses,
 )
 from discotree.queries.language import (
+    XPATH_MESSAGE,
     Conjunction,
     Described,
     Expression,
@@ -40,6 +41,7 @@ from discotree.queries.language import (
     SameAs,
     Without,
     conjunctions,
+    looks_like_xpath,
     node_variables,
     variables_of,
     walk,
@@ -282,8 +284,13 @@ class Query:
             raise TypeError(f"expected the text of a query, got {type(text).__name__}: {text!r:.50}")
         self.text = text
         self.all_gaps = all_gaps
-        grammar = Grammar(text, all_gaps)
-        self.graph = grammar.read()
+        try:
+            grammar = Grammar(text, all_gaps)
+            self.graph = grammar.read()
+        except QueryError:
+            if looks_like_xpath(text):
+                raise QueryError(XPATH_MESSAGE, text, 0) from None
+            raise
         for use in value_uses(self.graph):
             if use.variable in grammar.where:
                 message = f"{use.variable} is used as a node elsewhere and cannot also be a value"
