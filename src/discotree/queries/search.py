@@ -7,6 +7,7 @@ Matches stay in the process that found them. Only their output is sent: lines, r
 """
 
 import os
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from discotree.errors import DiscotreeError, TreebankError
 from discotree.processes import OrderedPool
 from discotree.queries.index import Index, index_batch, is_index
-from discotree.queries.match import Match, TreeView
+from discotree.queries.match import WIDTH, Match, TreeView, bracketed
 from discotree.queries.prefilter import BytePrefilter
 from discotree.queries.query import Query
 from discotree.queries.rows import GroupKey, binding_table, count_table, row
@@ -30,6 +31,7 @@ from discotree.trees.transforms import Punctuation, transform
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
+    from discotree.drawing.svg import PageItem
     from discotree.queries.rows import Row
     from discotree.treebanks.tables import Table
 
@@ -50,7 +52,7 @@ class Matches(Iterator[Match]):
         return next(self.matches)
 
     def table(self) -> "Table[Row]":
-        """Return one row per match, with the words, label, edge and positions of each variable."""
+        """Return one row per match, with its context and the words, label, edge and positions of each variable."""
         return binding_table((row(match) for match in self), self.query)
 
     def counts(self, *keys: str) -> "Table[Row]":
@@ -107,7 +109,7 @@ class WorkUnit(NamedTuple):
     position: int
 
 
-OutputKind = Literal["lines", "rows", "keys", "trees", "drawings", "nothing", "batches"]
+OutputKind = Literal["contexts", "rows", "keys", "trees", "drawings", "pictures", "nothing", "batches"]
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ class SearchJob:
     skip_broken: bool = False
     maximum: int | None = None  # matches
     keys: tuple[str, ...] = ()
+    width: int = WIDTH  # characters of context on each side
 
 
 def _ignore(*_: int) -> None:
@@ -212,8 +215,10 @@ class Worker:
 
     def _items(self, matches: list[Match], is_new_tree: bool) -> list[Any]:
         output, view = self.job.output, matches[0].view
-        if output == "lines":
-            return [f"{view.id}\t{match.concordance()}" for match in matches]
+        if output == "contexts":
+            return [(view.id, match.context(self.job.width)) for match in matches]
+        if output == "pictures":
+            return list(map(_picture, matches))
         if output == "rows":
             return [row(match) for match in matches]
         if output == "keys":
@@ -234,6 +239,16 @@ class Worker:
         except DiscotreeError as error:
             failure = error
         return Outcome(results, skipped, failure, self.count - before)
+
+
+def _picture(match: Match) -> "PageItem":
+    """Return the tree of a match with the nodes of its variables highlighted, below the sentence."""
+    from discotree.drawing.svg import PageItem, draw_svg
+
+    left, pieces, right = match.context(sys.maxsize)
+    highlight = {name if name.startswith("#") else f"node {name}": nodes for name, nodes in match.nodes.items()}
+    svg = draw_svg(match.tree, highlight=highlight or True, style=False)
+    return PageItem(match.view.id, f"{left} {bracketed(pieces)} {right}".strip(), svg)
 
 
 @dataclass

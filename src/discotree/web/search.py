@@ -17,7 +17,7 @@ from typing import Any
 from discotree.errors import QueryError
 from discotree.queries.match import FoundNode, Match
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, as_text, columns, row
+from discotree.queries.rows import GroupKey, as_text, by_count, columns, row
 from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.json_lines import json_line
 from discotree.trees.tree import Tree
@@ -188,16 +188,12 @@ class HitPage:
                 yield match.tree
 
     def _table(self, delimiter: str) -> Iterator[str]:
-        """Yield the lines of a table: the match in its context, then the value of each variable."""
+        """Yield the lines of a table of bindings."""
         # writerow returns the result of write, here the line itself.
         writer = csv.writer(SimpleNamespace(write=str), delimiter=delimiter, lineterminator="\n")
-        first, *names = columns(self.query)
-        yield writer.writerow([first, "left", "match", "right", *names])
+        yield writer.writerow(list(columns(self.query)))
         for _, match in self.matches():
-            left, pieces, right = match.context(self.request.width, self.request.focus)
-            words = " ".join([text if is_gap else f"[{text}]" for text, is_gap in pieces])
-            identity, *cells = as_text(row(match))
-            yield writer.writerow([identity, left, words, right, *cells])
+            yield writer.writerow(as_text(row(match, self.request.width, self.request.focus)))
 
 
 def _binding(value: FoundNode | str | None) -> dict[str, Any] | str | None:
@@ -231,11 +227,10 @@ def count_matches(context: WorkerContext, body: bytes) -> Reply:
                 else:
                     others += 1
         trees += total > before
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     response = {
         "matches": total,
         "trees": trees,
-        "groups": [{"values": list(values), "matches": number} for values, number in ordered],
+        "groups": [{"values": list(values), "matches": number} for values, number in by_count(counts)],
         "others": others,
         "size": source.size,
         "searched": search.searched,

@@ -69,7 +69,7 @@ async function chart() {
 
 /** Draw bars: a table whose numbers say what its bars show. */
 function draw(key, { groups, others, matches, searched, size }) {
-  const rows = [...groups].toSorted(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+  const rows = [...groups].toSorted(([a, m], [b, n]) => n - m || a.localeCompare(b, "en", { numeric: true }));
   const most = rows[0]?.[1] ?? 1;
   const shown = rows.slice(0, MAX_BARS);
   const rest = rows.slice(MAX_BARS).reduce((sum, [, number]) => sum + number, 0) + others;
