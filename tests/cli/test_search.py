@@ -71,6 +71,17 @@ def test_exit_codes_are_those_of_grep(run, treebank):
     assert run("search", "[]", treebank, "--to", "pdff").exit_code == 2
 
 
+def test_a_zero_is_explained(run, treebank):
+    run("index", treebank)
+    for source in (treebank, f"{treebank}.dtindex"):
+        done = run("search", '[cat="np"]', source)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr == "discotree: no match\ndiscotree: no constituent is called 'np' here; did you mean 'NP'?\n"
+        counted = run("search", '#w:[lemma="Haus"]', source, "--count")
+        assert counted.stdout == "0 matches in 0 trees\n"
+        assert counted.stderr == "discotree: this treebank has no lemmas\n"
+
+
 def test_counts_and_tables(run, treebank):
     assert run("search", '#n:[cat="NP"]', treebank, "--count").output == "2 matches in 2 trees\n"
     assert run("search", "#w:[T]", treebank, "--group-by", "#w.pos").output.splitlines() == [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from discotree.cli.console import ProgressBar, complain, note, out, report_written, show_warnings, size_of
+from discotree.cli.console import ProgressBar, complain, note, out, report_written, show_warnings, size_of, warn
 from discotree.cli.options import (
     Decorator,
     TreebankInput,
@@ -30,7 +30,7 @@ from discotree.queries.index import SUFFIX, is_index, write_batches
 from discotree.queries.match import WIDTH, bracketed, concordance_line, cut_left
 from discotree.queries.query import Query
 from discotree.queries.rows import GroupKey, as_text, binding_table, by_count, columns, count_table, sort_key
-from discotree.queries.search import OutputKind, ParallelSearch, SearchJob
+from discotree.queries.search import OutputKind, ParallelSearch, SearchJob, explain_no_match
 from discotree.treebanks import FORMATS, write
 from discotree.trees.transforms import Punctuation
 
@@ -157,8 +157,11 @@ def search(
             write_lines([f"{matches:,} matches in {trees:,} trees"], output)
         elif kind == "contexts" and output == STANDARD_STREAM:
             stopped = f", stopped by --max {maximum}" if matches == maximum else ""
-            note(f"{matches:,} matches in {trees:,} trees{stopped}")
+            note(f"{matches:,} matches in {trees:,} trees{stopped}" if matches else "no match")
         report_written(f"{matches:,} matches", output)
+        if not matches:
+            for reason in explain_no_match(parsed_query, source.paths, source.format, source.encoding):
+                warn(reason)
     if not matches:
         raise click.exceptions.Exit(NO_MATCH)
 

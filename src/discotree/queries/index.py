@@ -333,6 +333,11 @@ class Index:
                     [degree for degree in degrees if all(not x or x[0] <= int(degree) <= x[-1] for x in bounds)],
                 )
 
+    def counts(self, feature: str) -> dict[str, int]:
+        """Return the values of a feature, each with the number of trees that have it."""
+        rows = self._rows("SELECT value, sum(length(trees)) FROM lists WHERE feature = ? GROUP BY value", feature)
+        return {str(value): size // array("I").itemsize for value, size in rows}
+
     def values(self, feature: str, prefix: str | None = None) -> list[str]:
         """Return the values of a feature, or those with a prefix, sorted."""
         statement = "SELECT DISTINCT value FROM lists WHERE feature = ?"

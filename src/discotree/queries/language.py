@@ -122,6 +122,10 @@ class Holds(NamedTuple):
     comparison: str = ""
     all_gaps: bool = False  # whether punctuation alone is a gap, for predicates about gaps
 
+    @property
+    def about_uncounted_gaps(self) -> bool:
+        return PREDICATES[self.predicate].about_gaps and not self.all_gaps
+
 
 class Without(NamedTuple):
     """The graph does not hold for any choice of the nodes that occur only inside it."""

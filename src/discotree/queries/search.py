@@ -10,6 +10,7 @@ import os
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -17,8 +18,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from discotree.errors import DiscotreeError, TreebankError
+from discotree.files.writing import STANDARD_STREAM
 from discotree.processes import OrderedPool
 from discotree.queries.index import Index, index_batch, is_index
+from discotree.queries.inventory import Inventory, required_features
 from discotree.queries.match import WIDTH, Match, TreeView, bracketed
 from discotree.queries.prefilter import BytePrefilter
 from discotree.queries.query import Query
@@ -44,9 +47,18 @@ BATCH = 1000  # matches of one tree, or trees for an index, in memory at a time
 class Matches(Iterator[Match]):
     """All matches of a query, tree by tree: a stream that can be read, or turned into a table, once."""
 
-    def __init__(self, matches: Iterable[Match], query: Query) -> None:
+    def __init__(self, matches: Iterable[Match], query: Query, explain: Callable[[], list[str]] = list) -> None:
         self.matches = iter(matches)
         self.query = query
+        self._explain = explain
+
+    @property
+    def explanation(self) -> str:
+        """Why there is no match: ``no constituent is called 'NP' here; did you mean 'np'?``.
+
+        Empty if everything that the query names occurs, or if the trees were a stream. The treebank is read again.
+        """
+        return "\n".join(self._explain())
 
     def __next__(self) -> Match:
         return next(self.matches)
@@ -66,10 +78,28 @@ def search(source: Iterable[Tree] | str | PathLike[str], query: str | Query) -> 
     """Search trees, a treebank file or an index for a query and return all matches, tree by tree."""
     query = query if isinstance(query, Query) else Query(query)
     if isinstance(source, str | PathLike):
-        return Matches(_matches_in_file(os.fspath(source), query), query)
+        path = os.fspath(source)
+        return Matches(_matches_in_file(path, query), query, lambda: explain_no_match(query, [path]))
     if isinstance(source, Tree) or not isinstance(source, Iterable):
         raise TypeError(f"expected trees or a path, got {type(source).__name__}; for one tree, pass [tree]")
-    return Matches((match for tree in source for match in query.matches(tree)), query)
+    matches = (match for tree in source for match in query.matches(tree))
+    if isinstance(source, Iterator):
+        return Matches(matches, query)
+    return Matches(matches, query, lambda: Inventory(required_features(query), map(TreeView, source)).explain(query))
+
+
+def explain_no_match(
+    query: Query, paths: Sequence[str], format: str | None = None, encoding: str | None = None
+) -> list[str]:
+    """Return the reasons why a query matches nothing in treebank files and indexes, which are read again."""
+    if STANDARD_STREAM in paths:
+        return []
+    trees = (
+        tree for path in paths if not is_index(path) for tree in read(path, format, encoding=encoding, on_error=_ignore)
+    )
+    with ExitStack() as stack:
+        indexes = [stack.enter_context(Index(path)) for path in paths if is_index(path)]
+        return Inventory(required_features(query), map(TreeView, trees), indexes).explain(query)
 
 
 def _matches_in_file(path: str, query: Query) -> Iterator[Match]:
@@ -125,7 +155,7 @@ class SearchJob:
     width: int = WIDTH  # characters of context on each side
 
 
-def _ignore(*_: int) -> None:
+def _ignore(*_: object) -> None:
     """Do nothing; a lambda could not be sent to another process."""
 
 

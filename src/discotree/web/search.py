@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from discotree.errors import QueryError
+from discotree.queries.inventory import required_features
 from discotree.queries.match import FoundNode, Match
 from discotree.queries.query import Query
 from discotree.queries.rows import GroupKey, as_text, by_count, columns, row
@@ -50,10 +51,10 @@ EXAMPLES: list[dict[str, str]] = tomllib.loads(
 )["examples"]
 
 
-def _parse_query(text: str) -> Query:
+def _parse_query(text: str, all_gaps: bool = False) -> Query:
     """Parse a query; an error tells clients which character is wrong."""
     try:
-        return Query(text)
+        return Query(text, all_gaps)
     except QueryError as error:
         message = error.message[:MAX_MESSAGE_CHARACTERS]
         fields = {"message": message, "offset": error.offset}
@@ -98,7 +99,7 @@ def find_matches(context: WorkerContext, body: bytes) -> Reply:
     request = validate(SearchRequest, body)
     if request.output == "json" and request.limit > MAX_HITS:
         raise RequestRefused(422, f"limit: at most {MAX_HITS} with json; a download may have more")
-    query = _parse_query(request.query)
+    query = _parse_query(request.query, request.punctuation)
     if request.focus and request.focus not in query.variables:
         raise RequestRefused(422, f"focus: the query has no variable {request.focus[:50]!r}")
     page = HitPage(context, request, _open_source(context, request), query)
@@ -148,9 +149,14 @@ class HitPage:
                     indices[number] = len(trees)
                     trees.append(match.tree)
             hits.append(self._hit(number, indices[number], match))
+        explanation = (
+            [] if hits or self.cursor else self.source.inventory(required_features(self.query)).explain(self.query)
+        )
         progress = {"size": self.source.size, "searched": self.searched, "next": self.cursor}
         records = [json_line(tree.to_dict()) for tree in trees]
-        return with_list({"variables": self.query.variables, **progress, "hits": hits}, "trees", records)
+        return with_list(
+            {"variables": self.query.variables, **progress, "explanation": explanation, "hits": hits}, "trees", records
+        )
 
     def _hit(self, number: int, tree: int | None, match: Match) -> dict[str, Any]:
         left, pieces, right = match.context(self.request.width, self.request.focus)
@@ -210,7 +216,7 @@ def _binding(value: FoundNode | str | None) -> dict[str, Any] | str | None:
 def count_matches(context: WorkerContext, body: bytes) -> Reply:
     """Count matches, optionally by features of variables. Continue at next until it is null, and add up the counts."""
     request = validate(CountsRequest, body)
-    query = _parse_query(request.query)
+    query = _parse_query(request.query, request.punctuation)
     keys = [GroupKey(key, query) for key in request.group_by]
     counts: Counter[tuple[str, ...]] = Counter()
     total = trees = others = 0
