@@ -23,7 +23,7 @@ export async function start(body, page, is_current) {
   search = { body, is_current };
   showKeys(page.variables);
   if (!page.hits.length && !page.next) {
-    $("search-status").textContent = `No hits in ${count(page.size, "tree")}.`;
+    $("search-status").textContent = [`No hits in ${count(page.size, "tree")}`, ...page.explanation].join("; ");
     return;
   }
   if (!page.next) {
