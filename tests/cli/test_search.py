@@ -1,6 +1,7 @@
 """discotree search and index: what they print, their exit codes, and what they refuse."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -38,8 +39,29 @@ def treebank(tmp_path):
 
 def test_matches_are_lines_of_words(run, treebank):
     done = run("search", '#n:[cat="NP"]', treebank)
-    assert done.output.splitlines() == ["1\t" + " " * 41 + "[das] hat [Haus]", "2\t" + " " * 41 + "[Haus] ist"]
+    assert done.stdout.splitlines() == ["1\t" + " " * 41 + "[das] hat [Haus]", "2\t" + " " * 41 + "[Haus] ist"]
+    assert done.stderr == "discotree: 2 matches in 2 trees\n"
     assert done.exit_code == 0
+    assert run("search", "#w:[T]", treebank, "--max", 4).stderr.endswith("4 matches in 2 trees, stopped by --max 4\n")
+
+
+def test_groups_sort_numbers_as_numbers(run, tmp_path):
+    words = [" ".join(f"(N {k}=w)" for k in range(length)) for length in (10, 9, 2, 2, 9, 10)]
+    (tmp_path / "a.dbr").write_text("".join(f"(ROOT (X {text}))\n" for text in words))
+    grouped = run("search", '#n:[cat="X"]', "a.dbr", "--group-by", "#n.words").stdout
+    assert grouped.splitlines()[1:] == ["2\t2", "9\t2", "10\t2"]
+    crossed = run("search", '#n:[cat="X"]', "a.dbr", "--group-by", "#n.cat", "--group-by", "#n.words").stdout
+    assert crossed.splitlines() == ["#n.cat \\ #n.words\t2\t9\t10", "X\t2\t2\t2"]
+
+
+def test_hits_are_written_as_a_page_with_their_trees(run, treebank, tmp_path):
+    assert run("search", '#n:[cat="NP"] > [T]', treebank, "-o", "hits.html").exit_code == 0
+    page = (tmp_path / "hits.html").read_text("utf-8")
+    assert page.count("<svg") == 2
+    assert "<p>[das] hat [Haus]</p>" in page
+    assert '<h1>#n:[cat="NP"] &gt; [T]</h1>' in page
+    assert page.count('data-label="NP"') == page.count('data-variables="#n"') == 2
+    assert not re.search(r"<script|<link|<img|(src|href)=\"(?!#)|url\(|@import", page)  # self-contained
 
 
 def test_exit_codes_are_those_of_grep(run, treebank):
@@ -47,6 +69,17 @@ def test_exit_codes_are_those_of_grep(run, treebank):
     assert run("search", "[cat=", treebank).exit_code == 2
     assert run("search", "[]", "nowhere.export").exit_code == 2
     assert run("search", "[]", treebank, "--to", "pdff").exit_code == 2
+
+
+def test_a_zero_is_explained(run, treebank):
+    run("index", treebank)
+    for source in (treebank, f"{treebank}.dtindex"):
+        done = run("search", '[cat="np"]', source)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr == "discotree: no match\ndiscotree: no constituent is called 'np' here; did you mean 'NP'?\n"
+        counted = run("search", '#w:[lemma="Haus"]', source, "--count")
+        assert counted.stdout == "0 matches in 0 trees\n"
+        assert counted.stderr == "discotree: this treebank has no lemmas\n"
 
 
 def test_counts_and_tables(run, treebank):
@@ -57,7 +90,10 @@ def test_counts_and_tables(run, treebank):
     crossed = run("search", "#a:[NT] > #w:[T]", treebank, "--group-by", "#a.cat", "--group-by", "#w.pos").output
     assert crossed.splitlines()[:2] == ["#a.cat \\ #w.pos\tART\tNN\tV", "NP\t1\t2\t0"]
     table = run("search", '#n:[cat="NP"]', treebank, "--to", "csv").output
-    assert table.splitlines()[1] == "1,das … Haus,NP,--,0 2"
+    assert table.splitlines()[:2] == [
+        "id,left,match,right,#n.text,#n.label,#n.edge,#n.positions",
+        "1,,[das] hat [Haus],,das … Haus,NP,--,0 2",
+    ]
 
 
 def test_trees_are_written_once_each(run, treebank, tmp_path):
@@ -73,12 +109,17 @@ def test_an_index_is_searched_in_place_of_its_treebank(run, treebank):
     assert run("index", treebank, "-o", "index.db").exit_code == 2
 
 
-def test_low_punctuation_makes_no_gaps(run, tmp_path):
+def test_commas_are_no_gaps_in_a_file_and_in_an_index(run, tmp_path):
     path = tmp_path / "commas.dbr"
     path.write_text("(ROOT (NP (NN 0=A) (NN 2=B)) ($, 1=,))\n")
-    query = '#n:[cat="NP"] & discontinuous(#n)'
-    assert run("search", query, path).exit_code == 0
-    assert run("search", query, path, "--punctuation", "move").exit_code == 1
+    run("index", path)
+    for source in (path, f"{path}.dtindex"):
+        assert run("search", '#n:[cat="NP"] & discontinuous(#n)', source).exit_code == 1
+        assert run("search", '#n:[cat="NP"] & discontinuous(#n, all)', source).exit_code == 0
+        assert run("search", '#n:[cat="NP"] & gap-degree(#n, 1, all)', source).exit_code == 0
+        groups = run("search", '#n:[cat="NP"]', source, "--group-by", "#n.gaps").stdout
+        assert groups.splitlines()[1:] == ["0\t1"]
+    assert run("search", "discontinuous(#n, all)", path, "--punctuation", "move").exit_code == 1
 
 
 def test_the_output_is_not_the_input(run, treebank):
@@ -99,13 +140,13 @@ def test_tables_are_written_as_parquet(run, treebank):
 
 def test_a_maximum_counts_matches(run, treebank):
     assert run("search", "#w:[T]", treebank, "--max", 4, "--count").output == "4 matches in 2 trees\n"
-    assert len(run("search", "#w:[T]", treebank, "--max", 4).output.splitlines()) == 4
+    assert len(run("search", "#w:[T]", treebank, "--max", 4).stdout.splitlines()) == 4
     assert run("search", "#w:[T]", treebank, "--max", 4, "--group-by", "#w.pos").output.count("\n") == 4
 
 
 def test_ids_of_several_treebanks_tell_their_files(run, treebank, tmp_path):
     (tmp_path / "more.dbr").write_text("(ROOT (V 0=geht))\n")
-    found = run("search", '[word="geht"]', treebank, "more.dbr").output.splitlines()
+    found = run("search", '[word="geht"]', treebank, "more.dbr").stdout.splitlines()
     assert [line.split() for line in found] == [["trees/3", "[geht]"], ["more/1", "[geht]"]]
 
 

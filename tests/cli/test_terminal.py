@@ -165,3 +165,28 @@ def test_text_without_control_characters_is_left_alone() -> None:
     for text in ("S[dcl] [/x]", "ä\tö\n", "漢字 👩‍👩‍👧 é", "نص", ""):
         assert printable(text) == text
     assert printable("\r\x00\x7f\x85\ud800\u2028") == "␍␀␡���"
+
+
+def test_the_concordance_fits_the_terminal_and_is_coloured(
+    shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [f"w{k}" for k in range(60)]
+    tokens = tuple(Token(word, "N") for word in words)
+    long = Tree(tokens, Node("ROOT", [Node("NP", [20, 50]), *(k for k in range(60) if k not in (20, 50))]), "x" * 90)
+    short = Tree(tokens[:3], Node("ROOT", [Node("NP", [0, 2]), 1]), "y")
+    dt.write([long, short], tmp_path / "a.json")
+    for columns in (60, 100):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        text = shown("search", '#n:[cat="NP"]', "a.json")
+        assert "\x1b[1;36m[w20]\x1b[0m" in text
+        first, second, total = OURS.sub("", text).splitlines()
+        assert max(len(first), len(second)) <= columns
+        assert "[w20] … [w50]" in first  # a gap that does not fit is left out, the words are not
+        assert "[w0] w1 [w2]" in second
+        assert first.index("[w20]") == second.index("[w0]")
+        assert total == "discotree: 2 matches in 2 trees"
+        monkeypatch.setenv("NO_COLOR", "1")
+        plain = shown("search", '#n:[cat="NP"]', "a.json")
+        assert "\x1b[1;36m" not in plain
+        assert "[w20] … [w50]" in OURS.sub("", plain)

@@ -17,6 +17,7 @@ from discotree.queries.language import (
     SameAs,
     Without,
 )
+from discotree.trees.punctuation import is_punctuation
 from discotree.trees.tree import NONE, Node
 
 
@@ -61,8 +62,8 @@ class Definition:
                 return self.has(nodes[name], features, values)
             case Related(left, relation, right):
                 return self.related(nodes[left], relation, nodes[right])
-            case Holds(predicate, names, numbers, comparison):
-                return self.holds(predicate, [nodes[name] for name in names], numbers, comparison)
+            case Holds(predicate, names, numbers, comparison, all_gaps):
+                return self.holds(predicate, [nodes[name] for name in names], numbers, comparison, all_gaps)
             case Without(graph):
                 return not any(True for _ in self.solutions(graph, nodes, values))
         raise AssertionError(statement)
@@ -126,10 +127,16 @@ class Definition:
                 )
         raise AssertionError(relation)
 
-    def holds(self, predicate, nodes, numbers, comparison):
+    def gaps(self, node, all_gaps):
+        """The number of gaps, in the sentence without punctuation unless ``all_gaps``."""
+        kept = [k for k, token in enumerate(self.tree.tokens) if all_gaps or not is_punctuation(token)]
+        order = [k for k, position in enumerate(kept) if position in self.words(node)]
+        return sum(1 for a, b in pairwise(order) if b > a + 1)
+
+    def holds(self, predicate, nodes, numbers, comparison, all_gaps):
         node = nodes[0]
         words = self.words(node)
-        gaps = sum(1 for a, b in pairwise(words) if b > a + 1)
+        gaps = self.gaps(node, all_gaps)
         if predicate == "confidence":
             order = {self.key(node): k for k, node in enumerate(self.tree.nodes())}
             if isinstance(node, int) or not self.tree.confidences:

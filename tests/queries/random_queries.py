@@ -1,7 +1,7 @@
 """Random queries over the labels, tags and functions of random trees."""
 
 LABELS = ("S", "NP", "VP", "PP", "ROOT")
-TAGS = ("NN", "VVFIN", "ADV", "ww")
+TAGS = ("NN", "VVFIN", "ADV", "ww", "$,")
 RELATIONS = (
     *(">", ">", ">*", ">2", ">1,3", ">HD", ">SB", '>"--"', ">/[Hh][Dd]/", ">@l", ">@r"),
     *(".", ".*", ".2", ".1,3", "$", "$.*", ">~", ">~MO", ">~SB"),
@@ -46,7 +46,7 @@ def features(rng, depth=0):
     if kind < 0.45:
         return rng.choice(("T", "NT"))
     if kind < 0.5:
-        return f"{rng.choice(('pos', 'cat', 'edge'))}=#v"
+        return rng.choice(("pos", "cat", "edge")) + "=#v" + rng.choice(("", ":/[NS].*/", ':!"NN"'))
     name, values = rng.choice((("cat", LABELS), ("pos", TAGS), ("edge", FUNCTIONS), ("word", ("w0", "w1", "w3"))))
     return f"{name}{rng.choice(('=', '=', '!='))}{value(rng, values)}"
 
@@ -75,9 +75,10 @@ def predicate(rng, names):
             f"arity({one},{number})",
             f"arity({one},{number},{number + 1})",
             f"tokenarity({one},{number},{number + 2})",
-            f"continuous({one})",
-            f"discontinuous({one})",
-            f"gap-degree({one},{number})",
+            f"continuous({one}{rng.choice(('', ', all'))})",
+            f"discontinuous({one}{rng.choice(('', ', all'))})",
+            f"gap-degree({one},{number}{rng.choice(('', ', all'))})",
+            f"gap-degree({one},{number},{number + 2}{rng.choice(('', ', all'))})",
             f"within({one},{rng.choice(names)},{number})",
             f"confidence({one}) {rng.choice(('<', '<=', '>', '>='))} 0.{rng.randint(1, 9)}",
         )

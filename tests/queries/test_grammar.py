@@ -1,5 +1,8 @@
 """Queries are read as the grammar says, and mistakes are pointed at."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from discotree import QueryError, Tree
@@ -63,6 +66,16 @@ def test_backslashes_make_characters_plain():
     assert graph(r"[word=/a\/b\./]") == Described("1", Feature("word", Matching(r"a/b\.")))
 
 
+def test_a_variable_for_a_value_may_have_a_constraint():
+    """TIGERSearch's manual, 3.4: two words of the same tag, which is one of these."""
+    tree = Tree.parse("(S (NN 0=a) (NE 1=b) (NN 2=c) (V 3=d) (V 4=e))")
+    found = Query('#a:[pos=#c:("NN"|"NE")] .* #b:[pos=#c]').matches(tree)
+    assert [(m["#a"].word, m["#b"].word, m["#c"]) for m in found] == [("a", "c", "NN")]
+    assert [m["#c"] for m in Query("[pos=#c:/V.*/] . [pos=#c]").matches(tree)] == ["V"]
+    assert [m["#c"] for m in Query('[pos=#c:!"V"]').matches(tree)] == ["NN", "NE"]
+    assert [m["#c"] for m in Query('[pos=(#c & ("NE"|"V"))]').matches(tree)] == ["NE", "V"]
+
+
 def test_without_is_a_form_of_its_own():
     assert isinstance(graph('#n & without(#n > [pos="ART"])').parts[1], Without)
 
@@ -85,9 +98,20 @@ def test_without_is_a_form_of_its_own():
         ("[word=/[[a]/]", 7, "invalid regular expression"),
         ('without([cat="NP"])', 0, "every alternative needs"),
         ('#n | without([cat="NP"])', 0, "every alternative needs"),
+        ("discontinuous(#n, 2)", 18, "expected all"),
+        ("gap-degree(#n, all)", 15, "expected a number"),
+        ("gap-degree(#n, 1, 2, 3)", 21, "expected all"),
+        ("root(#n, all)", 7, "expected )"),
         ("confidence(#n)", 14, "<, <=, > or >="),
         ("root(#n, 2)", 7, "expected )"),
-        ("!#n", 1, "a predicate after !"),
+        ("!#n", 1, "without(#a > #b)"),
+        ('!(#s:[cat="S"] >SB #x)', 1, "without(#a > #b)"),
+        ("!without(#n)", 1, "a predicate after !"),
+        ('//node[@cat="pp"]', 0, 'is [cat="pp"]; the table "From GrETEL"'),
+        ('//node[@cat="pp" and node[@rel="hd"]]/node', 0, "XPath"),
+        ('count(//node[@pt="ww"])', 0, "XPath"),
+        ('node[@rel="su"]', 0, "XPath"),
+        ("[word=/Ge[a-z]+/ & cat=]", 23, "a value"),
         ("#a >4,2 #b", 4, "distances"),
         ("#a .0 #b", 4, "distances"),
         ('"x', 0, "unterminated string"),
@@ -122,3 +146,14 @@ def test_anonymous_nodes_only_have_to_exist_beside_variables():
 
     assert bindings('#n:[cat="NP"] > []') == [["<NP: das … Haus>"]]
     assert bindings('[cat="NP"] > []') == [["<NP: das … Haus>", "<ART: das>"], ["<NP: das … Haus>", "<NN: Haus>"]]
+
+
+@pytest.mark.parametrize("heading", ["From tgrep2", "From GrETEL"])
+def test_the_tables_for_users_of_other_tools_hold_queries(heading):
+    text = (Path(__file__).parents[2] / "docs" / "search.md").read_text("utf-8")
+    section = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    cells = [row.split(" | ")[1] for row in section.splitlines() if row.startswith("| `")]
+    queries = [query.replace("\\|", "|") for cell in cells for query in re.findall("`(.+?)`", cell)]
+    assert len(queries) >= 8
+    for query in queries:
+        Query(query)

@@ -20,6 +20,7 @@ from discotree.queries.index import CHECKSUM_BYTES, OFFSET_BYTES, Index, write_b
 from discotree.queries.query import Query
 from discotree.queries.rows import row
 from discotree.queries.search import search
+from discotree.web.uploads import gap_counts
 
 BEGIN = '["1", ["a", "N", null, null, null], [0], ["R", "S"], null, [-1]'  # of a record: tokens and nodes
 
@@ -88,20 +89,28 @@ def test_selective_queries_read_few_trees(trees, path):
     with Index(path) as index:
         query = Query('#n:[cat="VP"] & discontinuous(#n)')
         discontinuous = [k for k, t in enumerate(trees, 1) if any(n.is_discontinuous for n in t.find("VP"))]
-        assert list(index.candidates(query)) == discontinuous
+        assert list(index.candidates(Query(query.text, all_gaps=True))) == discontinuous
+        assert set(index.candidates(query)) < set(discontinuous)
         assert list(index.candidates(Query("[]"))) == list(range(1, index.last + 1))
         assert list(index.candidates(Query('[word="nowhere"]'))) == []
 
 
 def test_gap_degrees_are_looked_up(trees, path):
-    def having(low, high, label=None):
-        wanted = [any(low <= n.gap_degree <= high for n in tree.find(label)) for tree in trees]
+    def having(low, high, label=None, all_gaps=False):
+        counts = [gap_counts(tree, all_gaps) for tree in trees]
+        wanted = [
+            any(low <= gaps <= high and label in (None, n.label) for n, gaps in zip(tree.nodes(), of_tree, strict=True))
+            for tree, of_tree in zip(trees, counts, strict=True)
+        ]
         return [k for k, is_wanted in enumerate(wanted, 1) if is_wanted]
 
     with Index(path) as index:
         everything = list(range(1, 41))
         for text, expected in {
             "discontinuous(#n)": having(1, 99),
+            "discontinuous(#n, all)": having(1, 99, None, True),
+            "gap-degree(#n, 2, all)": having(2, 2, None, True),
+            '#n:[cat="VP"] & discontinuous(#n, all)': having(1, 99, "VP", True),
             "gap-degree(#n, 2)": having(2, 2),
             "gap-degree(#n, 1, 2) & gap-degree(#n, 2, 9)": having(2, 2),
             "gap-degree(#n, 50, 60)": [],
@@ -112,7 +121,7 @@ def test_gap_degrees_are_looked_up(trees, path):
             "continuous(#n)": everything,
         }.items():
             assert list(index.candidates(Query(text))) == expected, text
-    assert 0 < len(having(2, 2)) < len(having(1, 99)) < 40
+    assert 0 < len(having(2, 2)) < len(having(1, 99)) < len(having(1, 99, None, True)) < 40
 
 
 def test_patterns_look_up_the_values_with_their_prefix(tmp_path):

@@ -65,16 +65,20 @@ def test_search_reads_files(tmp_path):
 def test_rows_and_counts():
     query = Query("#n:[NT] > #w:[T]")
     matches = list(query.matches(TREE))
-    assert list(columns(query))[:5] == ["id", "#n.text", "#n.label", "#n.edge", "#n.positions"]
-    assert row(matches[0])[:5] == ("7", "das hat Haus .", "ROOT", None, (0, 1, 2, 3))
-    assert as_text(row(matches[0]))[3:5] == ["", "0 1 2 3"]
+    context = ["id", "left", "match", "right"]
+    assert list(columns(query))[:8] == [*context, "#n.text", "#n.label", "#n.edge", "#n.positions"]
+    assert row(matches[0])[:4] == ("7", "", "[das hat Haus .]", "")
+    assert row(matches[0])[4:8] == ("das hat Haus .", "ROOT", None, (0, 1, 2, 3))
+    assert as_text(row(matches[0]))[6:8] == ["", "0 1 2 3"]
+    assert row(matches[2])[:4] == ("7", "", "[das] hat [Haus]", ".")
     assert list(dt.search([TREE], query).counts("#n.cat")) == [("NP", 2), ("ROOT", 1), ("S", 1)]
     assert ("NP", "NN", 1) in list(dt.search([TREE], query).counts("#n.cat", "#w.pos"))
 
 
 def test_matches_are_tables():
     text = '#a:[cat="NP"] | #b:[word="nichts" & pos=#p]'
-    assert list(dt.search([TREE], text).table()) == [("7", "das … Haus", "NP", "--", (0, 2), *[None] * 5)]
+    expected = ("7", "", "[das] hat [Haus]", ".", "das … Haus", "NP", "--", (0, 2), *[None] * 5)
+    assert list(dt.search([TREE], text).table()) == [expected]
     assert list(dt.search([TREE], "#n:[NT]").counts("#n.gaps")) == [("0", 2), ("1", 1)]
     with pytest.raises(ConfigError, match="duplicate column"):
         dt.search([TREE], "#n:[NT]").counts("#n.gaps", "#n.gaps")

@@ -23,7 +23,10 @@ def random_case(rng):
     end = len(tree) + nodes
     edges = [SecondaryEdge(rng.choice(("MO", "SB")), rng.randrange(end), rng.randrange(len(tree), end))]
     confidences = tuple(rng.random() for _ in range(nodes)) if rng.random() < 0.5 else ()
-    return replace(tree, secondary=tuple(edges[: rng.randint(0, 1)]), confidences=confidences)
+    edges = edges[: rng.randint(0, 1)]
+    if rng.random() < 0.5:
+        tree = replace(tree, tokens=tuple(t._replace(tag="$,") if rng.random() < 0.4 else t for t in tree.tokens))
+    return replace(tree, secondary=tuple(edges), confidences=confidences)
 
 
 def readable_query(rng):

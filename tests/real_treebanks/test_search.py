@@ -7,6 +7,8 @@ import pytest
 from support.treebanks import folder
 
 import discotree as dt
+from discotree.queries.query import Query
+from discotree.web.search import EXAMPLES
 
 pytestmark = [pytest.mark.data, pytest.mark.xdist_group("search")]  # PCC is read once
 
@@ -105,11 +107,11 @@ def short_clauses(graph):
 @pytest.mark.parametrize(
     ("query", "script"),
     [
-        ('#np:[cat="NP"] >RC #rc:[cat="S"] & discontinuous(#np)', relative_clauses),
+        ('#np:[cat="NP"] >RC #rc:[cat="S"] & discontinuous(#np, all)', relative_clauses),
         ('#s:[cat="S"] >OA #o & #s >HD #v:[pos="VVFIN"] & #o .* #v', fronted_objects),
         ('#n:[cat="NP"] & without(#n > [pos="ART"])', without_article),
         ('#vp:[cat="VP"] >2 #w:[T]', grandchildren),
-        ('#vp:[cat="VP"] & discontinuous(#vp)', discontinuous_vps),
+        ('#vp:[cat="VP"] & discontinuous(#vp, all)', discontinuous_vps),
         ("#a >~ #b", lambda g: g.secondary),
         ("#w:[word=/.*haus/]", lambda g: sum(t.get("word").endswith("haus") for t in g.words.values())),
         ('#n:[cat="S"] & tokenarity(#n,3,5)', short_clauses),
@@ -122,6 +124,39 @@ def test_queries_count_what_scripts_count(query, script, graphs, trees):
 
 
 def test_groups_are_counted(graphs, trees):
-    by_label = Counter(match["#n"].cat for match in dt.search(trees, "#n:[NT] & discontinuous(#n)"))
+    by_label = Counter(match["#n"].cat for match in dt.search(trees, "#n:[NT] & discontinuous(#n, all)"))
     expected = Counter(g.cat(n) for g in graphs for n in g.nodes if g.is_discontinuous(n))
     assert {k: v for k, v in by_label.items() if k != "ROOT"} == {k: v for k, v in expected.items() if k != "VROOT"}
+
+
+@pytest.fixture(scope="module")
+def cdb():
+    return list(dt.read(folder("DISCOTREE_DATA") / "alpino" / "cdb.xml"))
+
+
+@pytest.fixture(scope="module")
+def cdb_xml():
+    return ElementTree.parse(folder("DISCOTREE_DATA") / "alpino" / "cdb.xml")
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        (".//node[@cat='pp']", '#n:[cat="pp"]'),
+        (".//node[@lemma='huis'][@pt='n']", '#n:[lemma="huis" & pos="n"]'),
+        (".//node[@cat='np'][@rel='su']", '#n:[cat="np" & edge="su"]'),
+        (".//node[@cat='np']/node[@rel='mod']", '[cat="np"] >mod #n'),
+        (".//node[@cat='inf']//node[@pt='ww']", '[cat="inf"] >* #n:[pos="ww"]'),
+    ],
+)
+def test_the_table_for_users_of_gretel_finds_what_xpath_finds(path, query, cdb, cdb_xml):
+    nodes = {id(node) for node in cdb_xml.findall(path) if {"cat", "word"} & node.attrib.keys()}
+    found = {(match.tree.id, match.bindings["#n"]) for match in dt.search(cdb, query)}
+    assert len(found) == len(nodes) > 0
+
+
+def test_commas_are_no_gaps_in_the_examples_for_dutch(cdb):
+    queries = {e["construction"]: e["query"] for e in EXAMPLES if e["scheme"] in ("Alpino", "any")}
+    for construction, counts in {"Extraposition": (263, 1095), "Several gaps": (558, 6368)}.items():
+        found = [sum(1 for _ in dt.search(cdb, Query(queries[construction], all_gaps))) for all_gaps in (False, True)]
+        assert tuple(found) == counts

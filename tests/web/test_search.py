@@ -66,6 +66,10 @@ def test_treebanks_are_known_by_name_alone(client: httpx.Client, folder: Path) -
         ("Sample: Dutch", 12, True),
     ]
     assert str(folder) not in response.text
+    counts = Counter(node.label for tree in TREES for node in tree.nodes())
+    assert set(response.json()[0]["inventory"]["labels"]) == set(counts)
+    assert "smain" in response.json()[2]["inventory"]["labels"]
+    assert "let" in response.json()[2]["inventory"]["tags"]
 
 
 @pytest.mark.parametrize("source", [{"treebank": "small"}, {"upload": upload(TREES)}], ids=["treebank", "upload"])
@@ -87,6 +91,25 @@ def test_gaps_stand_between_the_words(client: httpx.Client) -> None:
         ("kam", True),
         ("nichts Interessantes", False),
     ]
+
+
+@pytest.mark.parametrize("source", [{"treebank": "small"}, {"upload": upload(TREES)}], ids=["treebank", "upload"])
+def test_a_zero_is_explained(client: httpx.Client, source: dict[str, Any]) -> None:
+    def explanation(query: str) -> Any:
+        return answer(client, "search", query=query, **source)["explanation"]
+
+    assert explanation('[cat="np"]') == ["no constituent is called 'np' here; did you mean 'NP'?"]
+    assert explanation('[lemma="Hund"]') == ["this treebank has no lemmas"]
+    assert explanation('[cat="NP"]') == []
+
+
+def test_gaps_of_punctuation_count_if_asked_for(client: httpx.Client) -> None:
+    tree = upload([tree_of("(ROOT (NP (NN 0=A) (NN 2=B)) ($, 1=,))")], "discbracket")
+    for punctuation in (False, True):
+        fields = {"query": GAPS, "upload": tree, "punctuation": punctuation}
+        assert len(answer(client, "search", **fields)["hits"]) == punctuation
+        groups = answer(client, "search/counts", group_by=["#n.gaps"], **fields)["groups"]
+        assert groups == ([{"values": ["1"], "matches": 1}] if punctuation else [])
 
 
 @pytest.mark.parametrize("limit", [3, 7])

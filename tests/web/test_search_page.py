@@ -269,8 +269,60 @@ def test_nothing_found_and_nothing_asked(page: Page) -> None:
     shows(page, "#search-problem", "Enter a query first")
     page.fill("#query", '[word="Nirgendwo"]')
     page.click("#search-form .primary")
-    shows(page, "#search-status", "No hits in 61 trees.")
+    shows(page, "#search-status", "No hits in 61 trees; there is no word 'Nirgendwo' here")
     assert page.locator("#search-tools").is_hidden()
+    page.fill("#query", '#n:[cat="np"] > [lemma="Hund"]')
+    page.click("#search-form .primary")
+    shows(page, "#search-status", "no constituent is called 'np' here; did you mean 'NP'?; this treebank has no lemmas")
+
+
+def test_labels_tags_and_functions_of_the_treebank_are_completed(page: Page) -> None:
+    def completions() -> list[str]:
+        return page.locator("#query-completions li").all_inner_texts()
+
+    page.wait_for_selector(".example")
+    page.focus("#query")
+    page.keyboard.type('#v:[cat="v')
+    assert completions() == ["VP", "VZ"]
+    page.keyboard.press("ArrowDown")
+    assert page.get_attribute("#query", "aria-activedescendant") == "completion-0"
+    page.keyboard.press("Enter")
+    assert page.input_value("#query") == '#v:[cat="VP"'
+    assert page.locator("#query-completions").is_hidden()
+    page.keyboard.type("] >o")
+    assert "OA" in completions()
+    page.get_by_role("option", name="OA", exact=True).click()
+    assert page.input_value("#query") == '#v:[cat="VP"] >OA'
+    page.keyboard.type(' #n:[pos=("NE"|"n')
+    assert set(completions()) > {"NN"}
+    page.keyboard.press("Escape")
+    assert completions() == []
+    page.fill("#query", "")
+    page.select_option("#search-treebank", "Sample: Dutch")
+    playwright.expect(page.locator("#query-example")).to_contain_text(":[cat=")
+    page.focus("#query")
+    page.keyboard.type('[cat="s')
+    assert {"smain", "ssub"} < set(completions())
+    page.fill("#query", page.locator("#query-example").inner_text())
+    page.click("#search-form .primary")
+    shows(page, "#search-status", "12 trees")  # the labels of the example occur
+    assert "no constituent" not in page.locator("#search-status").inner_text()
+
+
+def test_commas_are_no_gaps_unless_the_box_is_ticked(page: Page, tmp_path: Path) -> None:
+    dt.write([dt.Tree.parse("(ROOT (NP (NN 0=A) (NN 2=B)) ($, 1=,))")], tmp_path / "commas.dbr")
+    page.click("#tab-treebank")
+    page.set_input_files("#treebank-file", tmp_path / "commas.dbr")
+    page.wait_for_selector("#treebank-list button")
+    page.click("#tab-search")
+    page.select_option("#search-treebank", label="Opened file: commas.dbr")
+    page.fill("#query", "#n:[NT] & discontinuous(#n)")
+    page.click("#search-form .primary")
+    shows(page, "#search-status", "No hits in 1 tree")
+    page.get_by_label("count gaps of punctuation alone").check()
+    page.click("#search-form .primary")
+    shows(page, "#search-status", "1 hit in 1 of 1 tree")
+    assert "gaps=all" in page.url
 
 
 @pytest.mark.parametrize("page", [{"color_scheme": "light"}, {"color_scheme": "dark"}, PHONE], indirect=True)
@@ -291,6 +343,12 @@ def test_axe_finds_no_violation(page: Page) -> None:
     assert violations() == []
     page.fill("#query", "#x:[cat=NP]")
     page.wait_for_selector("#query-error button")
+    assert violations() == []
+    page.fill("#query", "")
+    page.focus("#query")
+    page.keyboard.type('#x:[cat="')
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#query-completions li").count() > 2
     assert violations() == []
 
 

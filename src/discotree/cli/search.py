@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from discotree.cli.console import ProgressBar, complain, report_written, show_warnings, size_of
+from discotree.cli.console import ProgressBar, complain, note, out, report_written, show_warnings, size_of, warn
 from discotree.cli.options import (
     Decorator,
     TreebankInput,
@@ -27,25 +27,32 @@ from discotree.errors import DiscotreeError, QueryError
 from discotree.files.writing import STANDARD_STREAM, writable
 from discotree.processes import usable_cores
 from discotree.queries.index import SUFFIX, is_index, write_batches
+from discotree.queries.match import WIDTH, bracketed, concordance_line, cut_left
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, as_text, binding_table, by_count, columns, count_table
-from discotree.queries.search import OutputKind, ParallelSearch, SearchJob
+from discotree.queries.rows import GroupKey, as_text, binding_table, by_count, columns, count_table, sort_key
+from discotree.queries.search import OutputKind, ParallelSearch, SearchJob, explain_no_match
 from discotree.treebanks import FORMATS, write
 from discotree.trees.transforms import Punctuation
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from discotree.queries.match import Context
 
 NO_MATCH, FAILED = 1, 2  # exit codes, like those of grep
 LARGE, MAX_WORKERS = 5_000_000, 16  # bytes of a treebank that is searched by several processes, and at most how many
 PARQUET = "parquet"
 TABLES = ("csv", "tsv", PARQUET)
 ITEMS: dict[str, OutputKind] = {
-    "concordance": "lines",
+    "concordance": "contexts",
     "draw": "drawings",
+    "html": "pictures",
     "csv": "rows",
     "tsv": "rows",
     PARQUET: "rows",
 }
 SUFFIXES = (
-    {".txt": "concordance"}
+    {".txt": "concordance", ".html": "html"}
     | {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
     | {f".{name}": name for name in TABLES}
 )
@@ -65,6 +72,7 @@ punctuation_option: Decorator = choice_option(
         "discotree search '#v:[pos=/VV.*/]' tiger.dtindex --group-by '#v.lemma'",
         "discotree search '[word=\"het\"]' alpino/ --count",
         "discotree search '#n:[cat=\"NP\"] & discontinuous(#n)' corpus/ --workers 8 -o hits.parquet",
+        "discotree search '#n:[cat=\"NP\"] & discontinuous(#n)' tiger.xml --max 50 -o hits.html",
     )
 )
 @click.argument("query", metavar="QUERY")
@@ -73,8 +81,8 @@ punctuation_option: Decorator = choice_option(
     "--to",
     type=click.Choice([*dict.fromkeys((*SUFFIXES.values(), "draw"))]),
     metavar="FORMAT",
-    help="concordance (words in context, the default), csv, tsv or parquet (a table of bindings), draw, or a treebank "
-    f"format for the matching trees: {', '.join(FORMATS)}.",
+    help="concordance (words in context, the default), csv, tsv or parquet (a table of bindings), html (a page with "
+    f"trees), draw, or a treebank format for the matching trees: {', '.join(FORMATS)}.",
 )
 @click.option("--count", "counting", is_flag=True, help="Only count the matches and the trees that contain them.")
 @click.option(
@@ -116,7 +124,9 @@ def search(
         if punctuation != "keep" and (indexes := [path for path in source.paths if is_index(path)]):
             raise DiscotreeError(f"{indexes[0]}: --punctuation cannot change an index; pass it to discotree index")
         kind: OutputKind = "keys" if keys else "nothing" if counting else ITEMS.get(format, "trees")
-        job = SearchJob(query, kind, punctuation, source.errors is not None, maximum, group_by)
+        console = out() if kind == "contexts" and output == STANDARD_STREAM and sys.stdout.isatty() else None
+        width = console.width if console else WIDTH
+        job = SearchJob(query, kind, punctuation, source.errors is not None, maximum, group_by, width)
         matches = trees = 0
 
         def items() -> Iterator[Any]:
@@ -136,6 +146,8 @@ def search(
         ):
             if keys or counting:
                 table = Counter(items())
+            elif console:
+                print_concordance(items(), console)
             else:
                 write_items(items(), parsed_query, format, output)
         source.report_skipped()
@@ -143,7 +155,13 @@ def search(
             write_counts(table, keys, format, output)
         elif counting:
             write_lines([f"{matches:,} matches in {trees:,} trees"], output)
+        elif kind == "contexts" and output == STANDARD_STREAM:
+            stopped = f", stopped by --max {maximum}" if matches == maximum else ""
+            note(f"{matches:,} matches in {trees:,} trees{stopped}" if matches else "no match")
         report_written(f"{matches:,} matches", output)
+        if not matches:
+            for reason in explain_no_match(parsed_query, source.paths, source.format, source.encoding):
+                warn(reason)
     if not matches:
         raise click.exceptions.Exit(NO_MATCH)
 
@@ -206,8 +224,14 @@ def index(source: TreebankInput, output: str | None, punctuation: Punctuation) -
 
 
 def write_items(items: Iterable[Any], query: Query, format: str, output: str) -> None:
-    """Write the items of matches: lines, rows of a table, or trees."""
-    if format == PARQUET:
+    """Write the items of matches: contexts, rows of a table, pictures, drawings or trees."""
+    if format == "concordance":
+        write_lines((f"{identity}\t{concordance_line(context)}" for identity, context in items), output)
+    elif format == "html":
+        from discotree.drawing import draw_page
+
+        write_lines((piece.removesuffix("\n") for piece in draw_page(items, query.text)), output)
+    elif format == PARQUET:
         binding_table(items, query).to_parquet(output)
     elif format in TABLES:
         write_rows(chain([list(columns(query))], map(as_text, items)), format, output)
@@ -217,6 +241,30 @@ def write_items(items: Iterable[Any], query: Query, format: str, output: str) ->
         write_lines(items, output)
 
 
+def print_concordance(items: "Iterable[tuple[str, Context]]", console: "Console") -> None:
+    """Print lines that fit the terminal, with the matches in one column and in colour."""
+    from rich.text import Text
+
+    id_width = 8  # grows with the ids, which are not known before the search ends
+    for identity, (left, pieces, right) in items:
+        id_width = min(max(id_width, len(identity)), console.width // 4)
+        left_width = (console.width - id_width) // 3
+        room = console.width - id_width - left_width
+        is_long = len(bracketed(pieces)) > room
+        line = Text.assemble(
+            (f"{cut_left(identity, id_width):<{id_width}} ", "dim"),
+            f"{cut_left(left, left_width - 2):>{left_width - 2}}",
+        )
+        for text, is_gap in pieces:
+            line.append(" ")
+            if is_gap:
+                line.append("…" if is_long else text, "dim")
+            else:
+                line.append(f"[{text}]", "bold cyan")
+        line.append(f" {right}")
+        console.print(line, no_wrap=True, overflow="ellipsis")
+
+
 def write_counts(counts: "Counter[tuple[str, ...]]", keys: list[GroupKey], format: str, output: str) -> None:
     """Write a table of counts, the most frequent first; two keys make a cross-table, except in Parquet."""
     if format == PARQUET:
@@ -224,7 +272,7 @@ def write_counts(counts: "Counter[tuple[str, ...]]", keys: list[GroupKey], forma
         return
     rows = [[*[key.text for key in keys], "matches"], *[[*values, number] for values, number in by_count(counts)]]
     if len(keys) == 2:
-        across = sorted({second for _, second in counts})
+        across = sorted({second for _, second in counts}, key=sort_key)
         totals: Counter[str] = Counter()
         for (first, _), number in counts.items():
             totals[first] += number

@@ -25,6 +25,7 @@ from discotree.evaluation.parseval import (
     is_discontinuous,
     percent,
 )
+from discotree.trees.punctuation import gap_degree
 from discotree.trees.tree import GAP, mask_spans
 
 TABLES = {
@@ -151,18 +152,6 @@ class Analysis:
             for a, b, x, y in zip(gold.heads, predicted.heads, gold.labels, predicted.labels, strict=True):
                 self._arcs[1] += a == b
                 self._arcs[2] += a == b and x == y
-
-
-def gap_degree(mask: int, keep: int) -> int:
-    """Return the number of gaps of a set of words, with only the words of ``keep`` counted."""
-    gaps = 0
-    while is_discontinuous(mask, keep):
-        start = mask & -mask
-        outside = keep & ~mask & ~(start - 1)  # kept words after the start of the block that are not in it
-        block_end = outside & -outside
-        mask &= ~(block_end - 1)
-        gaps += 1
-    return gaps
 
 
 def _bin(value: int, upper_bounds: tuple[int, ...]) -> tuple[int, str]:

@@ -13,12 +13,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from discotree.queries.language import (
+    CONTINUOUS,
     DISCONTINUOUS,
     GAP_DEGREE,
     And,
     Exactly,
     Expression,
     Feature,
+    Holds,
     Kind,
     Matching,
     Not,
@@ -157,17 +159,18 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def asks_for_gaps(predicate: str, numbers: Sequence[float]) -> bool:
+def asks_for_gaps(statement: Holds) -> bool:
     """Return whether a predicate holds of discontinuous nodes alone."""
-    return predicate == DISCONTINUOUS or (predicate == GAP_DEGREE and numbers[0] > 0)
+    return statement.predicate == DISCONTINUOUS or (statement.predicate == GAP_DEGREE and statement.numbers[0] > 0)
 
 
-def holds(view: TreeView, predicate: str, nodes: Sequence[int], numbers: Sequence[float], comparison: str) -> bool:
-    """Return whether a predicate holds of nodes.
+def holds(view: TreeView, statement: Holds, nodes: Sequence[int]) -> bool:
+    """Return whether the predicate of a statement holds of nodes.
 
-    ``within`` means that a word of one node and a word of the other are at most this far apart: 1 for neighbours, 0 for
-    a shared word. The order of the two does not matter.
+    Punctuation alone is a gap only with ``all_gaps``. ``within`` means that a word of one node and a word of the other
+    are at most this far apart: 1 for neighbours, 0 for a shared word. The order of the two does not matter.
     """
+    predicate, _, numbers, comparison, all_gaps = statement
     node = nodes[0]
     if predicate == "confidence":
         confidence = view.confidence(node)
@@ -183,8 +186,7 @@ def holds(view: TreeView, predicate: str, nodes: Sequence[int], numbers: Sequenc
     elif predicate == "tokenarity":
         value = view.mask(node).bit_count()
     else:
-        mask = view.mask(node)
-        value = (mask & ~(mask << 1)).bit_count() - 1  # gaps
-    if predicate in ("continuous", DISCONTINUOUS):
+        value = view.gap_degree(node, all_gaps)
+    if predicate in (CONTINUOUS, DISCONTINUOUS):
         return (value > 0) == (predicate == DISCONTINUOUS)
     return numbers[0] <= value <= numbers[-1]

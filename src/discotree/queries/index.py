@@ -1,8 +1,9 @@
 """An index of trees on disk: a file with the trees, and with postings for every value of every feature.
 
 The postings of ``cat="NP"`` or ``word="het"`` are the numbers of the trees that have it. ``gap="NP"`` lists the trees
-with a discontinuous NP, ``gap-degree="2"`` those with a constituent that has two gaps. A query looks up the values that
-it requires and reads only the trees that have all of them. The file is a copy: it does not change with the treebank.
+with a discontinuous NP, ``gap-degree="2"`` those with a constituent that has two gaps; ``all-gap`` and
+``all-gap-degree`` also count gaps of punctuation alone. A query looks up the values that it requires and reads only the
+trees that have all of them. The file is a copy: it does not change with the treebank.
 
 A tree is stored as a record, the compressed list of its columns. A column of strings is one string with a separator
 between the values, which is read in a third of the time of a list.
@@ -22,7 +23,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import islice
-from math import inf
 from operator import lt
 from os import PathLike, fspath
 from threading import Lock
@@ -39,8 +39,8 @@ from discotree.trees.tree import NONE, SecondaryEdge, Tree
 
 SUFFIX = ".dtindex"
 FORMAT = 3  # 1 and 2 were SQLite files
-GAP_FEATURE = "gap"  # the labels of discontinuous constituents
-GAP_DEGREE_FEATURE = "gap-degree"  # from 1 on
+GAP_FEATURES = ("gap", "all-gap")  # the labels of discontinuous constituents, without and with gaps of punctuation
+GAP_DEGREE_FEATURES = ("gap-degree", "all-gap-degree")  # from 1 on
 SEGMENT_TREES = 200_000  # trees whose postings are in memory together, for writing and for searching
 WRITTEN_TREES, FETCHED_TREES = 500, 100  # in memory at a time
 BLOCK_BYTES = 1 << 15  # of postings that are read together
@@ -153,10 +153,10 @@ def index_batch(trees: Iterable[Tree]) -> IndexBatch:
 def _keys(view: TreeView) -> set[Key]:
     """Return the features of a tree's nodes with their values."""
     keys = {(feature, value) for feature in FEATURES for value in view.values(feature)}
-    for label, mask in zip(view.columns.labels, view.masks, strict=True):
-        blocks = (mask & ~(mask << 1)).bit_count()
-        if blocks > 1:
-            keys |= {(GAP_FEATURE, label), (GAP_DEGREE_FEATURE, str(blocks - 1))}
+    for address, label in enumerate(view.columns.labels, view.terminals):
+        for all_gaps in (False, True):
+            if degree := view.gap_degree(address, all_gaps):
+                keys |= {(GAP_FEATURES[all_gaps], label), (GAP_DEGREE_FEATURES[all_gaps], str(degree))}
     return keys
 
 
@@ -417,7 +417,9 @@ class Index:
     def _required(self, step: Step) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield the features that a step requires, each with the values of which a tree must have one."""
         for requirement in step.requirements:
-            feature = GAP_FEATURE if requirement.name == "cat" and step.gap_degrees else requirement.name
+            feature = requirement.name
+            if feature == "cat" and step.gaps:
+                feature = GAP_FEATURES[all(statement.all_gaps for statement in step.gaps)]
             values: Iterable[str] | None = exact_values(requirement.test)
             if values is None:
                 passes = value_test(requirement.test)
@@ -425,13 +427,14 @@ class Index:
                 values = [value for value in self.values(feature, literal_prefix(pattern)) if passes(value, {})]
             yield feature, values
         has_label = any(requirement.name == "cat" for requirement in step.requirements)
-        if any(bounds[-1] < inf for bounds in step.gap_degrees) or (step.gap_degrees and not has_label):
-            bounds = [(numbers[0], numbers[-1]) for numbers in step.gap_degrees]
-            degrees = self.values(GAP_DEGREE_FEATURE)
-            yield (
-                GAP_DEGREE_FEATURE,
-                [degree for degree in degrees if all(low <= int(degree) <= high for low, high in bounds)],
-            )
+        for all_gaps in (False, True):
+            bounds = [statement.numbers for statement in step.gaps if statement.all_gaps == all_gaps]
+            if any(bounds) or (bounds and not has_label):
+                degrees = self.values(GAP_DEGREE_FEATURES[all_gaps])
+                yield (
+                    GAP_DEGREE_FEATURES[all_gaps],
+                    [degree for degree in degrees if all(not x or x[0] <= int(degree) <= x[-1] for x in bounds)],
+                )
 
     def _postings(self, segment: int, key: Key) -> "array[int]":
         """Return the trees of a segment that have a value of a feature."""
@@ -443,10 +446,13 @@ class Index:
         start, end = places.get(key, (0, 0))
         return array("I", content[start:end])
 
-    def values(self, feature: str, prefix: str | None = None) -> list[str]:
+    def values(self, feature: str, prefix: str = "") -> list[str]:
         """Return the values of a feature, or those with a prefix, sorted."""
-        prefix = prefix or ""
-        values: set[str] = set()
+        return sorted(self.counts(feature, prefix))
+
+    def counts(self, feature: str, prefix: str = "") -> dict[str, int]:
+        """Return the values of a feature, or those with a prefix, each with the number of trees that have it."""
+        counts: dict[str, int] = {}
         for segment in range(1, len(self.segments) + 1):
             _, keys, blocks = self._segment(segment)
             for block in range(max(bisect_right(keys, (feature, prefix)) - 1, 0), len(blocks)):
@@ -454,20 +460,22 @@ class Index:
                 if (name, value) > (feature, prefix) and not (name == feature and value.startswith(prefix)):
                     break
                 places, _ = self._block(blocks[block])
-                values.update(value for name, value in places if name == feature and value.startswith(prefix))
-        return sorted(values)
+                for (name, value), (start, end) in places.items():
+                    if name == feature and value.startswith(prefix):
+                        counts[value] = counts.get(value, 0) + (end - start) // POSTING_BYTES
+        return counts
 
 
 _LITERAL = re.compile(r"[^.^$*+?{}\[\]\\|()]*")
 
 
-def literal_prefix(pattern: str) -> str | None:
-    """Return the prefix of all strings that a regular expression matches as a whole; None if that is hard to tell.
+def literal_prefix(pattern: str) -> str:
+    """Return the prefix of all strings that a regular expression matches as a whole; "" if that is hard to tell.
 
     Only values with the prefix have to be looked up. In IcePaHC, a search for a rare prefix takes half the time.
     """
     if "|" in pattern or "(?" in pattern:
-        return None
+        return ""
     literal = _LITERAL.match(pattern)
     prefix = literal[0] if literal else ""
-    return (prefix[:-1] if pattern[len(prefix) :].startswith(("*", "+", "?", "{")) else prefix) or None
+    return prefix[:-1] if pattern[len(prefix) :].startswith(("*", "+", "?", "{")) else prefix

@@ -6,7 +6,7 @@ unit      = "(" graph ")" | "without" "(" graph ")" | [ "!" ] predicate | node [
 node      = variable [ ":" "[" features "]" ] | "[" features "]"
 features  = nothing, or feature tests joined by "|", "&", "!" and brackets
 feature   = "T" | "NT" | name ( "=" | "!=" ) value
-value     = string | regex | variable | value tests joined by "|", "&" and "!" in brackets
+value     = string | regex | variable [ ":" value ] | value tests joined by "|", "&" and "!" in brackets
 
 ``And``, ``Or`` and ``Not`` combine three kinds of expressions: tests of a value (``"NN" | /V.*/``), features of a node
 (``pos="NN" & !(lemma="x")``) and statements about a tree (``#a > #b & root(#a)``).
@@ -120,6 +120,11 @@ class Holds(NamedTuple):
     nodes: tuple[str, ...]
     numbers: tuple[float, ...]
     comparison: str = ""
+    all_gaps: bool = False  # whether punctuation alone is a gap, for predicates about gaps
+
+    @property
+    def about_uncounted_gaps(self) -> bool:
+        return PREDICATES[self.predicate].about_gaps and not self.all_gaps
 
 
 class Without(NamedTuple):
@@ -168,8 +173,20 @@ _TOKENS = re.compile(
 # A relation never follows a closing bracket, and a comparison follows nothing else: confidence(#n) > 0.6.
 _COMPARISON = re.compile(r"(?P<comparison><=|>=|<|>)")
 
+# The beginning of an XPath expression, or a test of an attribute, as in //node[@cat="pp"].
+_XPATH = re.compile(r"\A\s*\(*(?:count\()?\.?//?[\w*]|[\[(\s]@\w+\s*!?=")
+XPATH_MESSAGE = (
+    """this looks like XPath, but queries are in the language of TIGERSearch: //node[@cat="pp"] is [cat="pp"]; """
+    """the table "From GrETEL" in docs/search.md has more examples"""
+)
+
 # Errors for characters that cannot begin a token.
 _UNTERMINATED = {'"': "unterminated string", "/": "unterminated regular expression"}
+
+
+def looks_like_xpath(query: str) -> bool:
+    """Return whether a query that cannot be read may be an XPath expression."""
+    return _XPATH.search(query) is not None
 
 
 def tokens(query: str) -> list[QueryToken]:
@@ -198,7 +215,8 @@ def unquote(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
 
 
-DISCONTINUOUS, GAP_DEGREE = "discontinuous", "gap-degree"
+CONTINUOUS, DISCONTINUOUS, GAP_DEGREE = "continuous", "discontinuous", "gap-degree"
+ALL = "all"  # the last argument of a predicate about gaps
 
 
 class Signature(NamedTuple):
@@ -208,15 +226,16 @@ class Signature(NamedTuple):
     min_numbers: int = 0
     max_numbers: int = 0
     is_compared: bool = False  # a value of the node, compared with a number
+    about_gaps: bool = False  # may end in ALL
 
 
 PREDICATES = {
     "root": Signature(),
     "arity": Signature(1, 1, 2),
     "tokenarity": Signature(1, 1, 2),
-    "continuous": Signature(),
-    DISCONTINUOUS: Signature(),
-    GAP_DEGREE: Signature(1, 1, 2),
+    CONTINUOUS: Signature(about_gaps=True),
+    DISCONTINUOUS: Signature(about_gaps=True),
+    GAP_DEGREE: Signature(1, 1, 2, about_gaps=True),
     "within": Signature(2, 1, 1),
     "confidence": Signature(is_compared=True),
 }
@@ -229,10 +248,11 @@ NODE = "a node ([…] or a variable)"
 
 
 class Grammar:
-    """Reads one query."""
+    """Reads one query. With ``all_gaps``, predicates about gaps count those of punctuation alone without ``ALL``."""
 
-    def __init__(self, query: str) -> None:
+    def __init__(self, query: str, all_gaps: bool = False) -> None:
         self.query = query
+        self.all_gaps = all_gaps
         self.tokens = tokens(query)
         self.next = 0
         self.depth = 0
@@ -308,6 +328,10 @@ class Grammar:
             self.require(")")
             return graph
         if self.accept("!"):
+            if self.token.text in ("(", "[") or self.token.kind == "variable":
+                message = "only a predicate or a relation can be negated: #a !> #b says that these two nodes are not "
+                message += "related this way, and without(#a > #b) that there are no such nodes"
+                raise QueryError(message, self.query, self.token.offset)
             if self.token.text not in PREDICATES:
                 self.expected(f"a predicate after ! ({', '.join(PREDICATES)})")
             return Not(self.predicate())
@@ -390,7 +414,14 @@ class Grammar:
             self.where.setdefault(self.token.text, self.token.offset)
             nodes.append(self.take().text)
         numbers: list[float] = []
-        while len(numbers) < signature.max_numbers and self.accept(","):
+        all_gaps = signature.about_gaps and self.all_gaps
+        while self.token.text == "," and (len(numbers) < signature.max_numbers or signature.about_gaps):
+            self.next += 1
+            if signature.about_gaps and len(numbers) >= signature.min_numbers and self.accept(ALL):
+                all_gaps = True
+                break
+            if len(numbers) == signature.max_numbers:
+                self.expected(ALL)
             numbers.append(self.number())
         if len(numbers) < signature.min_numbers:
             self.require(",")
@@ -403,7 +434,7 @@ class Grammar:
                 self.expected("<, <=, > or >=")
             comparison = self.take().text
             numbers.append(self.number())
-        return Holds(token.text, tuple(nodes), tuple(numbers), comparison)
+        return Holds(token.text, tuple(nodes), tuple(numbers), comparison, all_gaps)
 
     def number(self) -> float:
         if self.token.kind != "number":
@@ -428,7 +459,10 @@ class Grammar:
             return Feature(token.text, Not(self.value()))
         if not self.accept("="):
             self.expected("= or !=")
-        return Feature(token.text, self.value())
+        test = self.value()
+        if isinstance(test, And):  # pos=#c:("NN"|"NE") binds #c, which only a test of its own can do
+            return And(tuple([Feature(token.text, part) for part in test.parts]))
+        return Feature(token.text, test)
 
     def value(self) -> Expression:
         if self.accept("!"):
@@ -444,7 +478,8 @@ class Grammar:
             return self.regex(token.text, token.offset)
         if token.kind != "variable":
             self.expected(VALUE, token)
-        return SameAs(token.text, token.offset)
+        same = SameAs(token.text, token.offset)
+        return And((same, self.value())) if self.accept(":") else same
 
     def regex(self, text: str, offset: int) -> Matching:
         pattern = text[1:-1].replace("\\/", "/")

@@ -10,9 +10,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 from discotree.queries.language import TERMINAL_FEATURES
+from discotree.trees.punctuation import gap_degree, is_punctuation
 from discotree.trees.tree import GAP, NONE, Node, SecondaryEdge, Token, Tree, lowest_bit, mask_spans
 
 FIELDS = {"word": 0, "pos": 1, "lemma": 2, "morph": 3, "edge": 4}  # indices in a Token
+WIDTH = 40  # characters of context on each side
+Context = tuple[str, list[tuple[str, bool]], str]
+"""The words before a match, its own words with a flag that is True for a gap, and the words after it."""
+
 assert set(FIELDS) == {*TERMINAL_FEATURES, "edge"}
 
 
@@ -191,6 +196,18 @@ class TreeView:
         """Return the terminals of a node as a bit set."""
         return 1 << address if address < self.terminals else self.masks[address - self.terminals]
 
+    def gap_degree(self, address: int, all_gaps: bool = False) -> int:
+        """Return the number of gaps of a node; with ``all_gaps``, punctuation alone is a gap too."""
+        mask = self.mask(address)
+        gaps = (mask & ~(mask << 1)).bit_count() - 1
+        return gaps if all_gaps or not gaps else gap_degree(mask, self._words_mask)
+
+    @cached_property
+    def _words_mask(self) -> int:
+        """The terminals that are not punctuation as a bit set."""
+        forms_and_tags = zip(self.words, self.columns.tokens[FIELDS["pos"]], strict=True)
+        return sum(1 << k for k, pair in enumerate(forms_and_tags) if not is_punctuation(Token(*pair)))
+
     def last(self, address: int) -> int:
         """Return the right-most terminal of a node."""
         return self.mask(address).bit_length() - 1
@@ -267,7 +284,8 @@ class FoundNode:
 
     @property
     def gap_degree(self) -> int:
-        return len(self.spans) - 1
+        """The number of gaps, without those of punctuation alone."""
+        return self.view.gap_degree(self.address)
 
     @property
     def confidence(self) -> float | None:
@@ -312,7 +330,7 @@ class Match(Mapping[str, "FoundNode | str | None"]):
         bound = {name: value for name, value in self.bindings.items() if not isinstance(value, str)}
         return {name: () if address is None else (address,) for name, address in bound.items()}
 
-    def context(self, width: int = 40, focus: str | None = None) -> tuple[str, list[tuple[str, bool]], str]:
+    def context(self, width: int = WIDTH, focus: str | None = None) -> Context:
         """Return the words before a node, its own words, and those after it, with ``width`` characters on each side.
 
         The node is that of the variable ``focus``, or the first one that is bound.
@@ -332,15 +350,28 @@ class Match(Mapping[str, "FoundNode | str | None"]):
             end = stop
         left = " ".join(words[: lowest_bit(self.view.mask(node.address))])
         right = " ".join(words[end:])
-        left = left if len(left) <= width else f"…{left[len(left) - width + 1 :]}"
         right = right if len(right) <= width else f"{right[: max(0, width - 1)]}…"
-        return left, pieces, right
+        return cut_left(left, width), pieces, right
 
-    def concordance(self, width: int = 40, focus: str | None = None) -> str:
+    def concordance(self, width: int = WIDTH, focus: str | None = None) -> str:
         """Return a line with the words of a node in brackets, and ``width`` characters of its sentence around it.
 
         The node is that of the variable ``focus``, or the first one if it is not bound.
         """
-        left, pieces, right = self.context(width, focus)
-        bracketed = " ".join([text if is_gap else f"[{text}]" for text, is_gap in pieces])
-        return f"{left:>{width}} {bracketed} {right}".rstrip()
+        return concordance_line(self.context(width, focus), width)
+
+
+def cut_left(text: str, width: int) -> str:
+    """Return the end of a text, with an ellipsis if it does not fit."""
+    return text if len(text) <= width else f"…{text[len(text) - width + 1 :]}"
+
+
+def bracketed(pieces: Sequence[tuple[str, bool]]) -> str:
+    """Return the pieces of a match as text, with those that are no gaps in brackets."""
+    return " ".join([text if is_gap else f"[{text}]" for text, is_gap in pieces])
+
+
+def concordance_line(context: Context, width: int = WIDTH) -> str:
+    """Return a context as a line, with its match after ``width`` characters."""
+    left, pieces, right = context
+    return f"{left:>{width}} {bracketed(pieces)} {right}".rstrip()

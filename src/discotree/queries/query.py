@@ -13,7 +13,6 @@ steps only read the bindings of earlier ones.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
 
 from discotree.errors import QueryError
 from discotree.queries.conditions import (
@@ -29,6 +28,7 @@ from discotree.queries.conditions import (
     value_uses,
 )
 from discotree.queries.language import (
+    XPATH_MESSAGE,
     Conjunction,
     Described,
     Expression,
@@ -41,6 +41,7 @@ from discotree.queries.language import (
     SameAs,
     Without,
     conjunctions,
+    looks_like_xpath,
     node_variables,
     variables_of,
     walk,
@@ -65,7 +66,7 @@ class Step:
     tests: list[FeatureTest] = field(default_factory=list)  # about the node alone
     requirements: list[Feature] = field(default_factory=list)  # features that it must have
     lookups: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)  # a feature, and the values it may have
-    gap_degrees: list[tuple[float, ...]] = field(default_factory=list)  # bounds, if it must have gaps
+    gaps: list[Holds] = field(default_factory=list)  # predicates that require gaps
     terminal: bool | None = None
     relations: list[Related] = field(default_factory=list)  # to nodes that are known by then
     values: list[tuple[str, str]] = field(default_factory=list)  # a feature, and the variable that gets its value
@@ -195,14 +196,12 @@ class Plan:
                 [left, right],
             )
         elif isinstance(inner, Holds):
-            predicate, names, numbers, comparison = inner.predicate, inner.nodes, inner.numbers, inner.comparison
+            names = inner.nodes
             for step in self.steps:
-                if step.variable in names and not negated and asks_for_gaps(predicate, numbers):
-                    step.gap_degrees.append(numbers or (1, inf))
+                if step.variable in names and not negated and asks_for_gaps(inner):
+                    step.gaps.append(inner)
             self._add(
-                lambda view, nodes, _: (
-                    holds(view, predicate, [nodes[name] for name in names], numbers, comparison) != negated
-                ),
+                lambda view, nodes, _: holds(view, inner, [nodes[name] for name in names]) != negated,
                 names,
             )
         elif isinstance(inner, Without):
@@ -277,14 +276,21 @@ class Query:
     """A query that is ready to be matched with trees.
 
     A match binds ``variables``, in the order of the query; ``node_variables`` are those that stand for nodes.
+    With ``all_gaps``, every predicate about gaps also counts those of punctuation alone.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, all_gaps: bool = False) -> None:
         if not isinstance(text, str):
             raise TypeError(f"expected the text of a query, got {type(text).__name__}: {text!r:.50}")
         self.text = text
-        grammar = Grammar(text)
-        self.graph = grammar.read()
+        self.all_gaps = all_gaps
+        try:
+            grammar = Grammar(text, all_gaps)
+            self.graph = grammar.read()
+        except QueryError:
+            if looks_like_xpath(text):
+                raise QueryError(XPATH_MESSAGE, text, 0) from None
+            raise
         for use in value_uses(self.graph):
             if use.variable in grammar.where:
                 message = f"{use.variable} is used as a node elsewhere and cannot also be a value"

@@ -6,7 +6,7 @@ from typing import Any
 
 from discotree.errors import ConfigError
 from discotree.queries.language import FEATURES
-from discotree.queries.match import FoundNode, Match
+from discotree.queries.match import FoundNode, Match, bracketed
 from discotree.queries.query import Query
 from discotree.treebanks.tables import Table
 
@@ -23,6 +23,7 @@ COLUMNS: dict[str, Callable[[FoundNode], str]] = {
 }
 MATCHES = "matches"  # the column of counts
 NODE_COLUMNS = ("text", "label", "edge")  # columns of every variable in a table of bindings
+TABLE_WIDTH = 60  # characters of context on each side, in a table of bindings
 
 
 class GroupKey:
@@ -30,6 +31,7 @@ class GroupKey:
 
     def __init__(self, text: str, query: Query) -> None:
         self.text = text
+        self.all_gaps = query.all_gaps
         self.variable, _, self.column = text.partition(".")
         if self.variable not in query.variables:
             known = ", ".join(name for name in query.variables if name.startswith("#")) or "none"
@@ -39,14 +41,16 @@ class GroupKey:
 
     def value(self, match: Match) -> str:
         bound = match[self.variable]
-        if isinstance(bound, FoundNode):
-            return COLUMNS[self.column or "text"](bound)
-        return bound or EMPTY
+        if not isinstance(bound, FoundNode):
+            return bound or EMPTY
+        if self.column == "gaps":
+            return str(bound.view.gap_degree(bound.address, self.all_gaps))
+        return COLUMNS[self.column or "text"](bound)
 
 
 def columns(query: Query) -> dict[str, Any]:
     """Return the names and the types of the columns of ``row``; a variable for a value has one column."""
-    types: dict[str, Any] = {"id": str}
+    types: dict[str, Any] = dict.fromkeys(("id", "left", "match", "right"), str)
     for name in query.variables:
         if name in query.node_variables:
             types |= {f"{name}.{column}": str | None for column in NODE_COLUMNS}
@@ -56,9 +60,10 @@ def columns(query: Query) -> dict[str, Any]:
     return types
 
 
-def row(match: Match) -> Row:
-    """Return the row of a match: the id of the sentence, then the cells of each variable."""
-    cells: list[Any] = [match.view.id]
+def row(match: Match, width: int = TABLE_WIDTH, focus: str | None = None) -> Row:
+    """Return the row of a match: the id of the sentence, the match in its context, then the cells of each variable."""
+    left, pieces, right = match.context(width, focus)
+    cells: list[Any] = [match.view.id, left, bracketed(pieces), right]
     for name, bound in match.items():
         if isinstance(bound, FoundNode):
             cells += [COLUMNS[column](bound) or None for column in NODE_COLUMNS]
@@ -91,5 +96,14 @@ def count_table(counts: Counter[tuple[str, ...]], keys: Sequence[GroupKey]) -> T
 
 
 def by_count(counts: "Counter[Any]") -> list[tuple[Any, int]]:
-    """Return the counted values with their counts, the most frequent first."""
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    """Return the counted values with their counts, the most frequent first, then in order."""
+    return sorted(counts.items(), key=lambda item: (-item[1], sort_key(item[0])))
+
+
+def sort_key(values: str | Sequence[str]) -> list[tuple[bool, int, str]]:
+    """Return a key that sorts numbers as numbers, before all other values."""
+    texts = [values] if isinstance(values, str) else values
+    return [
+        (False, len(text.lstrip("0")), text.lstrip("0")) if text.isascii() and text.isdecimal() else (True, 0, text)
+        for text in texts
+    ]

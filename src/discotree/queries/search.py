@@ -7,8 +7,10 @@ Matches stay in the process that found them. Only their output is sent: lines, r
 """
 
 import os
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -16,9 +18,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from discotree.errors import DiscotreeError, TreebankError
+from discotree.files.writing import STANDARD_STREAM
 from discotree.processes import OrderedPool
 from discotree.queries.index import Index, index_batch, is_index
-from discotree.queries.match import Match, TreeView
+from discotree.queries.inventory import Inventory, required_features
+from discotree.queries.match import WIDTH, Match, TreeView, bracketed
 from discotree.queries.prefilter import BytePrefilter
 from discotree.queries.query import Query
 from discotree.queries.rows import GroupKey, binding_table, count_table, row
@@ -30,6 +34,7 @@ from discotree.trees.transforms import Punctuation, transform
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
+    from discotree.drawing.svg import PageItem
     from discotree.queries.rows import Row
     from discotree.treebanks.tables import Table
 
@@ -42,15 +47,24 @@ BATCH = 1000  # matches of one tree, or trees for an index, in memory at a time
 class Matches(Iterator[Match]):
     """All matches of a query, tree by tree: a stream that can be read, or turned into a table, once."""
 
-    def __init__(self, matches: Iterable[Match], query: Query) -> None:
+    def __init__(self, matches: Iterable[Match], query: Query, explain: Callable[[], list[str]] = list) -> None:
         self.matches = iter(matches)
         self.query = query
+        self._explain = explain
+
+    @property
+    def explanation(self) -> str:
+        """Why there is no match: ``no constituent is called 'NP' here; did you mean 'np'?``.
+
+        Empty if everything that the query names occurs, or if the trees were a stream. The treebank is read again.
+        """
+        return "\n".join(self._explain())
 
     def __next__(self) -> Match:
         return next(self.matches)
 
     def table(self) -> "Table[Row]":
-        """Return one row per match, with the words, label, edge and positions of each variable."""
+        """Return one row per match, with its context and the words, label, edge and positions of each variable."""
         return binding_table((row(match) for match in self), self.query)
 
     def counts(self, *keys: str) -> "Table[Row]":
@@ -64,15 +78,34 @@ def search(source: Iterable[Tree] | str | PathLike[str], query: str | Query) -> 
     """Search trees, a treebank file or an index for a query and return all matches, tree by tree."""
     query = query if isinstance(query, Query) else Query(query)
     if isinstance(source, str | PathLike):
-        return Matches(_matches_in_file(os.fspath(source), query), query)
+        path = os.fspath(source)
+        return Matches(_matches_in_file(path, query), query, lambda: explain_no_match(query, [path]))
     if isinstance(source, Tree) or not isinstance(source, Iterable):
         raise TypeError(f"expected trees or a path, got {type(source).__name__}; for one tree, pass [tree]")
-    return Matches((match for tree in source for match in query.matches(tree)), query)
+    matches = (match for tree in source for match in query.matches(tree))
+    if isinstance(source, Iterator):
+        return Matches(matches, query)
+    return Matches(matches, query, lambda: Inventory(required_features(query), map(TreeView, source)).explain(query))
+
+
+def explain_no_match(
+    query: Query, paths: Sequence[str], format: str | None = None, encoding: str | None = None
+) -> list[str]:
+    """Return the reasons why a query matches nothing in treebank files and indexes, which are read again."""
+    if STANDARD_STREAM in paths:
+        return []
+    trees = (
+        tree for path in paths if not is_index(path) for tree in read(path, format, encoding=encoding, on_error=_ignore)
+    )
+    with ExitStack() as stack:
+        indexes = [stack.enter_context(Index(path)) for path in paths if is_index(path)]
+        return Inventory(required_features(query), map(TreeView, trees), indexes).explain(query)
 
 
 def _matches_in_file(path: str, query: Query) -> Iterator[Match]:
     run = ParallelSearch([path], SearchJob(query.text))
     with Worker(run.job) as worker:
+        worker.query = query
         for unit in run.units(worker):
             for view in worker.views(unit.content):
                 yield from query.matches_in(view)
@@ -107,7 +140,7 @@ class WorkUnit(NamedTuple):
     position: int
 
 
-OutputKind = Literal["lines", "rows", "keys", "trees", "drawings", "nothing", "batches"]
+OutputKind = Literal["contexts", "rows", "keys", "trees", "drawings", "pictures", "nothing", "batches"]
 
 
 @dataclass(frozen=True)
@@ -120,9 +153,10 @@ class SearchJob:
     skip_broken: bool = False
     maximum: int | None = None  # matches
     keys: tuple[str, ...] = ()
+    width: int = WIDTH  # characters of context on each side
 
 
-def _ignore(*_: int) -> None:
+def _ignore(*_: object) -> None:
     """Do nothing; a lambda could not be sent to another process."""
 
 
@@ -215,8 +249,10 @@ class Worker:
 
     def _items(self, matches: list[Match], is_new_tree: bool) -> list[Any]:
         output, view = self.job.output, matches[0].view
-        if output == "lines":
-            return [f"{view.id}\t{match.concordance()}" for match in matches]
+        if output == "contexts":
+            return [(view.id, match.context(self.job.width)) for match in matches]
+        if output == "pictures":
+            return list(map(_picture, matches))
         if output == "rows":
             return [row(match) for match in matches]
         if output == "keys":
@@ -237,6 +273,16 @@ class Worker:
         except DiscotreeError as error:
             failure = error
         return Outcome(results, skipped, failure, self.count - before)
+
+
+def _picture(match: Match) -> "PageItem":
+    """Return the tree of a match with the nodes of its variables highlighted, below the sentence."""
+    from discotree.drawing.svg import PageItem, draw_svg
+
+    left, pieces, right = match.context(sys.maxsize)
+    highlight = {name if name.startswith("#") else f"node {name}": nodes for name, nodes in match.nodes.items()}
+    svg = draw_svg(match.tree, highlight=highlight or True, style=False)
+    return PageItem(match.view.id, f"{left} {bracketed(pieces)} {right}".strip(), svg)
 
 
 @dataclass

@@ -32,6 +32,17 @@ def is_punctuation(token: Token) -> bool:
     return token.tag in _ALL_TAGS
 
 
+def gap_degree(mask: int, keep: int) -> int:
+    """Return the number of gaps of a set of words if all tokens but those of ``keep`` are left out."""
+    mask &= keep
+    blocks = 0
+    while mask:
+        outside = keep & ~mask & -(mask & -mask)  # kept words after the start of the block that are not in it
+        mask = mask & -(outside & -outside) if outside else 0
+        blocks += 1
+    return max(blocks - 1, 0)
+
+
 def move_punctuation(tree: Tree) -> Tree:
     """Attach punctuation low, so that no gap is due to punctuation alone.
 

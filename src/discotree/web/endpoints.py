@@ -125,7 +125,12 @@ class Endpoints:
     async def treebanks(self) -> list[TreebankInfo]:
         """List the treebanks that can be searched by name."""
         return [
-            TreebankInfo(name=name, trees=treebank.trees, is_sample=bool(treebank.sample))
+            TreebankInfo(
+                name=name,
+                trees=treebank.trees,
+                is_sample=bool(treebank.sample),
+                inventory=Inventory(**treebank.inventory),
+            )
             for name, treebank in self.context.treebanks.items()
         ]
 

@@ -291,7 +291,7 @@ class Quality(BaseModel):
 
 
 class Inventory(BaseModel):
-    """The labels, tags and functions that a model uses, the most frequent first."""
+    """The labels, tags and functions of a model or a treebank, the most frequent first."""
 
     labels: list[str]
     tags: list[str]
@@ -341,6 +341,7 @@ class SearchSource(RequestModel):
 
 class TreebankQuery(SearchSource):
     query: QueryText
+    punctuation: Annotated[bool, Field(description="Whether punctuation alone also counts as a gap.")] = False
     start: Annotated[Count, Field(ge=1, description="The number of the tree to start at; from next.")] = 1
 
 
@@ -437,6 +438,9 @@ class SearchProgress(BaseModel):
 
 class SearchResponse(SearchProgress):
     variables: list[str]
+    explanation: Annotated[
+        list[str], Field(description="At the end, if there is no hit: which labels or words of the query do not occur.")
+    ]
     hits: list[Hit]
     trees: Annotated[list[TreeRecord], Field(description="The trees of the hits, once each.")]
 
@@ -471,6 +475,7 @@ class TreebankInfo(BaseModel):
     name: str
     trees: int
     is_sample: Annotated[bool, Field(description="Whether it is a small sample that comes with discotree.")]
+    inventory: Inventory
 
 
 # Requests of the annotation page, which are not part of the OpenAPI description

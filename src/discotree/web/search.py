@@ -15,9 +15,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from discotree.errors import QueryError
+from discotree.queries.inventory import required_features
 from discotree.queries.match import FoundNode, Match
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, as_text, columns, row
+from discotree.queries.rows import GroupKey, as_text, by_count, columns, row
 from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.json_lines import json_line
 from discotree.trees.tree import Tree
@@ -50,10 +51,10 @@ EXAMPLES: list[dict[str, str]] = tomllib.loads(
 )["examples"]
 
 
-def _parse_query(text: str) -> Query:
+def _parse_query(text: str, all_gaps: bool = False) -> Query:
     """Parse a query; an error tells clients which character is wrong."""
     try:
-        return Query(text)
+        return Query(text, all_gaps)
     except QueryError as error:
         message = error.message[:MAX_MESSAGE_CHARACTERS]
         fields = {"message": message, "offset": error.offset}
@@ -98,7 +99,7 @@ def find_matches(context: WorkerContext, body: bytes) -> Reply:
     request = validate(SearchRequest, body)
     if request.output == "json" and request.limit > MAX_HITS:
         raise RequestRefused(422, f"limit: at most {MAX_HITS} with json; a download may have more")
-    query = _parse_query(request.query)
+    query = _parse_query(request.query, request.punctuation)
     if request.focus and request.focus not in query.variables:
         raise RequestRefused(422, f"focus: the query has no variable {request.focus[:50]!r}")
     page = HitPage(context, request, _open_source(context, request), query)
@@ -148,9 +149,14 @@ class HitPage:
                     indices[number] = len(trees)
                     trees.append(match.tree)
             hits.append(self._hit(number, indices[number], match))
+        explanation = (
+            [] if hits or self.cursor else self.source.inventory(required_features(self.query)).explain(self.query)
+        )
         progress = {"size": self.source.size, "searched": self.searched, "next": self.cursor}
         records = [json_line(tree.to_dict()) for tree in trees]
-        return with_list({"variables": self.query.variables, **progress, "hits": hits}, "trees", records)
+        return with_list(
+            {"variables": self.query.variables, **progress, "explanation": explanation, "hits": hits}, "trees", records
+        )
 
     def _hit(self, number: int, tree: int | None, match: Match) -> dict[str, Any]:
         left, pieces, right = match.context(self.request.width, self.request.focus)
@@ -188,16 +194,12 @@ class HitPage:
                 yield match.tree
 
     def _table(self, delimiter: str) -> Iterator[str]:
-        """Yield the lines of a table: the match in its context, then the value of each variable."""
+        """Yield the lines of a table of bindings."""
         # writerow returns the result of write, here the line itself.
         writer = csv.writer(SimpleNamespace(write=str), delimiter=delimiter, lineterminator="\n")
-        first, *names = columns(self.query)
-        yield writer.writerow([first, "left", "match", "right", *names])
+        yield writer.writerow(list(columns(self.query)))
         for _, match in self.matches():
-            left, pieces, right = match.context(self.request.width, self.request.focus)
-            words = " ".join([text if is_gap else f"[{text}]" for text, is_gap in pieces])
-            identity, *cells = as_text(row(match))
-            yield writer.writerow([identity, left, words, right, *cells])
+            yield writer.writerow(as_text(row(match, self.request.width, self.request.focus)))
 
 
 def _binding(value: FoundNode | str | None) -> dict[str, Any] | str | None:
@@ -214,7 +216,7 @@ def _binding(value: FoundNode | str | None) -> dict[str, Any] | str | None:
 def count_matches(context: WorkerContext, body: bytes) -> Reply:
     """Count matches, optionally by features of variables. Continue at next until it is null, and add up the counts."""
     request = validate(CountsRequest, body)
-    query = _parse_query(request.query)
+    query = _parse_query(request.query, request.punctuation)
     keys = [GroupKey(key, query) for key in request.group_by]
     counts: Counter[tuple[str, ...]] = Counter()
     total = trees = others = 0
@@ -231,11 +233,10 @@ def count_matches(context: WorkerContext, body: bytes) -> Reply:
                 else:
                     others += 1
         trees += total > before
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     response = {
         "matches": total,
         "trees": trees,
-        "groups": [{"values": list(values), "matches": number} for values, number in ordered],
+        "groups": [{"values": list(values), "matches": number} for values, number in by_count(counts)],
         "others": others,
         "size": source.size,
         "searched": search.searched,

@@ -9,9 +9,9 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from glob import glob, has_magic
 from importlib import resources
 from pathlib import Path
@@ -23,6 +23,7 @@ from discotree.errors import ConfigError, DiscotreeError, TreebankError
 from discotree.files.writing import STANDARD_STREAM, base_name, stems
 from discotree.log import logger
 from discotree.queries.index import FORMAT, SUFFIX, Index, is_index, write_index
+from discotree.queries.inventory import Inventory
 from discotree.queries.match import Match, TreeView
 from discotree.queries.query import Query
 from discotree.treebanks import files, read
@@ -33,6 +34,8 @@ from discotree.web.limits import RequestRefused
 NAMED = re.compile(r"(?P<name>[^=/\\:*?\[\]]+)=(?P<files>.+)")  # tiger=corpora/tiger.xml
 SAMPLES = {"Sample: German": "german.export", "Sample: Dutch": "dutch.discbracket"}
 MAX_NAME_CHARACTERS = 100
+INVENTORY = {"labels": "cat", "tags": "pos", "functions": "edge"}  # features that the page completes
+MAX_INVENTORY = 500  # values of each
 
 
 # Searching
@@ -57,6 +60,11 @@ class TreeSource:
                 for number, view in index.candidate_views(query, max(start - before, 1)):
                     yield before + number, view
                 before += index.last
+
+    def inventory(self, features: Collection[str]) -> Inventory:
+        """Return the values of features that occur in the trees."""
+        with self._hide_paths():
+            return Inventory(features, map(TreeView, self.trees), self.indexes)
 
     @contextmanager
     def _hide_paths(self) -> Iterator[None]:
@@ -111,6 +119,7 @@ class ServedTreebank:
     trees: int
     indexes: tuple[str, ...] = ()
     sample: str = ""
+    inventory: dict[str, list[str]] = field(default_factory=dict)  # frequent labels, tags and functions
 
     def open(self) -> TreeSource:
         return TreeSource(_read_sample(self.sample) if self.sample else (), self.name, self.indexes)
@@ -123,7 +132,18 @@ def _read_sample(name: str) -> list[Tree]:
 
 def samples() -> dict[str, ServedTreebank]:
     """Return the sample treebanks, which every server has."""
-    return {name: ServedTreebank(name, len(_read_sample(file)), sample=file) for name, file in SAMPLES.items()}
+    return {name: _describe(name, sample=file) for name, file in SAMPLES.items()}
+
+
+def _describe(name: str, indexes: tuple[str, ...] = (), sample: str = "") -> ServedTreebank:
+    """Return a treebank with its size and inventory."""
+    trees = _read_sample(sample) if sample else []
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Index(path)) for path in indexes]
+        inventory = Inventory(INVENTORY.values(), map(TreeView, trees), opened)
+        size = len(trees) + sum(index.last for index in opened)
+    frequent = {kind: inventory.frequent(feature, MAX_INVENTORY) for kind, feature in INVENTORY.items()}
+    return ServedTreebank(name, size, indexes, sample, frequent)
 
 
 def open_treebanks(
@@ -142,14 +162,8 @@ def open_treebanks(
     treebanks: dict[str, ServedTreebank] = {}
     folder = os.path.abspath(folder or user_cache_path("discotree") / "indexes")
     for name, paths in by_name.items():
-        indexes = tuple(_indexes(name, paths, folder, progress))
-        treebanks[name] = ServedTreebank(name, sum(map(_count_trees, indexes)), indexes)
+        treebanks[name] = _describe(name, tuple(_indexes(name, paths, folder, progress)))
     return treebanks
-
-
-def _count_trees(path: str) -> int:
-    with Index(path) as index:
-        return index.last
 
 
 def _name_and_paths(argument: str) -> tuple[str, list[str]]:

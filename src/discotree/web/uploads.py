@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from discotree.errors import TreebankError
-from discotree.evaluation.analysis import gap_degree
 from discotree.treebanks import TEXT_FORMATS, guess_format
 from discotree.treebanks.arrow import check_encodable
 from discotree.treebanks.formats import PEEK
 from discotree.treebanks.source import Source, stop
-from discotree.trees.punctuation import is_punctuation
+from discotree.trees.punctuation import gap_degree, is_punctuation
 from discotree.trees.tree import Tree
 from discotree.web.limits import Limits, RequestRefused, size_problem
 from discotree.web.schemas import TreebankFilter, Upload
@@ -92,8 +91,7 @@ def gap_counts(tree: Tree, punctuation: bool = False) -> list[int]:
     Only words make a gap; with ``punctuation``, any token does.
     """
     words = sum(1 << k for k, token in enumerate(tree.tokens) if punctuation or not is_punctuation(token))
-    masks = [node.mask & words for node in tree.nodes()]
-    return [gap_degree(mask, words) if mask else 0 for mask in masks]
+    return [gap_degree(node.mask, words) for node in tree.nodes()]
 
 
 def matching_constituents(tree: Tree, gaps: Sequence[int], criteria: TreebankFilter) -> list[int] | None:

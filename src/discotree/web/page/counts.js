@@ -23,7 +23,7 @@ export async function start(body, page, is_current) {
   search = { body, is_current };
   showKeys(page.variables);
   if (!page.hits.length && !page.next) {
-    $("search-status").textContent = `No hits in ${count(page.size, "tree")}.`;
+    $("search-status").textContent = [`No hits in ${count(page.size, "tree")}`, ...page.explanation].join("; ");
     return;
   }
   if (!page.next) {
@@ -69,7 +69,7 @@ async function chart() {
 
 /** Draw bars: a table whose numbers say what its bars show. */
 function draw(key, { groups, others, matches, searched, size }) {
-  const rows = [...groups].toSorted(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
+  const rows = [...groups].toSorted(([a, m], [b, n]) => n - m || a.localeCompare(b, "en", { numeric: true }));
   const most = rows[0]?.[1] ?? 1;
   const shown = rows.slice(0, MAX_BARS);
   const rest = rows.slice(MAX_BARS).reduce((sum, [, number]) => sum + number, 0) + others;

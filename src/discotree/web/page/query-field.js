@@ -1,9 +1,16 @@
-// The query field: what is typed is checked, and the character that is wrong is marked.
+// The query field: what is typed is checked, the character that is wrong is marked, and labels of the treebank are completed.
 
 import { $, make, send } from "./common.js";
 
 const PAUSE = 400; // milliseconds without a key before the query is checked
 
+const MAX_COMPLETIONS = 8;
+const ROOTS = /^(V?ROOT|TOP|--)$/i;
+const value = (name) => new RegExp(`\\b${name}\\s*!?=\\s*\\(?(?:"[^"]*"\\s*\\|\\s*)*"([^"]*)$`);
+const COMPLETED = [["labels", value("cat")], ["tags", value("pos")], ["functions", value("edge")], ["functions", /[\w\]]\s*!?>~?([^\W\d][\w-]*)$/]];
+
+let inventory = { labels: [], tags: [], functions: [] }; // of the treebank
+let chosen = -1; // the completion that Enter takes
 let timer = 0;
 let checks = 0;
 
@@ -52,9 +59,65 @@ async function check() {
   if (mine === checks && query === get()) point(fields && { fields });
 }
 
+/** Complete the labels, tags and functions of a treebank, and use them in the example. */
+export function complete(its) {
+  inventory = its;
+  const [label, other] = its.labels.filter((name) => !ROOTS.test(name));
+  const [edge] = its.functions.filter((name) => /^[a-z]\w*$/i.test(name));
+  const child = edge ? `>${edge} #b` : `> #b:[cat="${other ?? label ?? "NP"}"]`;
+  $("query-example").textContent = `#a:[cat="${label ?? "NP"}"] ${child} & discontinuous(#a)`;
+}
+
+/** List what may complete the value before the caret. */
+function suggest() {
+  const before = get().slice(0, $("query").selectionStart);
+  const [typed, values] = COMPLETED.map(([kind, pattern]) => [before.match(pattern)?.[1], inventory[kind]]).find(([text]) => text !== undefined) ?? ["", []];
+  const fitting = values.filter((one) => one !== typed && one.toLowerCase().startsWith(typed.toLowerCase())).slice(0, MAX_COMPLETIONS);
+  $("query-completions").replaceChildren(...fitting.map((text, k) =>
+    make("li", { id: `completion-${k}`, role: "option", onclick: () => insert(text, typed.length) }, text)));
+  choose(-1);
+}
+
+function insert(text, typed) {
+  const query = $("query");
+  const [start, end] = [query.selectionStart - typed, query.selectionStart];
+  const closing = query.value[start - 1] === '"' && query.value[end] !== '"' ? '"' : "";
+  query.setRangeText(text + closing, start, end, "end");
+  query.dispatchEvent(new Event("input"));
+}
+
+/** Mark a completion as the one that Enter takes; -1 for none. */
+function choose(number) {
+  const options = [...$("query-completions").children];
+  chosen = number;
+  $("query-completions").hidden = !options.length;
+  options.forEach((option, k) => { option.ariaSelected = String(k === number); });
+  $("query").setAttribute("aria-activedescendant", options[number]?.id ?? "");
+}
+
+function close() {
+  $("query-completions").replaceChildren();
+  choose(-1);
+}
+
+function onKey(event) {
+  const { children } = $("query-completions");
+  if (!children.length || event.ctrlKey || event.metaKey) return;
+  if (event.key === "ArrowDown") choose((chosen + 1) % children.length);
+  else if (event.key === "ArrowUp") choose((Math.max(chosen, 0) + children.length - 1) % children.length);
+  else if (event.key === "Enter" && chosen >= 0) children[chosen].click();
+  else if (event.key === "Escape") close();
+  else return;
+  event.preventDefault();
+}
+
 export function setUp() {
   const query = $("query");
+  query.addEventListener("keydown", onKey);
+  query.addEventListener("blur", close);
+  $("query-completions").addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
   query.addEventListener("input", () => {
+    suggest();
     point(null);
     clearTimeout(timer);
     timer = setTimeout(check, PAUSE);

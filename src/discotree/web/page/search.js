@@ -3,9 +3,10 @@
 import { $, attempt, count, make, request, save } from "./common.js";
 import * as counts from "./counts.js";
 import * as field from "./query-field.js";
+import { inventoryOf } from "./inventory.js";
 import { parsedTrees } from "./parse.js";
 import { hideDetails, makeFigure } from "./trees.js";
-import { openedTreebank } from "./treebank.js";
+import { openedInventory, openedTreebank } from "./treebank.js";
 import { colorOf, highlighted, legend, markTree, shownName, wordClasses } from "./variables.js";
 
 const PER_PAGE = 20;
@@ -13,13 +14,13 @@ const MAX_EMPTY_PAGES = 50; // searched in vain before the reader is asked to go
 const OPENED = "upload:opened";
 const PARSED = "upload:parsed";
 const DOWNLOADS = {
-  csv: ["hits.csv", "text/csv"],
-  tsv: ["hits.tsv", "text/tab-separated-values"],
-  concordance: ["hits.txt", "text/plain"],
-  export: ["hits.export", "text/plain"],
-  discbracket: ["hits.dbr", "text/plain"],
-  tigerxml: ["hits.xml", "application/xml"],
-  jsonl: ["hits.jsonl", "application/jsonl"],
+  csv: ["hits.csv", "text/csv", "Concordance, CSV"],
+  tsv: ["hits.tsv", "text/tab-separated-values", "Concordance, TSV"],
+  concordance: ["hits.txt", "text/plain", "Concordance, text"],
+  export: ["hits.export", "text/plain", "Trees, export"],
+  discbracket: ["hits.dbr", "text/plain", "Trees, discbracket"],
+  tigerxml: ["hits.xml", "application/xml", "Trees, TigerXML"],
+  jsonl: ["hits.jsonl", "application/jsonl", "Trees, JSON"],
 };
 const MAX_DOWNLOADED = 10000;
 
@@ -61,6 +62,9 @@ async function refresh() {
   const now = `${$("search-treebank").value} ${openedTreebank()?.name} ${parsedTrees().length}`;
   if (now === listed) return;
   listed = now;
+  const chosen = $("search-treebank").value;
+  const own = chosen === OPENED ? openedInventory : () => inventoryOf(parsedTrees());
+  field.complete(served.find(({ name }) => name === chosen)?.inventory ?? own());
   const isListed = await attempt($("search-problem"), null, listExamples);
   if (!isListed && listed === now) listed = ""; // the next look at the tab tries again
 }
@@ -82,12 +86,14 @@ async function listExamples() {
 
 function saveLink() {
   const state = new URLSearchParams({ query: field.get(), in: $("search-treebank").value });
+  if ($("search-punctuation").checked) state.set("gaps", "all");
   history.replaceState(null, "", `#${state}`);
 }
 
 /** Restore the state of a link, and search. */
 export async function restore(state) {
   field.set(state.get("query"));
+  $("search-punctuation").checked = state.get("gaps") === "all";
   if ([...$("search-treebank").options].some(({ value }) => value === state.get("in"))) $("search-treebank").value = state.get("in");
   await Promise.all([search(), refresh()]);
 }
@@ -103,7 +109,7 @@ async function search(focus = "") {
     const mine = (searches += 1);
     clear();
     saveLink();
-    const searched = { query, ...source() }; // the reader may choose another treebank meanwhile
+    const searched = { query, punctuation: $("search-punctuation").checked, ...source() }; // the reader may choose another treebank meanwhile
     const body = { ...searched, focus };
     const is_current = () => mine === searches;
     let page;
@@ -227,6 +233,7 @@ export async function setUp() {
   listTreebanks();
   for (const kind of ["click", "focus"]) $("tab-search").addEventListener(kind, refresh);
   $("search-treebank").addEventListener("change", refresh);
+  $("search-download-format").append(...Object.entries(DOWNLOADS).map(([value, [, , text]]) => make("option", { value }, text)));
   $("search-focus").addEventListener("change", () => search($("search-focus").value));
   $("search-form").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -11,7 +11,8 @@ let selected = null;
 let opened = null; // the upload, which the Search tab searches
 export const openedTreebank = () => opened;
 let matching = []; // rows that pass the filter
-let inventory = null; // of the file, for its editor
+let inventory = null; // of the file, for its editor and for queries
+export const openedInventory = () => (inventory ??= inventoryOf(rows.map(({ record }) => record)));
 const details = document.querySelector("#treebank .details");
 
 /** Compute what the filter looks at. */
@@ -109,8 +110,7 @@ async function show(row) {
   const { record, text } = row;
   selected = row;
   hideDetails(details);
-  inventory ??= inventoryOf(rows.map((one) => one.record));
-  const figure = await makeFigure(record, { view: "svg", details, inventory, origin: "the treebank" });
+  const figure = await makeFigure(record, { view: "svg", details, inventory: openedInventory(), origin: "the treebank" });
   if (row !== selected) return;
   $("treebank-tree").replaceChildren(make("article", { className: "panel sentence" },
     make("h2", {}, make("small", {}, record.id), " ", text), figure));

@@ -1,0 +1,57 @@
+"""A query without a match is explained: which label, tag, function or word of it does not occur."""
+
+import pytest
+
+import discotree as dt
+from discotree.queries import inventory
+from discotree.queries.index import write_index
+
+LINES = ["(ROOT (np (lid 0=het) (n 1=huis)) (let 2=.))", "(ROOT (np (n 0=huizen) (pp (vz 1=in) (n 2=steden))))"]
+TREES = [dt.Tree.parse(line, id=str(k)) for k, line in enumerate(LINES)]
+
+REASONS = {
+    '#n:[cat="NP"]': "no constituent is called 'NP' here; did you mean 'np'?",
+    '[cat="XYZ"]': "no constituent is called 'XYZ' here; the labels are ROOT, np, pp",
+    '[cat=("NP"|"S")]': "no constituent is called 'NP' or 'S' here; did you mean 'np'?",
+    '[pos="NN"]': "no word has the tag 'NN' here; the tags are n, lid, let, vz",
+    "[pos=/V.*/]": "no tag matches /V.*/ here; the tags are n, lid, let, vz",
+    '[word="Huis"]': "there is no word 'Huis' here; did you mean 'huis'?",
+    '[word="hius" | word="dit"]': "there is no word 'hius' here; did you mean 'huis'?\nthere is no word 'dit' here",
+    '#w:[lemma="huis"]': "this treebank has no lemmas",
+    '#w:[morph="x"]': "this treebank has no morphology",
+    "#a >SB #b": "this treebank has no functions",
+    '#a:[cat="pp"] >SB #b:[cat="PP"]': (
+        "this treebank has no functions\nno constituent is called 'PP' here; did you mean 'pp'?"
+    ),
+    '[cat="pp"] > [cat="np"]': "",
+    '[cat="pp"] & without([cat="VP"]) & [cat="pp" & !(pos="NN")] > [word="het"]': "",
+    "[pos=#t] > []": "",
+    "discontinuous(#n)": (
+        "gaps of punctuation alone do not count; discontinuous(#n, all) and gap-degree(#n, 1, all) count them"
+    ),
+    "discontinuous(#n, all)": "",
+}
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("treebanks")
+    dt.write(TREES, folder / "a.export")
+    write_index(TREES, folder / "a.dtindex")
+    return folder / "a.export", folder / "a.dtindex"
+
+
+@pytest.mark.parametrize(("query", "explanation"), REASONS.items())
+def test_a_zero_is_explained_for_trees_files_and_indexes(query, explanation, paths):
+    for source in (TREES, *paths):
+        matches = dt.search(source, query)
+        assert list(matches) == []
+        assert sorted(matches.explanation) == sorted(explanation)  # an index counts trees, so its order may differ
+    assert dt.search(TREES, query).explanation == explanation
+    assert dt.search(iter(TREES), query).explanation == ""  # a stream cannot be read again
+
+
+def test_what_was_not_read_is_not_said_to_be_missing(monkeypatch):
+    monkeypatch.setattr(inventory, "MAX_TREES", 1)
+    assert dt.search(TREES, '[cat="pp"]').explanation.startswith("no constituent is called 'pp' in the first 1 trees;")
+    assert dt.search(TREES, '[lemma="a"]').explanation == "there are no lemmas in the first 1 trees"
