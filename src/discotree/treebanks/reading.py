@@ -7,7 +7,7 @@ from functools import partial
 from os import PathLike
 from os.path import relpath
 
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, list_some
 from discotree.files.reading import ByteCounter, ReadLimits, files_in, open_all, readable
 from discotree.files.writing import base_name, read_text, stems
 from discotree.treebanks.formats import (
@@ -165,5 +165,6 @@ def select_ids(trees: Iterable[Tree], ids: set[str], path: str) -> Iterator[Tree
             missing.discard(tree.id)
             yield tree
     if missing:
-        examples = ", ".join(sorted(missing)[:5])
-        raise TreebankError(f"{len(missing):,} of these ids are not in the treebank: {examples} …", path)
+        raise TreebankError(
+            f"{len(missing):,} of these ids are not in the treebank: {list_some(sorted(missing))}", path
+        )
