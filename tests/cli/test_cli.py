@@ -170,6 +170,17 @@ def test_stats_prints_a_table_with_a_total(run: Run) -> None:
     assert "100.0 / 100.0" in done.stdout
 
 
+def test_stats_lists_the_frequencies_of_labels_functions_and_tags(run: Run) -> None:
+    done = run("stats", str(FIGURE1), str(FIGURE1.parents[2] / "docs" / "book.export"), "--labels")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    (np,) = [row for row in rows if row[:1] == ["NP"]]
+    frequencies = json.loads(run("stats", str(FIGURE1), "--labels", "--to", "json").stdout)[str(FIGURE1)]["frequencies"]
+    assert set(frequencies) == {"labels", "functions", "tags"}
+    assert np == ["NP", str(frequencies["labels"]["NP"]), "2", "4", "44.44"]  # the last ones: all, and their share
+    assert "frequencies" not in json.loads(run("stats", str(FIGURE1), "--to", "json").stdout)[str(FIGURE1)]
+
+
 def test_a_reader_that_goes_away_is_no_catastrophe(tmp_path: Path) -> None:
     trees = [dt.Tree((dt.Token("word"),), dt.Node("ROOT", [0]))] * 20_000
     dt.write(trees, tmp_path / "many.dbr")

@@ -1,11 +1,13 @@
-"""Read trees from files, folders, archives and standard input, as a stream; and the ids of splits."""
+"""Read trees from files, folders, archives and standard input, as a stream; divide them; and the ids of splits."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from os import PathLike
 from os.path import relpath
+from random import Random
 
 from discotree.errors import TreebankError, list_some
 from discotree.files.reading import ByteCounter, ReadLimits, files_in, open_all, readable
@@ -21,6 +23,8 @@ from discotree.treebanks.formats import (
 )
 from discotree.treebanks.source import ErrorHandler, Source, stop
 from discotree.trees.tree import Tree
+
+SPLIT_SEED = 1  # of a random division into parts
 
 
 def read(
@@ -127,6 +131,28 @@ def _add_stem(stem: str, identity: str) -> str:
     if identity == stem or identity.startswith(f"{stem}/"):
         return identity
     return type(identity)(f"{stem}/{identity}")  # a RunningNumber stays one
+
+
+def divide(trees: Iterable[Tree], shares: Sequence[int]) -> list[list[Tree]]:
+    """Divide trees at random, but always in the same way, into parts of these shares in percent.
+
+    Sentences with the same words go to the same part. Every part keeps the order of the trees.
+    """
+    trees = list(trees)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, tree in enumerate(trees):
+        groups.setdefault(tree.words, []).append(number)
+    shuffled = list(groups.values())
+    Random(SPLIT_SEED).shuffle(shuffled)
+    bounds = [len(trees) * total / sum(shares) for total in accumulate(shares)]
+    parts: list[list[int]] = [[] for _ in shares]
+    done = part = 0
+    for group in shuffled:
+        while done + len(group) / 2 > bounds[part]:  # most of the group lies beyond the bound
+            part += 1
+        parts[part] += group
+        done += len(group)
+    return [[trees[number] for number in sorted(numbers)] for numbers in parts]
 
 
 def read_ids(path: str, split: str | None) -> set[str]:
