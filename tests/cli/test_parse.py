@@ -226,7 +226,10 @@ def test_offsets_point_at_the_token(cli: Cli, tmp_path: Path, kind: str, bom: st
     done = cli("text", "--from", kind, "--to", "json")
     assert done.code == 0
     found = [token for record in done.records for token in record["tokens"]]
-    assert [text[token["start"] : token["end"]] for token in found] == [token["form"] for token in found]
+    surfaces = [text[token["start"] : token["end"]] for token in found]
+    if kind != "tokens":  # soft hyphens and zero-width spaces leave the form
+        surfaces = [surface.replace("\u200b", "").replace("\u00ad", "") for surface in surfaces]
+    assert surfaces == [token["form"] for token in found]
     covered = {place for token in found for place in range(token["start"], token["end"])}
     assert all(character.isspace() or place in covered for place, character in enumerate(text))
 
