@@ -1,7 +1,8 @@
 """The errors that discotree raises on purpose; most are also a ValueError or an ImportError."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 
 
 class DiscotreeError(Exception):
@@ -82,6 +83,12 @@ def first_line(error: BaseException) -> str:
 def shorten(text: str, maximum: int, mark: str = " … ") -> str:
     """Return a text without its middle if it is long: long texts often differ at their ends."""
     return text if len(text) <= maximum else f"{text[: maximum // 2]}{mark}{text[-(maximum // 2) :]}"
+
+
+def list_some(names: Iterable[str], maximum: int = 5) -> str:
+    """Return the first names, separated by commas; a list that is cut ends in "…"."""
+    first = list(islice(names, maximum + 1))
+    return ", ".join([*first[:maximum], "…"] if len(first) > maximum else first)
 
 
 _UNPRINTABLE = {

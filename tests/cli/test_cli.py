@@ -170,6 +170,17 @@ def test_stats_prints_a_table_with_a_total(run: Run) -> None:
     assert "100.0 / 100.0" in done.stdout
 
 
+def test_stats_lists_the_frequencies_of_labels_functions_and_tags(run: Run) -> None:
+    done = run("stats", str(FIGURE1), str(FIGURE1.parents[2] / "docs" / "book.export"), "--labels")
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    (np,) = [row for row in rows if row[:1] == ["NP"]]
+    frequencies = json.loads(run("stats", str(FIGURE1), "--labels", "--to", "json").stdout)[str(FIGURE1)]["frequencies"]
+    assert set(frequencies) == {"labels", "functions", "tags"}
+    assert np == ["NP", str(frequencies["labels"]["NP"]), "2", "4", "44.44"]  # the last ones: all, and their share
+    assert "frequencies" not in json.loads(run("stats", str(FIGURE1), "--to", "json").stdout)[str(FIGURE1)]
+
+
 def test_a_reader_that_goes_away_is_no_catastrophe(tmp_path: Path) -> None:
     trees = [dt.Tree((dt.Token("word"),), dt.Node("ROOT", [0]))] * 20_000
     dt.write(trees, tmp_path / "many.dbr")
@@ -297,10 +308,37 @@ def test_evaluate_takes_parameters_of_disco_dop(run: Run, pair: tuple[str, str],
 
 def test_evaluate_compares_two_systems_and_writes_a_report(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
     done = run("evaluate", *pair, "--compare-with", "gold.dbr")
-    assert "66.67 → 100.00, +33.33" in done.stdout
+    assert "predicted.dbr → gold.dbr: 66.67 → 100.00, +33.33" in done.stdout
+    assert done.stdout.splitlines()[0].split() == ["predicted.dbr"] * 2 + ["gold.dbr"] * 2
+    assert run("evaluate", *pair, "--compare-with", pair[1]).stdout.split()[2:4] == ["predicted.dbr", "(2)"]
     done = run("evaluate", *pair, "--compare-with", "gold.dbr", "-o", "report.html")
     assert (done.stdout, done.stderr) == ("", "scores written to report.html\n")
     assert "Significance of the difference" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_a_clear_difference_has_a_p_of_at_most_one_thousandth(run: Run, tmp_path: Path) -> None:
+    right, wrong = GOLD.splitlines()[0], PREDICTED.splitlines()[0]
+    (tmp_path / "gold.dbr").write_text(f"{right}\n" * 20)
+    (tmp_path / "wrong.dbr").write_text(f"{wrong}\n" * 20)
+    done = run("evaluate", "gold.dbr", "wrong.dbr", "--compare-with", "gold.dbr")
+    assert "p ≤ 0.001" in done.stdout
+    run("evaluate", "gold.dbr", "wrong.dbr", "--compare-with", "gold.dbr", "-o", "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "<th>wrong.dbr</th><th>gold.dbr</th>" in page
+    assert "<td>≤ 0.001</td>" in page
+
+
+def test_evaluate_scores_only_the_common_sentences(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "second.dbr").write_text(GOLD.splitlines()[1] + "\n" + GOLD.splitlines()[1].replace("a", "x"))
+    assert run("evaluate", pair[0], "second.dbr").returncode == 1
+    done = run("evaluate", pair[0], "second.dbr", "--common", "--to", "json")
+    assert done.stderr == "1 common sentences; left out: 1 of gold.dbr, 1 of second.dbr\n"
+    assert (json.loads(done.stdout)["sentences"], json.loads(done.stdout)["f1"]) == (1, 100)
+    done = run("evaluate", *pair, "--common", "--compare-with", "second.dbr", "--to", "json")
+    assert json.loads(done.stdout)["against"]["sentences"] == 1
+    assert run("evaluate", *pair, "--common", "--missing-as-empty").returncode == 2
+    (tmp_path / "second.dbr").write_text("(ROOT (S (NN 0=z)))")
+    assert "no sentence in common" in run("evaluate", *pair, "--common", "--compare-with", "second.dbr").stderr
 
 
 def test_evaluate_refuses_files_that_do_not_match(run: Run, pair: tuple[str, str], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from discotree import cli
 from discotree.cli import COMMANDS, GROUPS, app
 
-MAX_COMMANDS, MAX_OPTIONS = 16, 150
+MAX_COMMANDS, MAX_OPTIONS = 17, 150
 
 
 def load(name: str) -> click.Command:

@@ -64,6 +64,16 @@ def test_every_input_goes_to_every_output(cli: Cli, inputs: Path, tmp_path: Path
         assert cli(str(inputs / kind), "--from", kind, "--to", output).out == (tmp_path / "out").read_bytes()
 
 
+@pytest.mark.parametrize("name", ["out.parquet", "out.arrow"])
+def test_trees_are_written_as_a_table(cli: Cli, tmp_path: Path, name: str) -> None:
+    done = cli("Ja, zeker. Nee.", "-o", name)
+    assert (done.code, done.err) == (0, f"2 sentences written to {name}\n")
+    (first, second) = dt.read(tmp_path / name)
+    assert (first.words, second.words) == (("Ja", ",", "zeker", "."), ("Nee", "."))
+    assert first.confidence is not None
+    assert cli("", "-o", "empty.parquet", "--from", "lines", stdin="").code == 1
+
+
 def test_a_file_says_by_its_name_what_it_is(cli: Cli, tmp_path: Path) -> None:
     for name in ("a.export", "a.tiger.xml", "a.dbr.gz"):
         dt.write(TREES[:4], tmp_path / name)
@@ -216,7 +226,10 @@ def test_offsets_point_at_the_token(cli: Cli, tmp_path: Path, kind: str, bom: st
     done = cli("text", "--from", kind, "--to", "json")
     assert done.code == 0
     found = [token for record in done.records for token in record["tokens"]]
-    assert [text[token["start"] : token["end"]] for token in found] == [token["form"] for token in found]
+    surfaces = [text[token["start"] : token["end"]] for token in found]
+    if kind != "tokens":  # soft hyphens and zero-width spaces leave the form
+        surfaces = [surface.replace("\u200b", "").replace("\u00ad", "") for surface in surfaces]
+    assert surfaces == [token["form"] for token in found]
     covered = {place for token in found for place in range(token["start"], token["end"])}
     assert all(character.isspace() or place in covered for place, character in enumerate(text))
 
@@ -428,9 +441,9 @@ def test_a_record_is_one_line_for_every_reader(cli: Cli) -> None:
         (["texts/*.txt"], 1, "texts/*.txt: no such file;"),
         (["Ja.", "-o", "out"], 1, "out: cannot tell the format from a name without a suffix; pass --to FORMAT"),
         (["Ja.", "-o", "out.txt"], 1, "out.txt: cannot tell the format from .txt; pass --to FORMAT"),
-        (["Ja.", "-o", "out.parquet"], 1, "parquet cannot be written sentence by sentence"),
-        (["Ja.", "-o", "out.svg", "--resume"], 2, "cannot be used with picture output"),
-        (["Ja.", "-o", "out.svg", "--workers", "2"], 2, "cannot be used with picture output"),
+        (["Ja.", "-o", "out.parquet", "--resume"], 2, "cannot be used with parquet output"),
+        (["Ja.", "-o", "out.svg", "--resume"], 2, "cannot be used with svg output"),
+        (["Ja.", "-o", "out.svg", "--workers", "2"], 2, "cannot be used with svg output"),
         (["Ja.", "--model", "nobody"], 1, "there is no model 'nobody'"),
         (["Ja.", "--device", "gpu9"], 1, "the device 'gpu9' cannot be used"),
         (["Ja.", "-o", "nowhere/out.dbr"], 1, "nowhere/out.dbr: cannot be written: No such file"),

@@ -20,12 +20,13 @@ from discotree.trees.tree import Node, Token, Tree
 
 EVIL = "\x1b]0;owned\x07\x9b31m\u202etfel\u2066"  # a title, a colour, text from right to left
 RAW = re.compile("[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]")
-OURS = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")  # colours and the cursor
+OURS = re.compile(r"\r?\x1b\[[0-9;?]*[a-zA-Z]")  # colours, the cursor, and the line of a bar that is drawn anew
 LABEL = "S[dcl]"
 
 
 def is_safe(text: str) -> bool:
-    return not RAW.search(text) and "\x1b" not in OURS.sub("", text) and "\x1b]" not in text
+    data = OURS.sub("", text)
+    return not RAW.search(data) and "\x1b" not in data
 
 
 class Terminal(io.BytesIO):

@@ -2,7 +2,7 @@ import pytest
 from support.helpers import tree_of
 
 from discotree import FORMATS, EvaluationError, Tree, evaluate, read, write
-from discotree.evaluation.parseval import pair_trees
+from discotree.evaluation.parseval import common_trees, pair_trees
 from discotree.treebanks.source import RunningNumber
 
 
@@ -61,6 +61,25 @@ def test_a_prediction_that_is_missing_among_numbers_is_noticed():
 def test_other_words_in_the_same_order_are_named():
     with pytest.raises(EvaluationError, match="sentence cdb/9: word 1 is 'b' in the gold file, but 'x' is predicted"):
         evaluate(GOLD, trees(("1", "a"), ("2", "x"), ("3", "c")))
+
+
+def test_a_list_of_ids_that_is_cut_ends_in_dots_and_names_the_option():
+    gold = trees(*((f"s{k}", "a") for k in range(7)))
+    with pytest.raises(EvaluationError, match=r"6 gold .*: s1, s2, s3, s4, s5, …; --missing-as-empty .*, --common"):
+        ids(gold, gold[:1])
+    with pytest.raises(EvaluationError, match="1 predicted sentences are not in the gold file: s6; --common"):
+        ids(gold[:6], gold)
+
+
+def test_common_sentences_are_matched_by_id_or_words():
+    gold = trees(("x1", "a"), ("x2", "b"), ("x3", "c"), ("x4", "a"))
+    by_id, by_words = trees(("x3", "c"), ("x9", "y"), ("x1", "a")), trees(("1", "c"), ("2", "a"), ("3", "a"))
+    words = [[tree.words[0] for tree in row] for row in common_trees([gold, by_id, by_words])]
+    assert words == [["a"] * 3, ["c"] * 3]
+    short = [tree_of("(ROOT (S (NN 0=b)))", "long"), tree_of("(ROOT (S (NN 0=b)))", "7")]
+    longer = [tree_of("(ROOT (S (NN 0=b) ($. 1=.)))", id) for id in ("7", "long")]
+    assert [row[0].id for row in common_trees([longer, short])] == ["long"]
+    assert [[tree.id for tree in row] for row in common_trees([gold, by_words])] == [["x1"] * 2, ["x3"] * 2, ["x4"] * 2]
 
 
 def test_ids_that_stop_counting_are_matched_by_id():

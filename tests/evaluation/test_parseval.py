@@ -183,7 +183,7 @@ def test_the_real_evaluator_says_the_same() -> None:
                 "labeled precision": shown(part.precision),
                 "labeled f-measure": shown(part.f1),
                 "exact match": shown(part.exact_match),
-                "pos accuracy": shown(part.pos_accuracy),
+                "pos accuracy": shown(score.pos_accuracy),  # disco-dop has only that of all sentences
             }, (name, mode)
 
 
@@ -212,6 +212,12 @@ def test_the_cutoff_column_counts_short_sentences_only() -> None:
 
 def test_tags_are_compared_over_what_is_not_deleted() -> None:
     assert scored("(ROOT (S (NN 0=a) (VV 1=b) ($. 2=.)))", "(ROOT (S (NE 0=a) (VV 1=b) (XY 2=.)))").pos_accuracy == 50
+
+
+def test_the_tags_of_discontinuous_sentences_are_theirs() -> None:
+    gold = "(ROOT (S (NP (NN 0=a) (NN 2=b)) (VV 1=c)))\n(ROOT (S (NN 0=a) (VV 1=b)))"
+    score = scored(gold, gold.replace("(NN 0=a) (VV 1=b)", "(NE 0=a) (VV 1=b)"))
+    assert (score.pos_accuracy, score.discontinuous.pos_accuracy) == (80, 100)
 
 
 def test_functions_are_compared_where_the_prediction_has_any() -> None:

@@ -15,6 +15,7 @@ from discotree.parsing.outputs import output_for
         ("a.jsonl", "json"),
         ("a.ndjson.xz", "json"),
         ("a.conllu", "conllu"),
+        ("a.parquet", "parquet"),
     ],
 )
 def test_the_suffix_decides(name: str, output: str) -> None:
@@ -28,7 +29,6 @@ def test_the_suffix_decides(name: str, output: str) -> None:
         ("a.txt", "a.txt: cannot tell the format from .txt; pass --to FORMAT"),
         ("a.txt.gz", "a.txt.gz: cannot tell the format from .txt; pass --to FORMAT"),
         ("tree.svg", "tree.svg: cannot tell the format from .svg; pass --to FORMAT"),
-        ("a.parquet", "a.parquet: parquet cannot be written sentence by sentence; write .export and convert it"),
         ("a.tar.gz", "a.tar.gz: archives can be read but not written"),
     ],
 )

@@ -4,6 +4,7 @@ import pytest
 
 from discotree.text import LANGUAGES, convention, sentences
 from discotree.text.segmentation import tag_of
+from discotree.trees.punctuation import is_punctuation_tag
 
 PICTURES = ["😀", "👍🏽", "🇳🇱", "👩\u200d👩\u200d👧", "❤️", "1\ufe0f\u20e3", ":-)", ";)", ":D", "<3", "☕"]
 ADDRESSES = [
@@ -47,6 +48,7 @@ def test_tags(language: str) -> None:
     assert {tag_of(form, rules) for form in ADDRESSES} == {rules.address_tag}
     assert {tag_of(form, rules) for form in FOREIGN} == {rules.foreign_tag}
     assert {tag_of(form, rules) for form in WORDS} == {""}
+    assert is_punctuation_tag(tag_of("•", rules))
     assert all((rules.picture_tag, rules.address_tag, rules.foreign_tag))
 
 

@@ -28,6 +28,7 @@ def parts(*lines: str) -> list[str]:
 FRAGMENTS = parts(
     "'t z'n geht's don't cannot I'd've ’s O’Neill '69 1968-'69 Jenkins' co- -verb Word woord WORD",
     "z.B. a.s. Dr. etc. U.S. 3. J. ... … . ? ! ?! 1.000,50 10.000,- .05 5% €5 US$ 12:30 31-12-1999 1/2 37°C : ;",
+    "12 345 678",
     "http://a.b/c?d=e#f, www.x.nl. a.b+c@d-e.org #tag @me \" ' `` '' ,, „ “ ” « » ( ) [ ] { } (werk)dag \"A\"-B x(je)",
     "- -- – — \u2011 \u00ad \u200b \u200d \ufeff \u0301 e\u0301 =\u0338 \ud800 \x00 \ue000 � ﬁ",
     "漢字。 한국어 देवनागरी العربية 👩\u200d👩\u200d👧 👍🏽 🇳🇱 1\ufe0f\u20e3",
@@ -60,11 +61,22 @@ def forms(text: str, language: str) -> list[str]:
     return [" ".join(word.form for word in sentence) for sentence in sentences(text, language)]
 
 
+def is_visible(character: str) -> bool:
+    return not character.isspace() and character not in "\u00ad\u200b\u2060\ufeff"
+
+
+def visible(text: str) -> str:
+    return "".join(filter(is_visible, text))
+
+
 def assert_nothing_lost(text: str, found: list[list[Word]]) -> None:
     words = [word for sentence in found for word in sentence]
     covered = [offset for word in words for offset in range(word.start, word.end)]
-    assert covered == [offset for offset, character in enumerate(text) if not character.isspace()]
-    assert all(word.start < word.end for word in words)
+    assert covered == sorted(set(covered))
+    assert {k for k in covered if is_visible(text[k])} == {
+        k for k, character in enumerate(text) if is_visible(character)
+    }
+    assert all(is_visible(text[word.start]) and is_visible(text[word.end - 1]) for word in words)
 
 
 @given(TEXTS, LANGUAGE, st.booleans())
@@ -78,7 +90,8 @@ def test_every_character_belongs_to_one_token(text: str, language: str, lines: b
         if rules.penn_quotes and surface == '"':
             assert word.form in ("``", "''")
         else:
-            assert word.form == rules.forms.get(surface, surface)
+            assert word.form == rules.forms.get(visible(surface), visible(surface))
+            assert not any(map(str.isspace, surface)) or word.form[0].isdigit()
 
 
 @given(PIECES, LANGUAGE, st.booleans())
@@ -94,7 +107,7 @@ def test_with_lines_each_line_is_one_sentence(text: str, language: str) -> None:
     found = list(sentences(text, language, lines=True))
     lines = text.split("\n")
     assert len(found) == len(lines) - (lines[-1] == "")
-    assert [not sentence for sentence in found] == [not line.strip() for line in lines[: len(found)]]
+    assert [not sentence for sentence in found] == [not visible(line) for line in lines[: len(found)]]
 
 
 def test_a_line_of_two_sentences_has_two_full_stops() -> None:
@@ -188,8 +201,36 @@ def test_empty_lines_end_sentences_and_breaks_of_wrapped_lines_do_not() -> None:
 
 
 def test_what_belongs_together_in_any_script_stays_together() -> None:
-    text = "👩\u200d👩\u200d👧 👍🏽🇳🇱🇩🇪 cafe\u0301's a\u200bb \u200b 1\ufe0f\u20e3 =\u0338 x\x00y देवनागरी"
+    text = "👩\u200d👩\u200d👧 👍🏽🇳🇱🇩🇪 cafe\u0301's 1\ufe0f\u20e3 =\u0338 x\x00y देवनागरी"
     assert " ".join(forms(text, "nl")) == text.replace("🇳🇱", " 🇳🇱 ")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_soft_hyphens_and_zero_width_spaces_leave_the_form_and_stay_in_the_offsets(language: str) -> None:
+    text = "\u200bAa Zee\u00adland \u200b is\u200b.\u200b Bb\ufeff Woord."
+    found = list(sentences(text, language))
+    assert [[word.form for word in words] for words in found] == [["Aa", "Zeeland", "is", "."], ["Bb", "Woord", "."]]
+    assert text[found[0][1].start : found[0][1].end] == "Zee\u00adland"
+    assert list(sentences("\u200b\n\n\u00ad", language)) == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("space", [" ", "\u00a0", "\u2009", "\u202f"])
+def test_a_number_with_spaces_between_groups_of_three_digits_is_one_token(language: str, space: str) -> None:
+    for number in ("12 345", "1 234 567", "12 345,67", "999 000.5"):
+        text = f"Aa {number.replace(' ', space)} bb. Cc {number.replace(' ', space)}."
+        words = [word for some in sentences(text, language) for word in some]
+        assert [word.form for word in words] == ["Aa", number.replace(" ", ""), "bb", ".", "Cc", words[5].form, "."]
+        assert text[words[1].start : words[1].end] == number.replace(" ", space)
+
+
+@pytest.mark.parametrize(
+    "text", ["020 123 456", "0800 123 456", "06 123 456 78", "12 34 56", "2020 100", "12 3456", "12 345 67", "1 2 3",
+             "12 345x", "1.5 300", "3, 400", "x12 345"]
+)  # fmt: skip
+def test_other_digits_with_spaces_between_them_are_several_tokens(text: str) -> None:
+    for language in LANGUAGES:
+        assert len(forms(f"Aa {text} bb", language)[0].split()) >= 2 + len(text.split())
 
 
 ACCENTED = parts("één ëls café's röm. É. Ÿ zo'n . , ? ( ) \" 3. ... u.ä. geht's Är-ger für.")

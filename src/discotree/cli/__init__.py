@@ -40,6 +40,7 @@ GROUPS = {
     },
     "Treebanks": {
         "convert": Entry("treebanks", "Convert treebanks from one format to another."),
+        "split": Entry("treebanks", "Split a treebank into training, dev and test files."),
         "stats": Entry("treebanks", "Count trees, tokens, labels, unaries and discontinuities."),
         "evaluate": Entry("evaluate", "Score trees against gold trees, exactly like disco-dop."),
         "draw": Entry("draw", "Draw trees as text, SVG, PNG, PDF, LaTeX or one HTML page."),

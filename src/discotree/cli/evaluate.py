@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from discotree.cli.console import ProgressBar, number, report_written, table, write_json, write_rich, write_text
+from discotree.cli.console import ProgressBar, err, number, report_written, table, write_json, write_rich, write_text
 from discotree.cli.options import (
     TreebankInput,
     check_output,
@@ -21,10 +21,11 @@ from discotree.encoding.head_rules import HeadRules
 from discotree.errors import EvaluationError
 from discotree.evaluation.analysis import TABLES, Analysis, BootstrapResult, bootstrap
 from discotree.evaluation.params import Params
-from discotree.evaluation.parseval import Score
+from discotree.evaluation.parseval import Score, common_trees
 from discotree.evaluation.parseval import evaluate as score_trees
 from discotree.evaluation.report import MAX_CONFUSIONS, ROWS, html
-from discotree.files.writing import STANDARD_STREAM
+from discotree.files.writing import STANDARD_STREAM, base_name
+from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,6 +62,7 @@ REPORT_SUFFIXES = {".txt": "table", ".json": "json", ".html": "html", ".htm": "h
     is_flag=True,
     help="Count a sentence without a predicted tree as an empty parse, not an error.",
 )
+@click.option("--common", is_flag=True, help="Score only the sentences that all files have, by their ids or words.")
 @from_option
 @encoding_option
 def evaluate(
@@ -73,6 +75,7 @@ def evaluate(
     by: str | None,
     heads: str | None,
     missing_as_empty: bool,
+    common: bool,
     from_: str | None,
     encoding: str | None,
 ) -> None:
@@ -86,18 +89,29 @@ def evaluate(
         raise click.UsageError(f"unknown table {unknown[0]!r} in --by; choose from {', '.join([*TABLES, *LISTS])}")
     if [gold, predicted, compare_with].count(STANDARD_STREAM) > (gold != STANDARD_STREAM or not compare_with):
         raise click.UsageError("standard input can be read only once")
+    if common and missing_as_empty:
+        raise click.UsageError("--common and --missing-as-empty cannot be combined")
     format = to or cast(ReportFormat, format_for(output, REPORT_SUFFIXES, "table"))
     check_output(output, [*expand([gold, predicted, *filter(None, [compare_with])]), params, heads])
     settings = Params.load(params)
     rules = HeadRules.load(heads) if heads else None
     analysis = Analysis(settings, rules=rules)
+    files = [gold, predicted, *filter(None, [compare_with])]
+    systems = [base_name(path) for path in files[1:]]
+    if len(set(systems)) < len(systems):
+        systems = [predicted, f"{compare_with} (2)" if compare_with == predicted else str(compare_with)]
     with ProgressBar() as bar:
+
+        def read(path: str) -> Iterator[Tree]:
+            return TreebankInput([path], from_, encoding).trees(bar, path)
+
+        shared = _common(files, [list(read(path)) for path in files]) if common else {}
 
         def score(path: str, observe: Analysis | None) -> Score:
             try:
                 return score_trees(
-                    TreebankInput([gold], from_, encoding).trees(bar, path),
-                    TreebankInput([path], from_, encoding).read(),
+                    shared[gold] if common else read(gold),
+                    shared[path] if common else TreebankInput([path], from_, encoding).read(),
                     settings,
                     missing_as_empty=missing_as_empty,
                     observe=observe,
@@ -111,23 +125,32 @@ def evaluate(
     if second is not None:
         for name, gaps in (("all", False), ("discontinuous", True)):
             differences[name] = bootstrap(first, second, discontinuous=gaps)
-    columns = _columns(first, second, settings)
+    columns = _columns(first, second, systems, settings)
     if format == "html":
-        write_text(html(f"{predicted} against {gold}", columns, analysis, differences), output)
+        write_text(html(f"{predicted} against {gold}", columns, analysis, differences, systems), output)
     elif format == "json":
         write_json(_object(first, second, settings.disc_only, analysis, names, differences), output)
     else:
-        write_rich(*_tables(columns, analysis, names, differences), output=output)
+        write_rich(*_tables(columns, analysis, names, differences, systems), output=output)
     report_written("scores", output)
 
 
-def _columns(first: Score, second: Score | None, settings: Params) -> dict[str, Score]:
+def _common(files: list[str], trees: list[list[Tree]]) -> dict[str, list[Tree]]:
+    """Return the trees of the sentences that all files have, by file; report how many others there are."""
+    rows = common_trees(trees)
+    if not rows:
+        raise EvaluationError(f"{', '.join(files)}: these files have no sentence in common")
+    counts = [f"{len(some) - len(rows):,} of {file}" for file, some in zip(files, trees, strict=True)]
+    err.print(f"{len(rows):,} common sentences; left out: {', '.join(counts)}", style="dim", soft_wrap=True)
+    return {file: [row[k] for row in rows] for k, file in enumerate(files)}
+
+
+def _columns(first: Score, second: Score | None, systems: list[str], settings: Params) -> dict[str, Score]:
     """Return the columns of the table: all and discontinuous brackets, all and short sentences, two systems."""
     cutoff = settings.cutoff_len
     columns: dict[str, Score] = {}
-    for system, score in (("", first), ("other: ", second)):
-        if score is None:
-            continue
+    names = [f"{system}\n" for system in systems] if second else [""]
+    for system, score in zip(names, filter(None, (first, second)), strict=True):
         for name, part in (("all", score), ("disc.", score.discontinuous)):
             if settings.disc_only and name == "all":
                 continue
@@ -171,7 +194,11 @@ def _plain(value: float) -> float | None:
 
 
 def _tables(
-    scores: dict[str, Score], analysis: Analysis, names: list[str], differences: dict[str, BootstrapResult]
+    scores: dict[str, Score],
+    analysis: Analysis,
+    names: list[str],
+    differences: dict[str, BootstrapResult],
+    systems: list[str],
 ) -> "Iterator[Table | str]":
     """Yield the tables and lines for a terminal, from top to bottom."""
     metrics = [score.metrics() for score in scores.values()]
@@ -201,8 +228,8 @@ def _tables(
             yield table(["", *COUNTS[:-1], "F1"], rows, left=[""])
     for name, d in differences.items():
         yield (
-            f"\nF1, {name}: {d.first:.2f} → {d.second:.2f}, {d.difference:+.2f} "
-            f"(95 % between {d.low:+.2f} and {d.high:+.2f}), p = {d.p:.3f}"
+            f"\nF1, {name}: {' → '.join(systems)}: {d.first:.2f} → {d.second:.2f}, {d.difference:+.2f} "
+            f"(95 % between {d.low:+.2f} and {d.high:+.2f}), p {d.p_text}"
         )
 
 

@@ -65,6 +65,7 @@ from discotree.parsing.inputs import (
     text_source,
 )
 from discotree.parsing.outputs import (
+    BINARY,
     DEFAULT_FORMAT,
     DRAW,
     OUTPUTS,
@@ -81,11 +82,13 @@ from discotree.parsing.outputs import (
     parse_in_processes,
     suitable_workers,
 )
+from discotree.treebanks import write
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
+WHOLE = (*BINARY, *PICTURES)  # formats of files that are written at once
 K_BEST_WINDOW = 16  # sentences per window if each is parsed separately
 MAX_FAILURES_REPORTED = 20
 MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
@@ -102,7 +105,7 @@ MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
 @click.argument("inputs", metavar="[INPUT]...", nargs=-1)
 @click.option("--text", metavar="TEXT", help="Parse this text, even if it looks like the name of a file.")
 @output_option("File to write. By default, standard output.")
-@format_option("--to", (*OUTPUTS, *PICTURES), "Format of the output, if the name of the file does not show it")
+@format_option("--to", (*OUTPUTS, *BINARY, *PICTURES), "Format of the output, if the name of the file does not show it")
 @format_option("--from", INPUT_KINDS, "Format of the input, if it cannot be detected")
 @model_option
 @device_option
@@ -163,7 +166,7 @@ def parse(
     check_output(output, [*(paths if text is None else []), *([] if paths else [STANDARD_STREAM]), str(folder)])
     colors = on_terminal and "NO_COLOR" not in os.environ
     width = shutil.get_terminal_size().columns if on_terminal else None
-    tree_format = DEFAULT_FORMAT if format in PICTURES else format
+    tree_format = DEFAULT_FORMAT if format in WHOLE else format
     threshold = min_confidence or 0.0
     job = ParseJob(str(folder), tree_format, device, engine, None, decode, k, threshold, colors, width)
     settings: dict[str, object] = {
@@ -195,8 +198,8 @@ def parse(
             source.sentences(language, encoding, errors, tags, before_waiting, bar.on_bytes) for source in sources
         )
 
-    if format in PICTURES:
-        failed, omitted = _draw(worker, sentences(), window, cast(PictureFormat, format), output, bar)
+    if format in WHOLE:
+        failed, omitted = _write_whole(worker, sentences(), window, format, output, bar)
     else:
         sink = _sink(output, worker.header, settings, folder, resume, format == DRAW)
         processes = workers or suitable_workers(worker.parser.device, size_of(names))
@@ -220,19 +223,19 @@ def _check_options(options: dict[str, Any], format: str) -> None:
         raise click.UsageError("--k always searches exactly and cannot be combined with --decode")
     if options["min_confidence"] != options["min_confidence"]:
         raise click.UsageError("--min-confidence must be a number from 0 to 1, not nan")
-    if format in PICTURES and (options["resume"] or (options["workers"] or 1) > 1):
-        raise click.UsageError("--resume and --workers cannot be used with picture output")
+    if format in WHOLE and (options["resume"] or (options["workers"] or 1) > 1):
+        raise click.UsageError(f"--resume and --workers cannot be used with {format} output")
 
 
-def _draw(
-    worker: ParseWorker, sentences: Sentences, window: int, format: PictureFormat, output: str, bar: ProgressBar
+def _write_whole(
+    worker: ParseWorker, sentences: Sentences, window: int, format: str, output: str, bar: ProgressBar
 ) -> tuple[int, int]:
-    """Draw all trees; return the numbers of failed and omitted sentences."""
+    """Draw all trees, or write them in a binary format; return the numbers of failed and omitted sentences."""
     from discotree.cli.draw import Artist
 
     failures = FailureReport()
 
-    def pairs() -> Iterator[tuple[Tree, None]]:
+    def trees() -> Iterator[Tree]:
         for items in windows_of(sentences, window):
             for _, outcome in worker.parse(items):
                 if isinstance(outcome, FailedSentence):
@@ -240,11 +243,18 @@ def _draw(
                 elif worker.omits(outcome):
                     failures.omitted += 1
                 else:
-                    yield from ((tree, None) for tree in outcome)
+                    yield from outcome
             bar.advance(len(items), bar.bytes)
 
-    with bar:
-        Artist(format, functions=True).write(pairs(), None if output == STANDARD_STREAM else output, Path(output).name)
+    if format in BINARY:
+        with bar:
+            count = write(trees(), output, format, on_error=lambda error: failures.add(str(error)))
+        report_written(f"{count:,} sentences", output)
+    else:
+        pairs = ((tree, None) for tree in trees())
+        artist = Artist(cast(PictureFormat, format), functions=True)
+        with bar:
+            artist.write(pairs, None if output == STANDARD_STREAM else output, Path(output).name)
     return failures.count, failures.omitted
 
 

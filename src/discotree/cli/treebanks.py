@@ -1,6 +1,9 @@
-"""convert and stats."""
+"""convert, split and stats."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
+from os import makedirs, path
 from typing import TYPE_CHECKING, Literal, cast
 
 import click
@@ -10,17 +13,22 @@ from discotree.cli.options import (
     TreebankInput,
     check_output,
     choice_option,
+    encoding_option,
     examples,
     format_for,
     format_option,
+    from_option,
     output_option,
     treebank_options,
 )
 from discotree.encoding.head_rules import HeadRules
+from discotree.errors import DiscotreeError
 from discotree.evaluation.statistics import Statistics
-from discotree.files.writing import STANDARD_STREAM
+from discotree.files.reading import ReadLimits
+from discotree.files.writing import STANDARD_STREAM, base_name, is_archive
 from discotree.treebanks import FORMATS, write
-from discotree.treebanks.reading import read_ids, select_ids
+from discotree.treebanks.formats import ALL_SUFFIXES
+from discotree.treebanks.reading import divide, open_treebank, read_ids, select_ids
 from discotree.treebanks.source import stop
 from discotree.trees.transforms import Functions, Punctuation, transform
 
@@ -82,15 +90,70 @@ def convert(
     report_written(f"{count:,} trees", output)
 
 
+PARTS = ("train", "dev", "test")
+
+
+@click.command(epilog=examples("discotree split negra.export 80/10/10", "discotree split mine.dbr 90/10"))
+@click.argument("file", metavar="FILE")
+@click.argument("shares", metavar="SHARES")
+@output_option("Folder for the files. By default, that of FILE.", default=None, metavar="FOLDER")
+@from_option
+@encoding_option
+def split(file: str, shares: str, output: str | None, from_: str | None, encoding: str | None) -> None:
+    """Split a treebank into training, dev and test files.
+
+    SHARES are percentages of the trees: 80/10/10 for train, dev and test, or 90/10 for train and dev. The parts of
+    trees.export are written beside it, in the same format, as trees.train.export, trees.dev.export and
+    trees.test.export; existing files are not overwritten. Trees are chosen at random, and always in the same way.
+    Sentences with the same words go to the same file. Every file keeps the order of its trees.
+    """
+    percent = [int(share) if re.fullmatch(r"[1-9]\d?", share) else 0 for share in shares.split("/")]
+    if not 2 <= len(percent) <= len(PARTS) or 0 in percent or sum(percent) != 100:
+        raise click.UsageError(
+            f"SHARES: expected percentages that add up to 100, such as 80/10/10 or 90/10, got {shares!r}"
+        )
+    if not path.exists(file):
+        raise DiscotreeError(f"{file}: no such file")
+    if not path.isfile(file) or is_archive(file):
+        raise DiscotreeError(f"{file}: not a single file; convert a folder or an archive to one file first")
+    base = base_name(file)
+    stem = next(
+        (base[: -len(suffix)] for suffix in ALL_SUFFIXES if base.lower().endswith(suffix)), path.splitext(base)[0]
+    )
+    end = path.basename(file)[len(stem) :]
+    folder = path.dirname(file) if output is None else output
+    outputs = [path.join(folder, f"{stem}.{part}{end}") for part in PARTS[: len(percent)]]
+    for name in filter(path.lexists, outputs):
+        raise DiscotreeError(f"{name} already exists; remove it or rename it first")
+    if folder:
+        makedirs(folder, exist_ok=True)
+    with ProgressBar() as bar:
+        bar.expect("splitting", [file])
+        for opened in open_treebank(file, from_, encoding, "", bar.on_bytes, ReadLimits.from_environment()):
+            format, trees = opened.format, list(bar.track(opened.trees()))
+    parts = divide(trees, percent)
+    if not all(parts):
+        raise DiscotreeError(f"{file}: {len(trees):,} trees are too few for {shares}")
+    for name, part in zip(outputs, parts, strict=True):
+        report_written(f"{write(part, name, format):,} trees", name)
+
+
 StatisticsFormat = Literal["table", "json"]
 STATISTICS_SUFFIXES = {".txt": "table", ".json": "json"}
 
 
-@click.command(epilog=examples("discotree stats negra.export tiger.xml", "discotree stats negra.export -o stats.json"))
+@click.command(
+    epilog=examples(
+        "discotree stats negra.export tiger.xml",
+        "discotree stats negra.export -o stats.json",
+        "discotree stats negra.export --labels",
+    )
+)
 @output_option("File to write: .txt or .json. By default, standard output.")
 @choice_option("--to", StatisticsFormat, "A table, or all numbers as JSON.")
+@click.option("--labels", is_flag=True, help="Add the frequencies of all labels, functions and tags.")
 @treebank_options()
-def stats(source: TreebankInput, output: str, to: StatisticsFormat | None) -> None:
+def stats(source: TreebankInput, output: str, to: StatisticsFormat | None, labels: bool) -> None:
     """Count trees, tokens, labels, unaries and discontinuities.
 
     TREEBANK is a file, a folder, an archive, a pattern, or - for standard input.
@@ -99,15 +162,32 @@ def stats(source: TreebankInput, output: str, to: StatisticsFormat | None) -> No
     results: dict[str, Statistics] = {}
     check_output(output, source.paths)
     with ProgressBar() as bar:
-        for path in source.paths:
-            results[path] = Statistics.from_trees(replace(source, arguments=[path]).trees(bar, path))
+        for name in source.paths:
+            results[name] = Statistics.from_trees(replace(source, arguments=[name]).trees(bar, name))
     if len(results) > 1:
         results["total"] = sum(results.values(), Statistics())
     if format == "json":
-        write_json({name: result.summary() for name, result in results.items()}, output)
+        tables = {name: result.summary() for name, result in results.items()}
+        for name in tables if labels else ():
+            tables[name]["frequencies"] = results[name].frequencies()
+        write_json(tables, output)
     else:
-        write_rich(_table(results), output=output)
+        write_rich(_table(results), *(_frequencies(results) if labels else ()), output=output)
     source.report_skipped()
+
+
+def _frequencies(results: dict[str, Statistics]) -> "Iterator[Table | str]":
+    """Yield a table each for labels, functions and tags, with a column for every treebank; shares are of the last."""
+    counted = {name: result.frequencies() for name, result in results.items()}
+    *_, last = counted.values()
+    for kind, total in last.items():
+        whole = sum(total.values())
+        rows = [
+            [key, *(f"{counts[kind].get(key, 0):,}" for counts in counted.values()), number(100 * count / whole, 2)]
+            for key, count in total.items()
+        ]
+        yield ""
+        yield table([kind, *counted, "%"], rows, left=[kind]) if rows else f"no {kind}"
 
 
 COLUMNS = ("treebank", "trees", "tokens", "length\nmean / max", "% disc. trees\nraw / no punct.",

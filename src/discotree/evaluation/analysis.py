@@ -189,6 +189,11 @@ class BootstrapResult(NamedTuple):
     high: float
     p: float
 
+    @property
+    def p_text(self) -> str:
+        """``p`` for readers: ``= 0.042``; a value that 1000 samples cannot tell from 0 is ``≤ 0.001``."""
+        return "≤ 0.001" if self.p <= 0.001 else f"= {self.p:.3f}"
+
 
 def bootstrap(
     first: Score, second: Score, *, samples: int = 1000, seed: int = 0, discontinuous: bool | None = None

@@ -13,14 +13,14 @@ percentages. As in disco-dop they are nan if one side has no brackets, or if not
 
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from discotree.errors import EvaluationError
+from discotree.errors import EvaluationError, list_some
 from discotree.evaluation.params import PROPER, Params
 from discotree.treebanks.source import RunningNumber
 from discotree.trees.tree import NONE, Tree
@@ -163,15 +163,15 @@ class Score:
 
     @property
     def pos_accuracy(self) -> float:
-        """Percentage of the words that are not deleted with the correct tag."""
-        return percent(sum(s.correct_tags for s in self.sentences), sum(s.tokens for s in self.sentences))
+        """Percentage of the words that are not deleted with the correct tag, in the counted sentences."""
+        return percent(sum(s.correct_tags for s in self.counted), sum(s.tokens for s in self.counted))
 
     @property
     def function_accuracy(self) -> float:
         """Percentage of the words and matched brackets with the correct function; nan if no prediction has any."""
         if not any(s.has_functions for s in self.sentences):
             return math.nan
-        return percent(sum(s.correct_functions for s in self.sentences), sum(s.functions for s in self.sentences))
+        return percent(sum(s.correct_functions for s in self.counted), sum(s.functions for s in self.counted))
 
     def metrics(self) -> dict[str, float | int | None]:
         """Return all metrics by name, with None for nan."""
@@ -253,13 +253,52 @@ def pair_trees(
         else:
             yield from match_by_id(position, g, p)
     if predicted_waiting:
-        first_ids = ", ".join(list(predicted_waiting)[:5])
-        raise EvaluationError(f"{len(predicted_waiting):,} predicted sentences are not in the gold file: {first_ids}")
+        raise EvaluationError(
+            f"{len(predicted_waiting):,} predicted sentences are not in the gold file: {list_some(predicted_waiting)}; "
+            "--common leaves them out"
+        )
     if gold_waiting and not missing_as_empty:
-        first_ids = ", ".join(list(gold_waiting)[:5])
-        raise EvaluationError(f"{len(gold_waiting):,} gold sentences have no prediction: {first_ids}")
+        raise EvaluationError(
+            f"{len(gold_waiting):,} gold sentences have no prediction: {list_some(gold_waiting)}; "
+            "--missing-as-empty counts them as empty parses, --common leaves them out"
+        )
     for position, tree in gold_waiting.values():
         yield position, tree, None
+
+
+def common_trees(files: Sequence[Iterable[Tree]]) -> list[tuple[Tree, ...]]:
+    """Return the sentences that all files have, in the order of the first file and with its ids.
+
+    Sentences are matched by id and words, then by words alone, then by id alone if only some words are left out.
+    """
+    first, *others = [list(file) for file in files]
+    columns = [_counterparts(first, other) for other in others]
+    return [
+        (tree, *(replace(column[k], id=tree.id) for column in columns))
+        for k, tree in enumerate(first)
+        if all(k in column for column in columns)
+    ]
+
+
+def _counterparts(gold: list[Tree], predicted: list[Tree]) -> dict[int, Tree]:
+    """Return the prediction for every gold tree that has one, by the gold tree's position."""
+    result: dict[int, Tree] = {}
+    # An id that is a number may only count the sentences of its file, so it proves nothing without the words.
+    keys: list[Callable[[Tree], object]] = [
+        lambda tree: (tree.id, tree.words),
+        lambda tree: tree.words,
+        lambda tree: tree.words if tree.id.isdecimal() else tree.id,
+    ]
+    for key in keys:
+        used = set(map(id, result.values()))
+        waiting: dict[object, deque[Tree]] = {}
+        for tree in predicted:
+            if id(tree) not in used:
+                waiting.setdefault(key(tree), deque()).append(tree)
+        for k, tree in enumerate(gold):
+            if k not in result and (matches := waiting.get(key(tree))) and _agree(tree, matches[0]):
+                result[k] = matches.popleft()
+    return result
 
 
 def _is_nameless(tree: Tree, position: int) -> bool:

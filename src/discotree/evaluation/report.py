@@ -26,17 +26,21 @@ def html(
     scores: dict[str, Score],
     analysis: Analysis,
     differences: dict[str, BootstrapResult] | None = None,
+    systems: Sequence[str] = ("first", "second"),
 ) -> str:
-    """Return a report with a column for each of ``scores``; ``analysis`` belongs to the first of them."""
+    """Return a report with a column for each of ``scores``; ``analysis`` belongs to the first of them.
+
+    ``systems`` are the names of the two systems that ``differences`` compare.
+    """
     metrics = [score.metrics() for score in scores.values()]
     summary = [[name, *(column[key] for column in metrics)] for key, name in ROWS.items()]
     parts = [f"<h1>{escape(title)}</h1>", _table(["", *scores], summary)]
     if differences:
         rows: list[list[Any]] = [
-            [name, d.first, d.second, f"{d.difference:+.2f}", f"{d.low:+.2f} … {d.high:+.2f}", f"{d.p:.3f}"]
+            [name, d.first, d.second, f"{d.difference:+.2f}", f"{d.low:+.2f} … {d.high:+.2f}", d.p_text.lstrip("= ")]
             for name, d in differences.items()
         ]
-        columns = ["F1", "first", "second", "difference", "95 % interval", "p"]
+        columns = ["F1", *systems, "difference", "95 % interval", "p"]
         parts += ["<h2>Significance of the difference</h2>", _table(columns, rows)]
     if analysis.rules is not None:
         uas, las = map(_text, analysis.attachment.values())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from discotree.trees.punctuation import is_punctuation, remove_punctuation
-from discotree.trees.tree import Tree
+from discotree.trees.tree import NONE, Tree
 
 
 @dataclass
@@ -26,6 +26,7 @@ class Statistics:
     unary_over_phrase: int = 0
     unary_over_word: int = 0
     labels: Counter[str] = field(default_factory=Counter)
+    functions: Counter[str] = field(default_factory=Counter)  # of phrases and words, without "--"
     tags: Counter[str] = field(default_factory=Counter)
     gap_degrees: Counter[int] = field(default_factory=Counter)  # constituents without punctuation
     lengths: Counter[int] = field(default_factory=Counter)  # sentences by number of tokens
@@ -44,12 +45,15 @@ class Statistics:
         self.longest = max(self.longest, len(tree))
         self.lengths[len(tree)] += 1
         self.tags.update([token.tag for token in tree.tokens])
+        self.functions.update([token.function for token in tree.tokens if token.function != NONE])
         self.discontinuous += tree.is_discontinuous
         for node in tree.nodes():
             if node is tree.root:
                 continue
             self.constituents += 1
             self.labels[node.label] += 1
+            if node.function != NONE:
+                self.functions[node.function] += 1
             if len(node.children) == 1:
                 if isinstance(node.children[0], int):
                     self.unary_over_word += 1
@@ -64,6 +68,11 @@ class Statistics:
     def __add__(self, other: "Statistics") -> "Statistics":
         sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         return Statistics(**{**sums, "longest": max(self.longest, other.longest)})
+
+    def frequencies(self) -> dict[str, dict[str, int]]:
+        """Return how often every label, function and tag occurs, the most frequent ones first."""
+        counters = {"labels": self.labels, "functions": self.functions, "tags": self.tags}
+        return {kind: dict(counter.most_common()) for kind, counter in counters.items()}
 
     def summary(self) -> dict[str, Any]:
         """Return the numbers that papers report. Percentages are not rounded; they are None if nothing was counted."""

@@ -162,8 +162,9 @@ def _split_lines(text: DecodedText, language: str) -> Sentences:
             if _undecodable_byte(words):
                 yield _decoding_error(text, number, words, offset)
             else:
-                rows = sentences(line, language, lines=True) if language else read_pretokenised(line)
-                yield _sentence(number, next(iter(rows)), f"{text.name}:{text.line(offset)}", start)
+                (row,) = sentences(line, language, lines=True) if language else read_pretokenised(line)
+                if row:
+                    yield _sentence(number, row, f"{text.name}:{text.line(offset)}", start)
         start += len(line)
 
 

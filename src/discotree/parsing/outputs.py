@@ -44,7 +44,7 @@ from discotree.files.jobs import (
 from discotree.files.writing import base_name, is_archive
 from discotree.parsing.inputs import InputItem, InputSentence
 from discotree.processes import OrderedPool, gc_paused, usable_cores
-from discotree.treebanks import TEXT_FORMATS, guess_format
+from discotree.treebanks import FORMATS, TEXT_FORMATS, guess_format
 from discotree.treebanks.json_lines import JsonWriter
 from discotree.treebanks.writer import Writer
 from discotree.trees.tree import Tree
@@ -52,6 +52,7 @@ from discotree.version import __version__
 
 DRAW, JSON, DEFAULT_FORMAT = "draw", "json", "discbracket"
 OUTPUTS = (DRAW, *TEXT_FORMATS)
+BINARY = tuple(name for name in FORMATS if name not in TEXT_FORMATS)  # written as a whole, so never resumed
 
 PART, PROGRESS, LOCK = ".part", ".progress", ".lock"
 REMEDY = "remove the file to start again"
@@ -72,8 +73,6 @@ def output_for(name: str) -> str:
     if output is None:
         suffix = os.path.splitext(base_name(name))[1] or "a name without a suffix"
         raise TreebankError(f"cannot tell the format from {suffix}; pass --to FORMAT", name)
-    if output not in OUTPUTS:
-        raise TreebankError(f"{output} cannot be written sentence by sentence; write .export and convert it", name)
     return output
 
 

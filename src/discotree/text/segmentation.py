@@ -112,6 +112,7 @@ class Convention:
     picture_tag: str = ""
     address_tag: str = ""
     foreign_tag: str = ""
+    bullet_tag: str = ""
 
     def __post_init__(self) -> None:
         self._refuse(
@@ -213,6 +214,8 @@ FOREIGN = (  # scripts that none of the languages is written in; Greek letters a
 )
 EMOJI = r"\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b05-\u2b55\U0001f000-\U0001faff"
 
+BULLETS = frozenset("•‣◦⁃▪▫●○■□►▸")  # in front of the items of lists
+
 _EXTENDED = rf"(?:[{EXTENDER}]|(?<=\u200d)[{SYMBOL}])*"
 PICTURE = rf"[{SYMBOL}]{_EXTENDED}"  # one symbol, or the symbols that a joiner makes one
 FLAG = r"[\U0001f1e6-\U0001f1ff]{2}"
@@ -237,6 +240,12 @@ DATE = r"\d{1,2}/\d{1,2}/(?:\d{4}|\d\d)(?![\w/])|\d{4}-\d\d-\d\d(?![\w-])"
 TIME = (  # 1:30 may be a ratio, unless words around it say otherwise
     r"(?<![\w:.])(?:(?<=[Aa]t )1:[0-5]\d|1:[0-5]\d(?=\s?[ap]\.?m)|(?:0\d|1\d|2[0-4]|[2-9]):[0-5]\d(?::[0-5]\d)?)"
     r"(?![\d:])"
+)
+
+
+_GROUP = "[ \u00a0\u2009\u202f]"  # a space between groups of digits, which may be thin or not breaking
+NUMBER = (  # 12 345, 1 234 567,89; no telephone numbers, which have zeros in front or groups of other sizes
+    rf"[1-9](?<![\w.,/:-].)(?<!\d{_GROUP}.)\d{{0,2}}(?:{_GROUP}\d{{3}})+(?:[.,]\d+)?(?![\w-]|{_GROUP}\d|[.,/:]\d)"
 )
 
 
@@ -308,7 +317,7 @@ def _pattern(convention: Convention, latin: bool) -> re.Pattern[str]:
     if convention.clitics:
         clitic = rf"(?i:{convention.clitics})(?!{_W})"
         rare += [rf"(?<={_W}){clitic}", rf"(?={convention.clitic_hosts or _W}){_W}+?(?={clitic})"]
-    whole = "|".join([plain, frequent, *rare, _word(convention), _SYMBOLS])
+    whole = "|".join([rf"{NUMBER}(?P<number>)", plain, frequent, *rare, _word(convention), _SYMBOLS])
     return re.compile(whole.replace(SYMBOL, LATIN_SYMBOL) if latin else whole)
 
 
@@ -330,6 +339,8 @@ def tokenise(text: str, start: int, end: int, convention: Convention, offset: in
                 form = "``" if first == 0 or text[first - 1].isspace() or text[first - 1] in "([{-–—/" else "''"
             elif kind == "form":
                 form = convention.forms[form]
+            elif kind == "number":
+                form = "".join(form.split())
         result.append(Word(form, first + offset, last + offset))
     return result
 
@@ -354,7 +365,7 @@ _FOREIGN = rf"[{FOREIGN}]+"
 
 
 def tag_of(form: str, convention: Convention) -> str:
-    """Return the tag of a picture, an address or a word in another script; "" for all other tokens."""
+    """Return the tag of a picture, an address, a bullet or a word in another script; "" for all other tokens."""
     if form.isascii():
         if form.isalnum() or len(form) == 1:  # nearly all tokens
             return ""
@@ -362,6 +373,8 @@ def tag_of(form: str, convention: Convention) -> str:
         return convention.foreign_tag
     elif form.isalpha():
         return ""
+    elif form in BULLETS:
+        return convention.bullet_tag
     if re.fullmatch(_PICTURE, form):
         return convention.picture_tag
     return convention.address_tag if re.fullmatch(_ADDRESS, form) else ""

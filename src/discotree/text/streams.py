@@ -4,7 +4,7 @@ import codecs
 import io
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import BinaryIO, NamedTuple
 
@@ -15,8 +15,10 @@ from discotree.text.segmentation import Convention, Word, boundaries, convention
 TOKEN = re.compile(r"[^ \t\r\n]+")  # in text that is already tokenised
 BLOCK = 1 << 16  # bytes or characters per read
 MAX_PARAGRAPH = 1 << 18  # characters; longer paragraphs are split
+SentenceSplitter = Callable[[str, int, Convention], Iterator[list[Word]]]
 
 _PARAGRAPH_BREAK = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]\s*")
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens, zero-width spaces, joiners of words
 _SENTENCE_BREAK = re.compile(r"[^\W\d_]{7}[.!?][\"'”’»)\]]*\s+(?=[A-ZÀ-Þ])")  # no abbreviation is that long
 
 
@@ -143,13 +145,19 @@ def sentences(source: str | Iterable[str], language: str | Convention, *, lines:
     """Yield the sentences of a text: a string, an open text file, or an iterable of pieces.
 
     Empty lines end sentences, and so do single line breaks where lines stand alone, as in a list. With ``lines`` every
-    line is one sentence, and an empty line an empty sentence. ``language`` is a code of ``LANGUAGES`` or a
+    line is one sentence, and an empty line an empty sentence. Soft hyphens and zero-width spaces are not part of the
+    forms of words, but offsets count them. ``language`` is a code of ``LANGUAGES`` or a
     ``Convention`` that you loaded from your own file.
     """
     rules = convention(language)
     if lines:
         return _sentence_per_line(source, rules)
-    return (sentence for text, start in _parts(source, rules) for sentence in _sentences(text, start, rules))
+    return (
+        words
+        for text, start in paragraphs(source)
+        for words in _visible_sentences(text, start, rules, _by_line)
+        if words
+    )
 
 
 def read_pretokenised(lines: str | Iterable[str]) -> Iterator[list[Word]]:
@@ -171,14 +179,23 @@ def _sentences(text: str, start: int, rules: Convention) -> Iterator[list[Word]]
     yield tokenise(text, begin, len(text), rules, start)
 
 
-def _parts(source: str | Iterable[str], rules: Convention) -> Iterator[tuple[str, int]]:
-    for text, start in paragraphs(source):
-        for begin, end in split_standalone_lines(text, rules):
-            yield text[begin:end], start + begin
+def _by_line(text: str, start: int, rules: Convention) -> Iterator[list[Word]]:
+    for begin, end in split_standalone_lines(text, rules):
+        yield from _sentences(text[begin:end], start + begin, rules)
+
+
+def _visible_sentences(text: str, start: int, rules: Convention, split: SentenceSplitter) -> Iterator[list[Word]]:
+    """Split a text as if it had no invisible characters; the offsets are those of the text as it is."""
+    if text.isascii() or not _INVISIBLE.search(text):
+        yield from split(text, start, rules)
+        return
+    offsets = [offset for offset, character in enumerate(text) if not _INVISIBLE.match(character)]
+    for words in split("".join([text[offset] for offset in offsets]), 0, rules):
+        yield [Word(form, start + offsets[first], start + offsets[last - 1] + 1) for form, first, last in words]
 
 
 def _sentence_per_line(source: str | Iterable[str], rules: Convention) -> Iterator[list[Word]]:
     start = 0
     for line in lines_of(source):
-        yield [word for sentence in _sentences(line, start, rules) for word in sentence]
+        yield [word for words in _visible_sentences(line, start, rules, _sentences) for word in words]
         start += len(line)

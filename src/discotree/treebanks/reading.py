@@ -1,13 +1,15 @@
-"""Read trees from files, folders, archives and standard input, as a stream; and the ids of splits."""
+"""Read trees from files, folders, archives and standard input, as a stream; divide them; and the ids of splits."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from os import PathLike
 from os.path import relpath
+from random import Random
 
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, list_some
 from discotree.files.reading import ByteCounter, ReadLimits, files_in, open_all, readable
 from discotree.files.writing import base_name, read_text, stems
 from discotree.treebanks.formats import (
@@ -21,6 +23,8 @@ from discotree.treebanks.formats import (
 )
 from discotree.treebanks.source import ErrorHandler, Source, stop
 from discotree.trees.tree import Tree
+
+SPLIT_SEED = 1  # of a random division into parts
 
 
 def read(
@@ -129,6 +133,28 @@ def _add_stem(stem: str, identity: str) -> str:
     return type(identity)(f"{stem}/{identity}")  # a RunningNumber stays one
 
 
+def divide(trees: Iterable[Tree], shares: Sequence[int]) -> list[list[Tree]]:
+    """Divide trees at random, but always in the same way, into parts of these shares in percent.
+
+    Sentences with the same words go to the same part. Every part keeps the order of the trees.
+    """
+    trees = list(trees)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for number, tree in enumerate(trees):
+        groups.setdefault(tree.words, []).append(number)
+    shuffled = list(groups.values())
+    Random(SPLIT_SEED).shuffle(shuffled)
+    bounds = [len(trees) * total / sum(shares) for total in accumulate(shares)]
+    parts: list[list[int]] = [[] for _ in shares]
+    done = part = 0
+    for group in shuffled:
+        while done + len(group) / 2 > bounds[part]:  # most of the group lies beyond the bound
+            part += 1
+        parts[part] += group
+        done += len(group)
+    return [[trees[number] for number in sorted(numbers)] for numbers in parts]
+
+
 def read_ids(path: str, split: str | None) -> set[str]:
     """Read ids from a file, one a line, or from a tab-separated table with columns id and split."""
     try:
@@ -165,5 +191,6 @@ def select_ids(trees: Iterable[Tree], ids: set[str], path: str) -> Iterator[Tree
             missing.discard(tree.id)
             yield tree
     if missing:
-        examples = ", ".join(sorted(missing)[:5])
-        raise TreebankError(f"{len(missing):,} of these ids are not in the treebank: {examples} …", path)
+        raise TreebankError(
+            f"{len(missing):,} of these ids are not in the treebank: {list_some(sorted(missing))}", path
+        )
