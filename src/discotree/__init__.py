@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from discotree.treebanks import read as read
     from discotree.treebanks import tables as tables
     from discotree.treebanks import write as write
+    from discotree.trees.labels import explain as explain
     from discotree.trees.tree import Node as Node
     from discotree.trees.tree import SecondaryEdge as SecondaryEdge
     from discotree.trees.tree import Token as Token
@@ -48,6 +49,7 @@ _PUBLIC = {
     "parsing.parser": "Parser load",
     "queries.search": "search",
     "treebanks": "FORMATS read write",
+    "trees.labels": "explain",
     "trees.tree": "Node SecondaryEdge Token Tree",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}

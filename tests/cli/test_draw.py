@@ -155,7 +155,8 @@ def test_many_trees_go_into_a_folder(run: Run, tmp_path: Path) -> None:
     done = run(MANY, FIGURE1, FIGURE1, "--to", "svg", "-o", "a/b")
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (tmp_path / "a" / "b").iterdir()}
-    assert names == {f"{tree.id}.svg" for tree in dt.read(MANY)} | {"1.svg", "1-2.svg"}
+    assert {"1_Es_kam_nichts_Interessantes.svg", "1_Es_kam_nichts_Interessantes-2.svg"} <= names
+    assert len(names) == len(list(dt.read(MANY))) + 2
     for path in (tmp_path / "a" / "b").iterdir():
         parsed(path.read_text("utf-8"))
 
@@ -169,21 +170,23 @@ def test_many_trees_do_not_go_into_one_picture(run: Run, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("ids", "names"),
+    ("sentences", "names"),
     [
         (["a", "a", "A", "a-2"], ["a", "a-2", "A-3", "a-2-2"]),
         (["../../etc/passwd", "/etc/passwd"], ["etc_passwd", "etc_passwd-2"]),
         (["..", ".", "", "\x00", "---"], ["tree", "tree-2", "tree-3", "tree-4", "tree-5"]),
         (["a/b", "a\\b", "a:b", "a b\n"], ["a_b", "a_b-2", "a_b-3", "a_b-4"]),
         (["é", "e\u0301", "文/字"], ["é", "é-2", "文_字"]),
-        (["x" * 500], ["x" * 150]),
-        (["文" * 500], ["文" * 50]),
+        (["x" * 500], ["x" * 80]),
+        (["文" * 500], ["文" * 26]),
+        (["17 Es kam nichts Interessantes .", "a , b"], ["17_Es_kam_nichts_Interessantes", "a_b"]),
+        ([" ".join(["word"] * 50)], ["_".join(["word"] * 16)]),
     ],
     ids=ascii,
 )
-def test_file_names_are_safe_and_never_the_same(ids: list[str], names: list[str]) -> None:
+def test_pictures_are_named_after_their_sentences(sentences: list[str], names: list[str]) -> None:
     taken: dict[str, int] = {}
-    assert [_file_name(id, taken) for id in ids] == names
+    assert [_file_name(sentence, taken) for sentence in sentences] == names
 
 
 @needs_renderer

@@ -106,3 +106,22 @@ def test_tex_compiles_any_sign(tmp_path):
     ]
     tokens = tuple([Token(f"a{sign}b", sign, function=sign) for sign in signs])
     compiled("pdflatex", draw_latex(Tree(tokens, Node("ROOT", range(len(tokens))))), tmp_path)
+
+
+def test_no_label_of_a_secondary_edge_covers_a_line():
+    source = draw_latex(next(tree for tree in GOLD if tree.id == "secondary"))
+    places = {name: float(x) for name, x in re.findall(r"\((\w+(?:-\d)?)\) at \((-?\d+),", source)}
+    curves = re.findall(
+        r"xshift=(-?\d+)pt\]([\w]+)-function.north\) .. controls \+\(0,\d+\) and \+\((-?\d+),0\) .. "
+        r"node\[function, pos=([\d.]+),.*?\] \{\w+\} \(\[xshift=(-?\d+)pt\]([\w-]+).center",
+        source,
+    )
+    labels = []
+    for before, child, across, at, shift, parent in curves:
+        t, start, end = float(at), places[child] + float(before), places[parent] + float(shift)
+        labels.append(
+            start * ((1 - t) ** 3 + 3 * t * (1 - t) ** 2) + (end + float(across)) * 3 * t**2 * (1 - t) + end * t**3
+        )
+    assert len(labels) == 2
+    assert all(abs(x - places["und"]) > 7 for x in labels)  # the line from CS to "und" is between the two clauses
+    assert abs(labels[0] - labels[1]) > 14

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.drawings import as_drawn
-from support.helpers import DEEP
+from support.helpers import DEEP, tree_of
 from support.pictures import DRAWINGS, FIGURE1, GOLD, WRONG, some_trees
 from support.strategies import HOLDS, random_tree, trees, trees_with_edges
 from support.svgs import SVG, boxes, groups, lines_of, parsed, read_svg, text_of
@@ -180,17 +180,59 @@ def test_pictures_stand_on_their_own(picture):
         assert not re.search(r"<script|href|url\(|@import|<image|http(?!://www\.w3\.org/2000/svg)", svg)
 
 
+@pytest.mark.parametrize("picture", [*PICTURES])
+def test_every_element_has_its_style_in_attributes_that_every_program_reads(picture):
+    svg = PICTURES[picture]()
+    if not picture.endswith(".svg"):
+        return
+    assert "var(" not in svg
+    assert "font:" not in svg
+    root = parsed(svg)
+    for text in root.iter(f"{SVG}text"):
+        assert {"fill", "font-family", "font-size", "text-anchor"} <= set(text.keys())
+    for path in root.iter(f"{SVG}path"):
+        needed = {"fill"} if path.get("class") == "tip" else {"fill", "stroke", "stroke-width"}
+        assert needed <= set(path.keys())
+    for rectangle in root.iter(f"{SVG}rect"):
+        assert rectangle.get("fill")
+
+
 def test_themes():
     light, dark, auto = (draw_svg(FIGURE1, theme=theme) for theme in ("light", "dark", "auto"))
-    assert "var(" not in light + dark
-    assert "@media" not in light + dark
-    assert "var(--dt-ink)" in auto
-    assert "prefers-color-scheme:dark" in auto
-    names = set(re.findall(r"var\((--[\w-]+)\)", auto))
-    assert names == set(re.findall(r"(--[\w-]+):", auto))
+    assert "<style" not in light + dark
+    without = re.sub(r"(?s)<style>.*</style>\n", "", auto)
+    assert without == light
+    media = re.search(r"(?s)<style>\n@media\(prefers-color-scheme:dark\)\{\n(.*)\}\n</style>", auto)[1]
+    assert {rule[:18] for rule in media.splitlines()} == {"[class~=discotree]"}  # or LibreOffice would apply them
+    assert re.findall(r'fill="#e6edf3"', dark)
+    page = draw_svg(FIGURE1, style=False)
+    assert not re.search("fill|stroke|font|<style", page)
+    names = set(re.findall(r"var\((--[\w-]+)\)", stylesheet()))
+    assert names == set(re.findall(r"(--[\w-]+):", stylesheet()))
     for theme in ("light", "dark", "auto"):
         assert "@" not in stylesheet(theme).replace("@media", ""), "a colour without a value"
         assert {rule[:10] for rule in stylesheet(theme).splitlines()} <= {".discotree", "@media(pre"}
+
+
+@given(some_trees)
+def test_no_corner_of_a_bar_is_detached(tree):
+    for group in groups(parsed(draw_svg(tree)), "node"):
+        bars = [line for line in lines_of(group) if line.y1 == line.y2]
+        bridges = [*lines_of(group, "bridge")]
+        solid = [bar for bar in bars if bar not in bridges]
+        edges = [*lines_of(group, "edge")]
+        for edge in edges if bars else ():
+            assert any(bar.y1 == edge.y1 and bar.x1 <= edge.x1 <= bar.x2 for bar in solid)
+
+
+def test_the_corner_of_a_short_bridge_is_attached():
+    heard = tree_of(
+        "(ROOT (smain (ppart (pp (vnw 0=Daar) (vz 5=van)) (advp (bw 3=nog) (bw 4=nooit)) (ww 6=gehoord)) (ww 1=heb)"
+        " (vnw 2=ik)) (let 7=.))"
+    )
+    _, _, ppart, pp, _ = groups(parsed(draw_svg(heard)), "node")
+    assert not [*lines_of(ppart, "bridge")]
+    assert [*lines_of(pp, "bridge")]
 
 
 def contrast(one, other):

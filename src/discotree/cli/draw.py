@@ -41,7 +41,7 @@ from discotree.queries.query import Query
 from discotree.trees.tree import Tree
 
 Hidden = Literal["punctuation", "root", "tags", "functions"]
-MAX_NAME_BYTES = 150
+MAX_NAME_BYTES = 80
 QUERY_SIGNS = "[#"  # a query contains one of them; anything else is a label
 
 
@@ -304,7 +304,8 @@ class Artist:
         folder.mkdir(parents=True, exist_ok=True)
         taken: dict[str, int] = {}
         for pair in pairs:
-            _write([self.picture(pair)], str(folder / f"{_file_name(pair[0].id, taken)}.{self.format}"))
+            name = _file_name(" ".join([pair[0].id, *pair[0].words]), taken)
+            _write([self.picture(pair)], str(folder / f"{name}.{self.format}"))
         report_written(f"{len(taken):,} pictures", str(folder))
 
 
@@ -313,13 +314,16 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
         stream.writelines(pieces)
 
 
-def _file_name(id: str, taken: dict[str, int]) -> str:
-    """Return a file name for an id that is safe in every folder and not yet taken.
+def _file_name(sentence: str, taken: dict[str, int]) -> str:
+    """Return a file name for a sentence that is safe in every folder and not yet taken; long ones end after a word.
 
     ``taken`` counts names without regard to case, as some file systems do.
     """
-    safe = re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", id)).strip("._-")
-    base = safe.encode()[:MAX_NAME_BYTES].decode(errors="ignore") or "tree"
+    safe = re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", sentence)).strip("._-")
+    base = safe.encode()[:MAX_NAME_BYTES].decode(errors="ignore")
+    if base != safe and "_" in base:
+        base = base[: base.rindex("_")]
+    base = base.strip("._-") or "tree"
     name = base
     while name.casefold() in taken:
         taken[base.casefold()] += 1

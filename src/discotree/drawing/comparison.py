@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from discotree.drawing.measure import LabelledGrid, column_xs, ems
 from discotree.drawing.options import Figure
-from discotree.drawing.svg import SIZES, DrawnTree, Theme, caption, picture, text_at, words_y_below
+from discotree.drawing.svg import SIZES, DrawnTree, Pen, Theme, caption, words_y_below
 from discotree.drawing.text import draw_text
 from discotree.evaluation.params import PROPER
 from discotree.evaluation.parseval import Bracket, Labels, compare
@@ -80,26 +80,27 @@ def draw_comparison(
 ) -> str:
     """Draw the gold tree above the words and the predicted one upside down below them, as SVG."""
     predicted, *marks = difference(gold, predicted)
+    pen = Pen(theme, style)
     above, below = (
         LabelledGrid.measure(Figure.from_tree(tree), SIZES, functions, [SIGNS[mark] for mark in tree_marks])
         for tree, tree_marks in zip((gold, predicted), marks, strict=True)
     )
     xs, width = column_xs([above, below], SIZES)
-    upper = DrawnTree(above, xs, LEGEND_HEIGHT + words_y_below(above))
+    upper = DrawnTree(above, xs, LEGEND_HEIGHT + words_y_below(above), pen)
     forms_y = upper.words_y + (SIZES.below if above.has_tag_row else 0)
-    lower = DrawnTree(below, xs, forms_y + WORD_HEIGHT, up=-1)
+    lower = DrawnTree(below, xs, forms_y + WORD_HEIGHT, pen, up=-1)
     n = len(gold)
     tags = [
-        f'<g class="{f"predicted {mark}".strip()}" data-position="{k}">{lower.tag(k)}</g>'
+        f'<g class="{f"predicted {mark}".strip()}" data-position="{k}">{lower.tag(k, mark)}</g>'
         for k, mark in enumerate(marks[1][:n])
     ]
-    legend = text_at("caption", SIZES.margin, SIZES.margin, SIZES.tag, LEGEND)
+    legend = pen.text("caption", SIZES.margin, SIZES.margin, LEGEND)
     elements = [legend, '<g class="gold">', *upper.constituents(marks[0][n:]), "</g>", *upper.words(marks[0][:n])]
     elements += ['<g class="predicted">', *lower.constituents(marks[1][n:]), "</g>", *tags]
     height = lower.words_y + words_y_below(below)
     width = max(width, math.ceil(SIZES.tag * ems(LEGEND)) + 2 * SIZES.margin)
     description = f"gold: {gold!s} predicted: {predicted!s}"
-    return picture(caption(gold), description, width, height, elements, theme, style)
+    return pen.picture(caption(gold), description, width, height, elements)
 
 
 def draw_comparison_text(

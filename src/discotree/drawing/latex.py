@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from discotree.drawing.layout import PITCH, Bar, bar_pieces, secondary_curve
+from discotree.drawing.layout import PITCH, Bar, bar_pieces, label_parameter, secondary_curve
 from discotree.drawing.measure import LabelledGrid, Sizes, clean, column_xs, ems, is_right_to_left
 from discotree.drawing.options import DEFAULT, DrawingOptions, Figure, Highlight, Highlights
 from discotree.drawing.svg import LIGHT
@@ -272,16 +272,18 @@ class _TikzTree:
     def _bar(self, bar: Bar, name: str, stroke: str, gapped: Node | None) -> Iterator[str]:
         """Yield the bar of a node, with the line up to its label."""
         xs, children = self.xs, self.labelled.grid.children[bar.node - len(self.labelled.forms)]
-        ends = {
-            xs[self.labelled.grid.cells[child].column]: f"({name}-bar -| {self.names[child]})" for child in children
+        joints = {
+            xs[self.labelled.grid.cells[child].column]: f"{name}-bar -| {self.names[child]}" for child in children
         }
-        gaps = []
-        for start, end in gapped.gaps if gapped else ():
-            left, right = xs[PITCH * (start - 1)] + INSET, xs[PITCH * end] - INSET
-            ends.setdefault(left, f"([xshift={INSET}pt]{name}-bar -| {self.names[start - 1]})")
-            ends.setdefault(right, f"([xshift=-{INSET}pt]{name}-bar -| {self.names[end]})")
-            gaps.append((left, right))
-        solid, bridges = bar_pieces(xs[bar.start], xs[bar.end], gaps, ())
+        for column in (bar.start, bar.end):  # of a child, or of the label
+            joints.setdefault(xs[column], f"{name}-bar")
+        gaps = [(start - 1, end) for start, end in gapped.gaps] if gapped else []
+        words = {xs[PITCH * word]: f"{name}-bar -| {self.names[word]}" for gap in gaps for word in gap}
+        solid, bridges = bar_pieces(joints, [(xs[PITCH * a], xs[PITCH * b]) for a, b in gaps], (), INSET)
+        ends = {x: f"({at})" for x, at in joints.items()}
+        for x, at in (words | joints).items():
+            for shift in (-INSET, INSET):
+                ends.setdefault(x + shift, f"([xshift={shift}pt]{at})")
         pieces = "".join([f" {ends[a]} -- {ends[b]}" for a, b in solid])
         yield _draw(stroke, f"({name}.south) -- ({name}-bar){pieces}")
         if bridges:
@@ -293,19 +295,29 @@ class _TikzTree:
 
     def secondary_edges(self) -> Iterator[str]:
         """Yield dashed arrows from above the child to the side of the other parent."""
-        for role, child, parent in self.labelled.figure.secondary:
-            above = SIZES.role + 6 if self.labelled.functions[child] else SIZES.reach
+        labelled, cells = self.labelled, self.labelled.grid.cells
+
+        def row_y(row: int) -> int:
+            return labelled.pitch(SIZES) * (row + 1 - labelled.grid.rows)
+
+        def top(address: int) -> int:
+            return row_y(cells[address].row) - (SIZES.role + 6 if labelled.functions[address] else SIZES.reach)
+
+        obstacles = labelled.obstacles(self.xs, SIZES, row_y, top) if labelled.figure.secondary else []
+        for role, child, parent in labelled.figure.secondary:
             curve = secondary_curve(
-                (self.xs[self.labelled.grid.cells[child].column], -self.y(child) - above),
-                (self.xs[self.labelled.grid.cells[parent].column], -self.y(parent)),
-                self.labelled.widths[parent] // 2 + 3,
+                (self.xs[cells[child].column], top(child)),
+                (self.xs[cells[parent].column], row_y(cells[parent].row)),
+                labelled.widths[parent] // 2 + 3,
             )
             (x, y), (a, b), (c, d), (to, level) = curve
-            side = "west" if to > x else "east"
-            label = f"node[function, pos=.75, anchor=center, fill=white, inner sep=1pt] {{{tex(clean(role))}}}"
+            text, shift = clean(role), to - self.xs[cells[parent].column]
+            at = label_parameter(curve, math.ceil(SIZES.function * ems(text)) + 2, SIZES.role // 2 + 2, obstacles)
+            label = f"node[function, pos={at:g}, anchor=center, fill=white, inner sep=1pt] {{{tex(text)}}}"
             yield (
                 f"\\draw[->, dashed, black!65] ([xshift={6 if to > x else -6}pt]{self.tops[child]}) "
-                f".. controls +({a - x},{y - b}) and +({c - to},{level - d}) .. {label} ({self.names[parent]}.{side});"
+                f".. controls +({a - x},{y - b}) and +({c - to},{level - d}) .. {label} "
+                f"([xshift={shift}pt]{self.names[parent]}.center);"
             )
 
     def legend(self) -> Iterator[str]:

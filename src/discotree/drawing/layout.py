@@ -19,9 +19,9 @@ Two choices keep the number of crossings small:
 ``secondary_curve`` give the lines.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from discotree.trees.tree import Node, Tree
@@ -358,12 +358,20 @@ Interval = tuple[int, int]
 
 
 def bar_pieces(
-    left: int, right: int, gaps: Sequence[Interval], holes: Sequence[Interval]
+    joints: Collection[int], gaps: Sequence[Interval], holes: Sequence[Interval], inset: int
 ) -> tuple[list[Interval], list[Interval]]:
-    """Return the solid pieces of a bar and those that bridge a gap; holes are left out of both."""
+    """Return the solid pieces of a bar and those that bridge a gap; holes are left out of both.
+
+    ``joints`` are the ends of the bar and the lines to children. The solid bar reaches into a gap by ``inset``, also
+    from a joint, which would be detached otherwise. A bridge that would be shorter than that is solid.
+    """
+    left, right = min(joints), max(joints)
     bridges: list[Interval] = []
     for start, end in gaps:
-        bridges += _cut_out(max(left, start), min(right, end), holes)
+        start, end = max(left, start), min(right, end)
+        for a, b in pairwise([start, *sorted([x for x in joints if start < x < end]), end]):
+            if b - a >= 3 * inset:
+                bridges += _cut_out(a + inset, b - inset, holes)
     return _cut_out(left, right, [*holes, *bridges]), bridges
 
 
@@ -402,12 +410,17 @@ def point_at(curve: Curve, t: float) -> Point:
     return x, y
 
 
-def label_parameter(curve: Curve, width: int, height: int, obstacles: Sequence[Rectangle]) -> float:
-    """Return the ``t`` at which a label of this size covers the fewest obstacles."""
+def label_parameter(curve: Curve, width: int, height: int, obstacles: list[Rectangle]) -> float:
+    """Return the ``t`` at which a label of this size covers the fewest obstacles, and add the label to them."""
+
+    def rectangle(t: float) -> Rectangle:
+        x, y = point_at(curve, t)
+        return x - width // 2, y - height // 2, x + width // 2, y + height // 2
 
     def hits(t: float) -> int:
-        x, y = point_at(curve, t)
-        left, top, right, bottom = x - width // 2, y - height // 2, x + width // 2, y + height // 2
+        left, top, right, bottom = rectangle(t)
         return sum([box[0] <= right and left <= box[2] and box[1] <= bottom and top <= box[3] for box in obstacles])
 
-    return min(LABEL_PARAMETERS, key=hits)
+    best = min(LABEL_PARAMETERS, key=hits)
+    obstacles.append(rectangle(best))
+    return best

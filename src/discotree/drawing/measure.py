@@ -9,12 +9,12 @@ the other below.
 
 import math
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from discotree.drawing.layout import Extent, Grid, centre_columns, column_extents, layout, pack_columns
+from discotree.drawing.layout import Extent, Grid, Rectangle, centre_columns, column_extents, layout, pack_columns
 from discotree.drawing.options import Figure
 from discotree.trees.tree import NONE
 
@@ -213,6 +213,22 @@ class LabelledGrid:
         """Return the distance from one row to the next."""
         slant = sizes.slant if self.figure.options.is_slanted else 0
         return (sizes.tall if self.has_functions else sizes.row) + slant
+
+    def obstacles(
+        self, xs: Mapping[int, int], sizes: Sizes, y: Callable[[int], int], top: Callable[[int], int]
+    ) -> list[Rectangle]:
+        """Return the rectangles of all texts and lines, given the y of rows and where lines to addresses end."""
+        grid = self.grid
+        boxes = []
+        for address, width in enumerate(self.widths):
+            x, below = xs[grid.cells[address].column], y(grid.cells[address].row) + sizes.reach
+            boxes.append((x - width // 2, top(address), x + width // 2, below))
+        for _, row, start, end in grid.bars[self.first_node :]:
+            boxes.append((xs[start], y(row) + sizes.bar, xs[end], y(row) + sizes.bar))
+        for parent, child in grid.edges:
+            x = xs[grid.cells[child].column]
+            boxes.append((x, y(grid.cells[parent].row) + sizes.bar, x, top(child)))
+        return boxes
 
 
 def column_xs(labelled_grids: Sequence[LabelledGrid], sizes: Sizes) -> tuple[dict[int, int], int]:

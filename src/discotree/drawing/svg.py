@@ -6,8 +6,8 @@ events to them. ``data-node`` numbers constituents in the order of ``Tree.nodes`
 A bar is interrupted where another node's stem passes. Discontinuous constituents, and nodes that a query binds, have a
 colour and, for readers who cannot see it, bold lines, a box around the label, and dots where the bar bridges a gap.
 
-The style sheet for the theme ``auto`` has its colours in CSS variables, which a page may override, and follows the
-preference of the reader's system. Programs without CSS variables use the light colours, which come first.
+Files have presentation attributes, which every program reads, in light colours unless the theme is dark. With the theme
+``auto`` they also have dark colours in a style sheet, for browsers. Pages have one style sheet for all their pictures.
 """
 
 import html
@@ -15,11 +15,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, NamedTuple
 
 from discotree.drawing.layout import (
     PITCH,
-    Rectangle,
     bar_pieces,
     label_parameter,
     point_at,
@@ -31,7 +31,9 @@ from discotree.files.writing import NOT_XML, quoted
 from discotree.trees.tree import NONE, Node, Tree
 
 Theme = Literal["auto", "light", "dark"]
-FONT = "'Helvetica Neue',Helvetica,Arial,'Liberation Sans',sans-serif"  # fonts of equal widths, see measure.py
+# Fonts of equal widths, see measure.py. Some programs use only the first; Arial, or the font that systems without it
+# use in its place, has the signs − and ≠.
+FONT = "Arial,'Liberation Sans','Helvetica Neue',Helvetica,sans-serif"
 SIZES = Sizes(
     label=14,
     tag=12,
@@ -72,69 +74,136 @@ LIGHT = Colors("#ffffff", "#1f2328", "#57606a", "#6e7781",
 DARK = Colors("#16191d", "#e6edf3", "#a9b4c0", "#8b949e",
               "#ff9b7a", "#79b8ff", "#d2a8ff", "#7ee2a0", "#ff8a7a", "#c3a6ff", "#e3b341")  # fmt: skip
 
-RULES = f"""\
-.discotree text{{font:{SIZES.form}px {FONT};text-anchor:middle;fill:@ink}}
-.discotree .page{{fill:@page}}
-.discotree .label{{font-size:{SIZES.label}px}}
-.discotree .tag{{font-size:{SIZES.tag}px;fill:@soft}}
-.discotree .function{{font-size:{SIZES.function}px;fill:@soft}}
-.discotree .caption{{font-size:{SIZES.tag}px;fill:@soft;text-anchor:start}}
-.discotree .gloss{{font-size:{SIZES.tag}px}}
-.discotree .translation{{text-anchor:start}}
-.discotree .line{{fill:none;stroke:@line;stroke-width:1.3;stroke-linecap:round}}
-.discotree .box{{fill:none;stroke:@line;stroke-width:1.3}}
-.discotree .tip{{fill:@line}}
-.discotree .roof{{stroke-linejoin:round}}
-.discotree .bridge{{stroke-dasharray:.1 5}}
-.discotree .extra{{stroke-dasharray:5 3}}
-.discotree .behind{{fill:@page}}
-.discotree .node:hover>.line,.discotree .arc:hover>.line{{stroke-width:3}}
-"""
 DASHES = ("5 3", "1.5 2.5", "7 2.5 1.5 2.5")  # box lines of highlighted nodes; the first kind is solid
-MARKED = """\
-.discotree .NAME>.label{font-weight:700;fill:@NAME}
-.discotree .NAME>.line{stroke:@NAME;stroke-width:2.2}
-.discotree .NAME>.box{stroke:@NAME;stroke-width:1.6}
-.discotree .NAME>.tag{font-weight:700;fill:@NAME}
-"""
-WORD = ".discotree .NAME>.form{font-weight:700;fill:@NAME}\n"
-RULES += "".join([(MARKED + WORD * name.startswith("hue")).replace("NAME", name) for name in Colors._fields[4:]])
-RULES += "".join([f".discotree .dash{k}>.box{{stroke-dasharray:{dash}}}\n" for k, dash in enumerate(DASHES, 1)])
-_COLOR = re.compile(r"([\w-]+):@(\w+)")
+Properties = dict[str, str]
+RULES: dict[str, Properties] = {  # by selector; @ink is a colour of the theme
+    "text": {"font-family": FONT, "font-size": f"{SIZES.form}px", "text-anchor": "middle", "fill": "@ink"},
+    ".page": {"fill": "@page"},
+    ".label": {"font-size": f"{SIZES.label}px"},
+    ".tag": {"font-size": f"{SIZES.tag}px", "fill": "@soft"},
+    ".function": {"font-size": f"{SIZES.function}px", "fill": "@soft"},
+    ".caption": {"font-size": f"{SIZES.tag}px", "fill": "@soft", "text-anchor": "start"},
+    ".gloss": {"font-size": f"{SIZES.tag}px"},
+    ".translation": {"text-anchor": "start"},
+    ".line": {"fill": "none", "stroke": "@line", "stroke-width": "1.3", "stroke-linecap": "round"},
+    ".box": {"fill": "none", "stroke": "@line", "stroke-width": "1.3"},
+    ".tip": {"fill": "@line"},
+    ".roof": {"stroke-linejoin": "round"},
+    ".bridge": {"stroke-dasharray": ".1 5"},
+    ".extra": {"stroke-dasharray": "5 3"},
+    ".behind": {"fill": "@page"},
+}
+for _name in Colors._fields[4:]:
+    _bold = {"font-weight": "700", "fill": f"@{_name}"}
+    RULES[f".{_name}>.label"] = RULES[f".{_name}>.tag"] = _bold
+    if _name.startswith("hue"):
+        RULES[f".{_name}>.form"] = _bold
+    RULES[f".{_name}>.line"] = {"stroke": f"@{_name}", "stroke-width": "2.2"}
+    RULES[f".{_name}>.box"] = {"stroke": f"@{_name}", "stroke-width": "1.6"}
+RULES |= {f".dash{k}>.box": {"stroke-dasharray": dash} for k, dash in enumerate(DASHES, 1)}
+HOVER = ".discotree .node:hover>.line,.discotree .arc:hover>.line{stroke-width:3}\n"
+DARK_MODE = "@media(prefers-color-scheme:dark)"
 
 
 def stylesheet(theme: Theme = "auto") -> str:
-    """Return the style sheet of all pictures. A page with many pictures needs it once."""
-    light, dark = LIGHT._asdict(), DARK._asdict()
+    """Return the style sheet for a page with pictures that are drawn with ``style=False``.
+
+    For the theme ``auto``, its colours are CSS variables, which the page may override, and it follows the preference of
+    the reader's system.
+    """
     if theme != "auto":
-        colors = dark if theme == "dark" else light
-        return _COLOR.sub(lambda match: f"{match[1]}:{colors[match[2]]}", RULES)
-    variables = [";".join([f"--dt-{name}:{color}" for name, color in colors.items()]) for colors in (light, dark)]
-    rules = _COLOR.sub(lambda match: f"{match[1]}:{light[match[2]]};{match[1]}:var(--dt-{match[2]})", RULES)
-    return f".discotree{{{variables[0]}}}\n@media(prefers-color-scheme:dark){{.discotree{{{variables[1]}}}}}\n{rules}"
+        return _css(DARK if theme == "dark" else LIGHT) + HOVER
+    variables = [
+        ";".join([f"--dt-{name}:{color}" for name, color in colors._asdict().items()]) for colors in (LIGHT, DARK)
+    ]
+    rules = _css(Colors(*[f"var(--dt-{name})" for name in Colors._fields]))
+    return f".discotree{{{variables[0]}}}\n{DARK_MODE}{{.discotree{{{variables[1]}}}}}\n{rules}{HOVER}"
 
 
-def picture(
-    title: str,
-    description: str,
-    width: int,
-    height: int,
-    elements: Iterable[str],
-    theme: Theme = "auto",
-    style: bool = True,
-) -> str:
-    """Return an SVG file or, without ``style``, an element for a page that includes the style sheet."""
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="discotree" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" direction="ltr" role="img">',
-            f"<title>{escape(title)}</title><desc>{escape(description)}</desc>",
-            *([f"<style>\n{stylesheet(theme)}</style>"] if style else []),
-            f'<rect class="page" width="{width}" height="{height}"/>',
-            *elements,
-            "</svg>\n",
-        ]
-    )
+def _css(colors: Colors) -> str:
+    rules = []
+    for selector, properties in RULES.items():
+        pairs = [f"{name}:{_value(value, colors)}" for name, value in properties.items()]
+        rules.append(f".discotree {selector}{{{';'.join(pairs)}}}\n")
+    return "".join(rules)
+
+
+def _dark_css() -> str:
+    """Return the dark colours of a file that follows the reader's system.
+
+    LibreOffice applies rules for other media than its own, but it does not know this kind of selector.
+    """
+    rules = [
+        f"[class~=discotree] {selector}{{{name}:{_value(value, DARK)}}}\n"
+        for selector, rule in RULES.items()
+        for name, value in rule.items()
+        if value.startswith("@")
+    ]
+    return f"<style>\n{DARK_MODE}{{\n{''.join(rules)}}}\n</style>\n"
+
+
+def _value(value: str, colors: Colors) -> str:
+    return str(getattr(colors, value[1:])) if value.startswith("@") else value
+
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """Draws the elements of a picture.
+
+    Every element has classes, for pages, and presentation attributes, because many programs read no style sheet.
+    Without ``style`` it has classes only.
+    """
+
+    theme: Theme = "auto"
+    style: bool = True
+
+    def text(self, kind: str, x: float, y: float, text: str, mark: str = "") -> str:
+        """Return a text centred on a point. ``mark`` has the classes of its group that change its style."""
+        direction = RIGHT_TO_LEFT if is_right_to_left(text) else ""
+        size = float(_properties("text", kind, "")["font-size"].removesuffix("px"))
+        place = f'x="{x:g}" y="{y + round(0.35 * size):g}"{direction}'
+        return f'<text class="{kind}" {place}{self._style("text", kind, mark)}>{escape(text)}</text>'
+
+    def path(self, kind: str, d: str, mark: str = "") -> str:
+        return f'<path class="{kind}" d="{d}"{self._style("path", kind, mark)}/>'
+
+    def box(self, x: float, y: float, width: float, height: float, kind: str = "box", mark: str = "") -> str:
+        """Return a rectangle centred on a point."""
+        place = f'x="{x - width / 2:g}" y="{y - height / 2:g}" width="{width:g}" height="{height:g}"'
+        return f'<rect class="{kind}" {place} rx="5"{self._style("rect", kind, mark)}/>'
+
+    def _style(self, element: str, kind: str, mark: str) -> str:
+        return _attributes(element, kind, mark, self.theme) if self.style else ""
+
+    def picture(self, title: str, description: str, width: int, height: int, elements: Iterable[str]) -> str:
+        """Return an SVG file or, without ``style``, an element for a page that includes the style sheet."""
+        style = _dark_css() if self.style and self.theme == "auto" else ""
+        page = f'<rect class="page" width="{width}" height="{height}"{self._style("rect", "page", "")}/>'
+        return "\n".join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" class="discotree" viewBox="0 0 {width} {height}" '
+                f'width="{width}" height="{height}" direction="ltr" role="img">',
+                f"<title>{escape(title)}</title><desc>{escape(description)}</desc>",
+                f"{style}{page}",
+                *elements,
+                "</svg>\n",
+            ]
+        )
+
+
+@cache
+def _properties(element: str, kind: str, mark: str) -> Properties:
+    """Return the properties of an element, of the rules that match it."""
+    classes = [f".{name}" for name in kind.split()]
+    selectors = {element, *classes, *[f".{name}>{own}" for name in mark.split() for own in classes]}
+    return {name: value for selector in RULES if selector in selectors for name, value in RULES[selector].items()}
+
+
+@cache
+def _attributes(element: str, kind: str, mark: str, theme: Theme) -> str:
+    colors = DARK if theme == "dark" else LIGHT
+    properties = _properties(element, kind, mark)
+    return "".join([f' {name}="{_value(value, colors)}"' for name, value in properties.items()])
 
 
 def escape(text: str) -> str:
@@ -146,22 +215,6 @@ def escape(text: str) -> str:
 def attribute(text: str) -> str:
     """Return text as the value of an attribute, with its quotes."""
     return NOT_XML.sub("�", quoted(text))
-
-
-def text_at(kind: str, x: float, y: float, size: float, text: str) -> str:
-    """Return a text centred on a point."""
-    direction = RIGHT_TO_LEFT if is_right_to_left(text) else ""
-    return f'<text class="{kind}" x="{x:g}" y="{y + round(0.35 * size):g}"{direction}>{escape(text)}</text>'
-
-
-def path(kind: str, d: str) -> str:
-    return f'<path class="{kind}" d="{d}"/>'
-
-
-def box_around(x: float, y: float, width: float, height: float, kind: str = "box") -> str:
-    """Return a rectangle centred on a point."""
-    corner = f'x="{x - width / 2:g}" y="{y - height / 2:g}"'
-    return f'<rect class="{kind}" {corner} width="{width:g}" height="{height:g}" rx="5"/>'
 
 
 HOLE = 5  # pixels left free on either side of a stem that passes through a bar
@@ -183,6 +236,7 @@ class DrawnTree:
     labelled: LabelledGrid
     xs: dict[int, int]  # by column
     words_y: int  # middle of the row of tags, or of the words if there are no tags
+    pen: Pen
     up: int = 1
     ids: str | None = None
     names: Sequence[tuple[str, ...]] = ()  # by address, for highlighted cells
@@ -218,14 +272,18 @@ class DrawnTree:
                 continue
             confidence = tree.confidences[k] if tree.confidences else None
             yield self._opening(k, node, mark, confidence)
-            yield from self._lines(k, node if mark.startswith("hue") else None, children[k], crossed[k])
+            yield from self._lines(k, node if mark.startswith("hue") else None, mark, children[k], crossed[k])
             x, y = self.x(n + k), self.y(labelled.grid.cells[n + k].row)
             label = labelled.labels[n + k]
             if mark:
-                yield box_around(x, y, math.ceil(SIZES.label * ems(label, True)) + SIZES.box, 2 * SIZES.reach - 2)
+                yield self._box(x, y, SIZES.label, label, mark)
             if labelled.functions[n + k]:
-                yield text_at("function", x, y - self.up * SIZES.role, SIZES.function, labelled.functions[n + k])
-            yield text_at("label", x, y, SIZES.label, label) + "</g>"
+                yield self.pen.text("function", x, y - self.up * SIZES.role, labelled.functions[n + k])
+            yield self.pen.text("label", x, y, label, mark) + "</g>"
+
+    def _box(self, x: int, y: int, size: float, text: str, mark: str) -> str:
+        """Return the box around a label or word in bold letters."""
+        return self.pen.box(x, y, math.ceil(size * ems(text, True)) + SIZES.box, 2 * SIZES.reach - 2, mark=mark)
 
     def _opening(self, k: int, node: Node, mark: str, confidence: float | None) -> str:
         figure, tokens = self.labelled.figure, self.labelled.grid.tree.tokens
@@ -258,70 +316,74 @@ class DrawnTree:
     def _names(self, address: int) -> str:
         return " ".join(self.names[address]) if self.names else ""
 
-    def _lines(self, k: int, gapped: Node | None, children: Sequence[int], crossed: Sequence[int]) -> Iterator[str]:
+    def _lines(
+        self, k: int, gapped: Node | None, mark: str, children: Sequence[int], crossed: Sequence[int]
+    ) -> Iterator[str]:
         """Yield the lines from a label to its children: slanted ones, or a bar and a stem for each child."""
         figure, bar = self.labelled.figure, self.labelled.grid.bars[k]
         x, below = self.x(bar.node), self.y(bar.row) + self.up * SIZES.reach
         if figure.has_triangle(children):
-            yield self._roof(children[0], below)
+            yield self._roof(children[0], below, mark)
             return
         if figure.options.is_slanted:  # down to the texts of the next row, and straight from there
             reach = SIZES.role + 8 if self.labelled.has_functions else SIZES.reach
             level = self.y(bar.row + 1) - self.up * reach
             for child in children:
                 drop = f"V{self.top(child)}" if self.top(child) != level else ""
-                yield path("line edge", f"M{x} {below}L{self.x(child)} {level}{drop}")
+                yield self.pen.path("line edge", f"M{x} {below}L{self.x(child)} {level}{drop}", mark)
         else:
             level = self.y(bar.row) + self.up * SIZES.bar
             gaps = gapped.gaps if gapped else ()
             solid, bridges = bar_pieces(
-                self.xs[bar.start],
-                self.xs[bar.end],
-                [(self.xs[PITCH * (start - 1)] + INSET, self.xs[PITCH * end] - INSET) for start, end in gaps],
+                {self.xs[bar.start], self.xs[bar.end], *[self.x(child) for child in children]},
+                [(self.xs[PITCH * (start - 1)], self.xs[PITCH * end]) for start, end in gaps],
                 [(self.xs[column] - HOLE, self.xs[column] + HOLE) for column in crossed],
+                INSET,
             )
-            yield path("line", f"M{x} {below}V{level}" + "".join([f"M{a} {level}H{b}" for a, b in solid]))
+            pieces = "".join([f"M{a} {level}H{b}" for a, b in solid])
+            yield self.pen.path("line", f"M{x} {below}V{level}{pieces}", mark)
             if bridges:
-                yield path("line bridge", "".join([f"M{a} {level}H{b}" for a, b in bridges]))
+                yield self.pen.path("line bridge", "".join([f"M{a} {level}H{b}" for a, b in bridges]), mark)
             for child in children:
-                yield path("line edge", f"M{self.x(child)} {level}V{self.top(child)}")
+                yield self.pen.path("line edge", f"M{self.x(child)} {level}V{self.top(child)}", mark)
         for child in sorted(figure.roofs.intersection(children)):
-            yield self._roof(child, self.top(child))
+            yield self._roof(child, self.top(child), mark)
 
-    def _roof(self, leaf: int, tip: int) -> str:
+    def _roof(self, leaf: int, tip: int, mark: str) -> str:
         """Return the triangle over a leaf."""
         x, half = self.x(leaf), math.ceil(SIZES.form * ems(self.labelled.forms[leaf]) / 2)
-        return path("line roof", f"M{x} {tip}L{x - half} {self.forms_y - SIZES.reach}H{x + half}Z")
+        return self.pen.path("line roof", f"M{x} {tip}L{x - half} {self.forms_y - SIZES.reach}H{x + half}Z", mark)
 
     def words(self, marks: Sequence[str] = ()) -> Iterator[str]:
         """Yield a group for each word with its tag and its function; ``marks`` as for constituents."""
         figure, y = self.labelled.figure, self.forms_y
         for leaf, form in enumerate(self.labelled.forms):
-            kind = f"word {marks[leaf]}" if marks and marks[leaf] else "word"
+            mark = marks[leaf] if marks else ""
             first, *others = figure.positions[leaf]
             identity = f" id={attribute(f'{self.ids}word-{first}')}" if self.ids else ""
             x, below, data = self.x(leaf), "", f'data-position="{first}"'
             if others:
                 data += f' data-positions="{",".join(map(str, (first, *others)))}"'
-            word = text_at("form", x, y, SIZES.form, form)
+            word = self.pen.text("form", x, y, form, mark)
             if names := self._names(leaf):
-                word = box_around(x, y, math.ceil(SIZES.form * ems(form, True)) + SIZES.box, 2 * SIZES.reach - 2) + word
+                word = self._box(x, y, SIZES.form, form, mark) + word
                 data += f" data-variables={attribute(names)}"
             if self.labelled.glosses and self.labelled.glosses[leaf]:
-                below = text_at("gloss", x, y + SIZES.below, SIZES.tag, self.labelled.glosses[leaf])
-            yield f'<g{identity} class="{kind}" {data}>{self.tag(leaf)}{word}{below}</g>'
+                below = self.pen.text("gloss", x, y + SIZES.below, self.labelled.glosses[leaf])
+            kind = f"word {mark}".strip()
+            yield f'<g{identity} class="{kind}" {data}>{self.tag(leaf, mark)}{word}{below}</g>'
 
-    def tag(self, position: int) -> str:
+    def tag(self, position: int, mark: str) -> str:
         """Return the tag of a word and its function."""
         labelled, x, y = self.labelled, self.x(position), self.text_y(position)
         role, tag = labelled.functions[position], labelled.labels[position]
-        above = text_at("function", x, y - self.up * SIZES.role, SIZES.function, role) if role else ""
-        return above + text_at("tag", x, y, SIZES.tag, tag) if tag else above
+        above = self.pen.text("function", x, y - self.up * SIZES.role, role) if role else ""
+        return above + self.pen.text("tag", x, y, tag, mark) if tag else above
 
     def secondary_edges(self) -> Iterator[str]:
         """Yield dashed arrows from above the child to the side of the other parent."""
         labelled = self.labelled
-        obstacles = self._obstacles() if labelled.figure.secondary else []
+        obstacles = labelled.obstacles(self.xs, SIZES, self.y, self.top) if labelled.figure.secondary else []
         labels = []  # drawn last, on top of all curves
         for role, child, parent in labelled.figure.secondary:
             label = clean(role)
@@ -333,27 +395,13 @@ class DrawnTree:
             )
             (a, b), (c, d), (e, f), (to, level) = curve
             x, y = point_at(curve, label_parameter(curve, width, height, obstacles))
-            obstacles.append((x - width // 2, y - height // 2, x + width // 2, y + height // 2))
             yield (
                 f'<g class="secondary" data-child="{child}" data-parent="{parent}" data-label={attribute(role)}>'
-                f"{path('line extra', f'M{a} {b}C{c} {d} {e} {f} {to} {level}')}"
-                f"{path('tip', f'M{to} {level}l{-7 if e < to else 7} -4v8z')}</g>"
+                f"{self.pen.path('line extra', f'M{a} {b}C{c} {d} {e} {f} {to} {level}')}"
+                f"{self.pen.path('tip', f'M{to} {level}l{-7 if e < to else 7} -4v8z')}</g>"
             )
-            labels += [box_around(x, y, width, height, "behind"), text_at("function", x, y, SIZES.function, label)]
+            labels += [self.pen.box(x, y, width, height, "behind"), self.pen.text("function", x, y, label)]
         yield from labels
-
-    def _obstacles(self) -> list[Rectangle]:
-        """Return the rectangles of all texts and lines."""
-        grid = self.labelled.grid
-        boxes = []
-        for address, width in enumerate(self.labelled.widths):
-            x, y = self.x(address), self.y(grid.cells[address].row)
-            boxes.append((x - width // 2, self.top(address), x + width // 2, y + SIZES.reach))
-        for _, row, start, end in grid.bars[self.labelled.first_node :]:
-            boxes.append((self.xs[start], self.y(row) + SIZES.bar, self.xs[end], self.y(row) + SIZES.bar))
-        for parent, child in grid.edges:
-            boxes.append((self.x(child), self.y(grid.cells[parent].row) + SIZES.bar, self.x(child), self.top(child)))
-        return boxes
 
 
 LEGEND_HEIGHT = 34
@@ -382,19 +430,20 @@ def draw_svg(
     highlights = figure.highlights(highlight)
     labelled = LabelledGrid.measure(figure, SIZES, functions, boxed=highlights.named)
     xs, width = column_xs([labelled], SIZES)
-    legend, legend_width = legend_elements(highlights.legend)
+    pen = Pen(theme, style)
+    legend, legend_width = legend_elements(highlights.legend, pen)
     top = LEGEND_HEIGHT if legend else 0
-    drawn = DrawnTree(labelled, xs, top + words_y_below(labelled), ids=ids, names=highlights.names)
+    drawn = DrawnTree(labelled, xs, top + words_y_below(labelled), pen, ids=ids, names=highlights.names)
     elements = [*legend, *drawn.constituents(highlights.styles[n:]), *drawn.words(highlights.styles[:n])]
     elements += drawn.secondary_edges()
     bottom = drawn.forms_y + (SIZES.below if labelled.glosses else 0)
     translation = wrap_lines(options.translation, max(width - 2 * SIZES.margin, MIN_LINE) / SIZES.form)
     for k, line in enumerate(translation):
         bottom += SIZES.below + (8 if k == 0 else 0)
-        elements.append(text_at("translation", SIZES.margin, bottom, SIZES.form, line))
+        elements.append(pen.text("translation", SIZES.margin, bottom, line))
     lines_width = max([math.ceil(SIZES.form * ems(line)) + 2 * SIZES.margin for line in translation], default=0)
     width = max(width, legend_width, lines_width)
-    return picture(caption(tree), str(tree), width, bottom + SIZES.margin + 4, elements, theme, style)
+    return pen.picture(caption(tree), str(tree), width, bottom + SIZES.margin + 4, elements)
 
 
 def caption(tree: Tree) -> str:
@@ -402,14 +451,14 @@ def caption(tree: Tree) -> str:
     return f"{tree.id}: {sentence}" if tree.id else sentence
 
 
-def legend_elements(legend: Sequence[tuple[str, str]]) -> tuple[list[str], int]:
+def legend_elements(legend: Sequence[tuple[str, str]], pen: Pen) -> tuple[list[str], int]:
     """Return the boxed names of a legend side by side, and the width that they need."""
     elements, x, y = [], SIZES.margin, SIZES.margin + SIZES.reach
     for name, style in legend:
         text = clean(name)
         width = math.ceil(SIZES.label * ems(text, True)) + SIZES.box
-        box = box_around(x + width / 2, y, width, 2 * SIZES.reach - 2)
-        label = text_at("label", x + width / 2, y, SIZES.label, text)
+        box = pen.box(x + width / 2, y, width, 2 * SIZES.reach - 2, mark=style)
+        label = pen.text("label", x + width / 2, y, text, style)
         elements.append(f'<g class="legend {style}">{box}{label}</g>')
         x += width + SIZES.step
     return elements, x - SIZES.step + SIZES.margin

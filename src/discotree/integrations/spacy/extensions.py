@@ -364,7 +364,7 @@ def render(
         items = [PageItem("", " ".join(tree.words), svg) for tree, svg in zip(shown, pictures, strict=True)]
         return Markup("".join(draw_page(items, TITLE, theme)).replace("</style>", f"{rules}</style>", 1))
     if is_single:
-        return Markup(pictures[0].replace("</style>", f"{rules}</style>", 1))
+        return Markup(pictures[0].replace("</desc>", f"</desc>\n<style>\n{rules}</style>", 1))
     blocks = "".join([f'<div style="overflow-x:auto">{svg}</div>\n' for svg in pictures])
     return Markup(f"<div>\n<style>\n{stylesheet(theme)}{rules}</style>\n{blocks}</div>\n")
 

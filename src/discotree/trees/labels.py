@@ -1,0 +1,84 @@
+"""Names of labels, such as "participle clause" for Alpino's ``ppart``. They are listed in labels.txt."""
+
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Literal, get_args
+
+from discotree.errors import InputError
+from discotree.trees.tree import NONE, Tree
+
+Kind = Literal["constituent", "function", "tag"]
+CASE = "case"  # endings of tags
+SCHEMES = ("alpino", "tiger", "penn", "icepahc")
+SAME_SCHEMES = {"negra": "tiger", "ptb": "penn", "nl": "alpino", "de": "tiger", "en": "penn", "is": "icepahc"}
+ROOTS = ("ROOT", "TOP", "VROOT", "top")
+MIN_KNOWN = 0.8  # share of a tree's labels that its scheme must have
+
+
+def explain(label: str, scheme: object = None, kind: Kind | None = None) -> str | None:
+    """Return the name of a label, or None if it is unknown.
+
+    ``scheme`` is alpino, tiger (or negra), penn (or ptb), icepahc, a model or its name, or a tree. Without it, the
+    names of all schemes are joined. ``kind`` is constituent, function or tag, for labels that are several of them.
+
+    >>> explain("ppart", "alpino")
+    'participle clause'
+    >>> explain("PRP", "penn", "tag")
+    'personal pronoun'
+    >>> explain("N-D", "is")
+    'singular noun, dative'
+    """
+    if kind is not None and kind not in get_args(Kind):
+        raise InputError(f"kind: expected {', '.join(get_args(Kind))}, got {kind!r}")
+    chosen = SCHEMES if scheme is None else [_scheme_of(scheme)]
+    kinds = get_args(Kind) if kind is None else (kind,)
+    names = [_name(label, scheme_name, each) for scheme_name in chosen if scheme_name for each in kinds]
+    return "; ".join(dict.fromkeys(filter(None, names))) or None
+
+
+def guess_scheme(tree: Tree) -> str | None:
+    """Return the scheme that has names for most labels of a tree; None if no scheme has enough."""
+    labels: set[tuple[str, Kind]] = {(token.tag, "tag") for token in tree.tokens}
+    labels.update([(token.function, "function") for token in tree.tokens])
+    for node in tree.nodes():
+        labels |= {(node.label, "constituent"), (node.function, "function")}
+    labels = {(label, kind) for label, kind in labels if label != NONE and label not in ROOTS}
+    known = {scheme: sum([_name(label, scheme, kind) is not None for label, kind in labels]) for scheme in SCHEMES}
+    best = max(SCHEMES, key=known.__getitem__)
+    return best if known[best] and known[best] >= MIN_KNOWN * len(labels) else None
+
+
+def _scheme_of(scheme: object) -> str | None:
+    if isinstance(scheme, Tree):
+        return guess_scheme(scheme)
+    config = getattr(scheme, "config", None)  # a parser: its head rules are those of its scheme
+    name = str(scheme) if config is None else str(config.data.heads)
+    for candidate in (name, name.partition("-")[0]):  # de-large: its language
+        if candidate in (*SCHEMES, *SAME_SCHEMES):
+            return SAME_SCHEMES.get(candidate, candidate)
+    raise InputError(f"unknown scheme {name!r}; expected {', '.join(SCHEMES)} or a model such as nl")
+
+
+@cache
+def _names() -> dict[tuple[str, str], dict[str, str]]:
+    """Read the names by scheme and kind, then by label."""
+    names: dict[tuple[str, str], dict[str, str]] = {}
+    _, *sections = (resources.files(__package__) / "labels.txt").read_text("utf-8").split("\n[")
+    for heading, *lines in map(str.splitlines, sections):
+        scheme, kind = heading.rstrip("]").split()
+        names[scheme, kind] = dict([line.split(" ", 1) for line in lines if line])
+    return names
+
+
+@lru_cache(maxsize=1 << 12)
+def _name(label: str, scheme: str, kind: str) -> str | None:
+    """Return the name of a label or of its parts: SBJ-TPC is two functions, N-D a noun in the dative."""
+    known = _names()[scheme, kind]
+    if label in known:
+        return known[label]
+    endings = _names().get((scheme, CASE), {}) if kind == "tag" else _names()[scheme, "function"]
+    base, *others = label.split("-")
+    try:
+        return ", ".join([" + ".join([known[part] for part in base.split("+")]), *[endings[part] for part in others]])
+    except KeyError:
+        return None
