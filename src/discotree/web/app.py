@@ -32,7 +32,13 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "Discontinuous constituent trees: parse, draw, browse and compare."
 ANNOTATION_PAGE = "annotate.html"  # served by discotree annotate only
-PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+PAGE_TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+}
 ERRORS = {
     400: "The body is not JSON.",
     401: "The key is missing or wrong.",
@@ -61,6 +67,7 @@ class TaskRoute(NamedTuple):
 TASKS = (
     TaskRoute("draw", "trees", tasks.draw, schemas.DrawRequest, Any, TREE_TYPES),
     TaskRoute("convert", "trees", tasks.convert_trees, schemas.ConvertRequest, Any, TREE_TYPES),
+    TaskRoute("labels", "trees", tasks.name_labels, schemas.LabelsRequest, dict[str, dict[str, str]]),
     TaskRoute("treebank", "treebanks", tasks.filter_treebank, schemas.TreebankRequest, schemas.TreebankResponse),
     TaskRoute("evaluate", "treebanks", tasks.compare_treebanks, schemas.EvaluateRequest, schemas.EvaluateResponse),
     TaskRoute("query", "search", search.check_query, schemas.QueryRequest, schemas.QueryResponse),
@@ -199,7 +206,10 @@ def _add_pages(app: FastAPI) -> None:
         _add_file(app, path, content, PAGE_TYPES["." + name.rpartition(".")[2]])
 
     async def docs() -> HTMLResponse:
-        return HTMLResponse(_docs_page(app.openapi(), next(iter(app.state.endpoints.parsers))))
+        model, parser = next(iter(app.state.endpoints.parsers.items()))
+        examples = json.loads(files["examples.json"]).get(parser.config.language)
+        sentence = {"text": examples[0][1]} if examples else {}
+        return HTMLResponse(_docs_page(app.openapi(), {"model": model} | sentence))
 
     app.add_api_route("/docs", docs, include_in_schema=False)
 
@@ -231,10 +241,10 @@ def _tree_style() -> str:
     return stylesheet() + "".join(overrides)
 
 
-def _docs_page(openapi: dict[str, Any], model: str) -> str:
-    """Return the page that describes every API call and lets users try it."""
+def _docs_page(openapi: dict[str, Any], own: dict[str, str]) -> str:
+    """Return the page that describes every API call and lets users try it with a model of this server."""
     calls = "".join(
-        _describe_call(openapi, method, path, call, model)
+        _describe_call(openapi, method, path, call, own)
         for path, calls in openapi["paths"].items()
         for method, call in calls.items()
     )
@@ -247,7 +257,7 @@ def _docs_page(openapi: dict[str, Any], model: str) -> str:
     )
 
 
-def _describe_call(openapi: dict[str, Any], method: str, path: str, call: dict[str, Any], model: str) -> str:
+def _describe_call(openapi: dict[str, Any], method: str, path: str, call: dict[str, Any], own: dict[str, str]) -> str:
     form = f'<form class="panel" data-path="{escape(path.lstrip("/"))}">'
     fields = ""
     if "requestBody" in call:
@@ -255,7 +265,7 @@ def _describe_call(openapi: dict[str, Any], method: str, path: str, call: dict[s
         schema = openapi["components"]["schemas"][reference.rpartition("/")[2]]
         example = schema["examples"][0]
         if "model" in example:
-            example = example | {"model": model}  # a model of this server
+            example = example | own
         text = json.dumps(example, ensure_ascii=False, indent=1)
         rows = "".join(
             f"<tr><td><code>{escape(name)}</code></td><td>{escape(field.get('description', ''))}</td></tr>"
