@@ -32,13 +32,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "Discontinuous constituent trees: parse, draw, browse and compare."
 ANNOTATION_PAGE = "annotate.html"  # served by discotree annotate only
-PAGE_TYPES = {
-    ".html": "text/html",
-    ".css": "text/css",
-    ".js": "text/javascript",
-    ".json": "application/json",
-    ".svg": "image/svg+xml",
-}
+PAGE_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 ERRORS = {
     400: "The body is not JSON.",
     401: "The key is missing or wrong.",
@@ -67,7 +61,7 @@ class TaskRoute(NamedTuple):
 TASKS = (
     TaskRoute("draw", "trees", tasks.draw, schemas.DrawRequest, Any, TREE_TYPES),
     TaskRoute("convert", "trees", tasks.convert_trees, schemas.ConvertRequest, Any, TREE_TYPES),
-    TaskRoute("labels", "trees", tasks.name_labels, schemas.LabelsRequest, dict[str, dict[str, str]]),
+    TaskRoute("labels", "trees", tasks.name_labels, schemas.LabelsRequest, dict[str, dict[str, str | None]]),
     TaskRoute("treebank", "treebanks", tasks.filter_treebank, schemas.TreebankRequest, schemas.TreebankResponse),
     TaskRoute("evaluate", "treebanks", tasks.compare_treebanks, schemas.EvaluateRequest, schemas.EvaluateResponse),
     TaskRoute("query", "search", search.check_query, schemas.QueryRequest, schemas.QueryResponse),
@@ -203,13 +197,12 @@ def _add_pages(app: FastAPI) -> None:
     files["tree.css"] = _tree_style().encode()
     for name, content in files.items():
         path = "/" if name == "index.html" else f"/page/{name}"
-        _add_file(app, path, content, PAGE_TYPES["." + name.rpartition(".")[2]])
+        _add_file(app, path, content, PAGE_TYPES.get(name[name.rindex(".") :], tasks.JSON))
 
     async def docs() -> HTMLResponse:
         model, parser = next(iter(app.state.endpoints.parsers.items()))
-        examples = json.loads(files["examples.json"]).get(parser.config.language)
-        sentence = {"text": examples[0][1]} if examples else {}
-        return HTMLResponse(_docs_page(app.openapi(), {"model": model} | sentence))
+        own = [text for code, _, text in json.loads(files["examples.json"]) if code == parser.config.language]
+        return HTMLResponse(_docs_page(app.openapi(), {"model": model} | ({"text": own[0]} if own else {})))
 
     app.add_api_route("/docs", docs, include_in_schema=False)
 

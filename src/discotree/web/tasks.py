@@ -13,6 +13,7 @@ from discotree.drawing import draw_arcs, draw_comparison, draw_comparison_text, 
 from discotree.drawing.latex import draw_latex, latex_pages
 from discotree.drawing.options import Highlight
 from discotree.drawing.raster import convert, convert_pages
+from discotree.encoding.dependencies import DUMMY_ROOT
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import InputError, MissingExtraError
 from discotree.evaluation.params import Params
@@ -326,7 +327,9 @@ def _draw_dependencies(tree: Tree, rules: HeadRules, functions: bool = True, **o
     spines = dependencies.functions or [()] * len(tree)
     roles = [spine[-1] if spine else token.function for spine, token in zip(spines, tree.tokens, strict=True)]
     if functions and set(roles) != {NONE}:
-        dependencies = replace(dependencies, labels=tuple(["" if role == NONE else role for role in roles]))
+        root = dependencies.heads.index(DUMMY_ROOT)
+        roles[root] = dependencies.labels[root]
+        dependencies = replace(dependencies, labels=tuple(roles))
     return draw_arcs(dependencies, **options)
 
 
@@ -334,14 +337,12 @@ def name_labels(context: WorkerContext, body: bytes) -> Reply:
     """Return the names of the labels, functions and tags of a tree, such as "participle clause" for ppart."""
     tree = tree_of(context, validate(LabelsRequest, body).tree)
     scheme = guess_scheme(tree)
-    labels: set[tuple[Kind, str]] = {("constituent", node.label) for node in tree.nodes()}
-    labels |= {("function", node.function) for node in tree.nodes()}
-    for token in tree.tokens:
-        labels |= {("tag", token.tag), ("function", token.function)}
-    names: dict[str, dict[str, str]] = {"constituent": {}, "function": {}, "tag": {}}
-    for kind, label in labels if scheme else ():
-        if name := explain(label, scheme, kind):
-            names[kind][label] = name
+    pairs: list[tuple[Kind, str, str]] = [("constituent", node.label, node.function) for node in tree.nodes()]
+    pairs += [("tag", token.tag, token.function) for token in tree.tokens]
+    names: dict[str, dict[str, str | None]] = {"constituent": {}, "function": {}, "tag": {}}
+    for kind, label, function in pairs if scheme else ():
+        names[kind][label] = explain(label, scheme, kind)
+        names["function"][function] = explain(function, scheme, "function")
     return Reply(limit_response(context, json_line(names)))
 
 
