@@ -24,6 +24,12 @@ def chromium(playwright: Any) -> Iterator[Any]:
         browser.close()
 
 
+def choose(place: Any, menu: str, choice: str) -> None:
+    """Open a menu of a page or of a part of it, and choose the item with this accessible name."""
+    place.get_by_role("button", name=f"{menu} ▾").first.click()
+    place.get_by_role("button", name=choice, exact=True).first.click()
+
+
 @contextmanager
 def opened(browser: Any, server: httpx.Client, name: str, path: str = "/#view=svg", **options: Any) -> Iterator[Page]:
     """Open the page in a window of its own; check that no error occurs and no other server is contacted.

@@ -82,7 +82,13 @@ def expected(tree: Tree, name: str, items: Sequence[int], argument: Any) -> Tree
         table.labels |= {node: (argument, table.labels[node][1]) for node in items}
     elif name == "retag":
         for word in items:
-            table.tokens[word] = table.tokens[word]._replace(tag=argument or NONE)
+            old = table.tokens[word]
+            is_same = old.tag == (argument or NONE)  # otherwise the morphology is that of another tag
+            table.tokens[word] = old._replace(tag=argument or NONE, morph=old.morph if is_same else NONE)
+    elif name in ("assignMorph", "assignLemma"):
+        field = {"assignMorph": "morph", "assignLemma": "lemma"}[name]
+        for word in items:
+            table.tokens[word] = table.tokens[word]._replace(**{field: argument or NONE})
     else:
         for item in items:
             if item < table.root:

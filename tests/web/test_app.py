@@ -48,7 +48,7 @@ def test_the_api_description_needs_no_foreign_scripts(client: httpx.Client) -> N
     description = client.get("/openapi.json").json()
     assert set(description["paths"]) == {
         *("/api/parse", "/api/draw", "/api/convert", "/api/treebank", "/api/evaluate", "/api/models", "/health"),
-        *("/api/treebanks", "/api/query", "/api/examples", "/api/search", "/api/search/counts"),
+        *("/api/labels", "/api/treebanks", "/api/query", "/api/examples", "/api/search", "/api/search/counts"),
     }
     docs = client.get("/docs").text
     assert "POST /api/parse" in docs
@@ -59,11 +59,12 @@ def test_the_api_description_needs_no_foreign_scripts(client: httpx.Client) -> N
 def test_the_examples_of_the_api_page_work(client: httpx.Client) -> None:
     docs = client.get("/docs").text
     calls = re.findall(r'data-path="([^"]+)">(?:<label>Body <textarea[^>]*>([^<]+)<)?', docs)
-    assert len(calls) == 12
+    assert len(calls) == 13
     for path, body in calls:
         headers = {"Content-Type": "application/json"}
         response = client.post(f"/{path}", content=unescape(body), headers=headers) if body else client.get(f"/{path}")
         assert response.status_code == 200, response.text
+    assert "Auf den Bus müssen Sie" in docs  # a sentence in the language of the first model, German
 
 
 def test_there_is_no_other_api_page(client: httpx.Client) -> None:

@@ -1,6 +1,7 @@
 """/api/draw: records and files in, pictures and formats out."""
 
 import json
+import re
 from typing import Any
 
 import httpx
@@ -15,7 +16,7 @@ import discotree as dt
 from discotree.drawing import draw_arcs, draw_comparison, draw_svg
 from discotree.errors import TreebankError
 from discotree.treebanks import TEXT_FORMATS
-from discotree.trees.tree import Tree
+from discotree.trees.tree import Token, Tree
 from discotree.web.schemas import (
     TreeRecord,
     Upload,
@@ -76,12 +77,11 @@ def test_a_drawing_is_that_of_the_library(client: httpx.Client, parsers: dict[st
     assert post(client, "draw", tree=tree.to_dict(), **options).text == draw_svg(
         tree, functions=False, theme="dark", style=False
     )
-    assert post(client, "draw", tree=tree.to_dict(), output="arcs", heads="negra").text == draw_arcs(
-        tree.dependencies("negra")
-    )
-    model = post(client, "draw", tree=tree.to_dict(), output="arcs", model="xx").text
+    arcs = {"tree": tree.to_dict(), "output": "arcs", "functions": False}
+    assert post(client, "draw", **arcs, heads="negra").text == draw_arcs(tree.dependencies("negra"))
+    model = post(client, "draw", **arcs, model="xx").text
     assert model == draw_arcs(tree.dependencies(parsers["xx"].config.data.heads))
-    assert post(client, "draw", tree=tree.to_dict(), output="arcs").text == draw_arcs(tree.dependencies())
+    assert post(client, "draw", **arcs).text == draw_arcs(tree.dependencies())
     (flat,) = changed([tree])
     assert post(client, "draw", tree=tree.to_dict(), against=flat.to_dict()).text == draw_comparison(tree, flat)
     assert "gold" in post(client, "draw", tree=tree.to_dict(), against=flat.to_dict(), output="text").text
@@ -129,3 +129,28 @@ def test_named_nodes_stand_out(client: httpx.Client) -> None:
     message = f"highlight: #w: the tree has only {size} words and constituents"
     assert message in problem(post(client, "draw", tree=tree.to_dict(), highlight={"#w": [size]}))
     assert "highlight" in problem(post(client, "draw", tree=tree.to_dict(), highlight={"#w": [-1]}))
+
+
+def test_dependencies_show_functions(client: httpx.Client) -> None:
+    tree = TREES[0]  # Es kam nichts Interessantes
+    labels = re.findall(
+        r'data-dependent="(\d)" data-label="([^"]*)"',
+        post(client, "draw", tree=tree.to_dict(), output="arcs", heads="negra").text,
+    )
+    assert "SB" in dict(labels).values()
+    assert not any("#" in label for _, label in labels)
+    plain = [Token(token.form, token.tag) for token in tree.tokens]
+    bare = {
+        "tree": Tree(plain, dt.Node("ROOT", (dt.Node("S", (0, 1)), *range(2, len(tree)))), "1").to_dict(),
+        "output": "arcs",
+    }
+    assert post(client, "draw", **bare).text == post(client, "draw", **bare, functions=False).text
+
+
+def test_labels_have_names(client: httpx.Client) -> None:
+    content = "(ROOT (smain (ppart (vnw 0=Dat) (bw 3=nooit) (ww 4=gezegd)) (ww 1=heb) (vnw 2=ik)))"
+    names = answer(client, "labels", tree={"content": content})
+    assert names["constituent"]["ppart"] == "participle clause"
+    assert names["tag"]["ww"] == dt.explain("ww", "alpino", "tag")
+    unknown = answer(client, "labels", tree={"content": "(ROOT (Q1 (Q2 0=a) (Q3 1=b)))"})
+    assert unknown == {"constituent": {}, "function": {}, "tag": {}}

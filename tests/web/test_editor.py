@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.browsing import CHROMIUM, Page
+from support.browsing import CHROMIUM, Page, choose
 from support.networks import TREES
 from support.strategies import random_tree
 from support.tree_edits import expected
@@ -57,6 +57,8 @@ OPERATIONS = [
     "lower",
     "relabel",
     "retag",
+    "assignMorph",
+    "assignLemma",
     "assignFunction",
 ]
 
@@ -69,6 +71,8 @@ def random_calls(rng: random.Random, count: int) -> list[tuple[str, list[float],
             "join": "XP",
             "relabel": "LP",
             "retag": rng.choice(["", "T"]),
+            "assignMorph": rng.choice(["", "Nom.Sg"]),
+            "assignLemma": rng.choice(["--", "lemma"]),
             "assignFunction": rng.choice(["--", "F"]),
         }
         argument: Any = words.get(name) or {"attach": rng.random(), "lower": rng.choice([-1, 1])}.get(
@@ -135,9 +139,26 @@ def test_what_cannot_be_a_tree_is_refused(page: Page) -> None:
         ("lower", [2], 1, "no constituent on the right"),
         ("relabel", [0], "X", "not a label"),
         ("retag", [s], "X", "not a tag"),
+        ("assignMorph", [s], "X", "Only words have a morphology"),
+        ("assignLemma", [0], "two words", "cannot contain spaces"),
+        ("link", [0], {"parent": 1, "label": "x"}, "leads to a constituent"),
+        ("link", [np], {"parent": np, "label": "x"}, "leads to another item"),
+        ("link", [root], {"parent": s, "label": "x"}, "The root has no"),
+        ("link", [0], {"parent": s, "label": ""}, "cannot be empty"),
     ]
     for name, addresses, argument, message in refused:
         assert message in edit(page, record, name, addresses, argument)["error"]
+
+
+def test_correcting_a_tag_drops_the_old_morphology(page: Page) -> None:
+    record = {
+        "tokens": [{"form": "lopen", "tag": "ww", "lemma": "lopen", "morph": "WW(inf,vrij,zonder)"}],
+        "constituents": [{"label": "ROOT", "positions": [0]}],
+    }
+    result = edit(page, record, "retag", [0], "n")
+    assert result["record"]["tokens"] == [{"form": "lopen", "lemma": "lopen", "tag": "n"}]
+    assert result["message"] == "The tag is n. The morphology of the old tag is gone."
+    assert edit(page, record, "retag", [0], "ww")["record"]["tokens"] == record["tokens"]
 
 
 def test_secondary_edges_follow_their_ends(page: Page) -> None:
@@ -225,7 +246,7 @@ def center(page: Page, where: str) -> tuple[float, float]:
 
 def downloaded(page: Page, kind: str, folder: Path, format: str) -> dt.Tree:
     with page.expect_download() as download:
-        page.locator(f"[aria-label='Download as {kind}']:visible").click()
+        choose(page.locator("figure:visible"), "Download", f"Download as {kind}")
     path = folder / f"edited.{format}"
     download.value.save_as(path)
     (tree,) = dt.read(path, format)
@@ -266,7 +287,7 @@ def test_a_tree_is_corrected_with_the_mouse_and_read_back(page: Page, treebank: 
         assert tree.id == FIGURE_1.id
     assert page.evaluate(may_leave)  # it was downloaded
     with page.expect_download() as download:
-        page.locator("#filters").get_by_label("Download all trees as").select_option(label="Export")
+        choose(page.locator("#filters"), "Download all", "Download all trees as Export")
     download.value.save_as(tmp_path / "all.export")
     assert [brackets(tree) for tree in dt.read(tmp_path / "all.export")] == [wanted]
     for _ in range(3):
@@ -323,6 +344,33 @@ def test_a_tree_is_corrected_with_the_keyboard_alone(page: Page, treebank: Path,
     page.keyboard.press("Escape")  # nothing is selected: the editor closes
     playwright.expect(page.locator(".editor")).to_have_count(0)
     assert page.evaluate("document.activeElement.textContent") == "Edit"
+
+
+def test_morphology_lemma_and_secondary_edges_are_edited(page: Page, treebank: Path, tmp_path: Path) -> None:
+    open_treebank_editor(page, treebank)
+    press(page, "Home")
+    for name, value in (("Morphology", "Nom.Sg"), ("Lemma", "es")):
+        field = page.get_by_label(name, exact=True)
+        field.click()
+        page.keyboard.type(value)
+        press(page, "Enter")
+        playwright.expect(field).to_have_value(value)
+    press(page, "e", "ArrowUp", "ArrowUp", "Enter")  # a secondary edge to the constituent above that of the word
+    page.keyboard.type("XE")
+    press(page, "Enter")
+    tree = downloaded(page, "JSON", tmp_path, "json")
+    assert (tree.tokens[0].morph, tree.tokens[0].lemma) == ("Nom.Sg", "es")
+    above = [*tree.nodes()]
+    (edge,) = tree.secondary
+    assert (edge.label, edge.child) == ("XE", 0)
+    assert 0 in above[edge.parent - len(tree)].positions
+    assert page.locator(".changes summary").inner_text().startswith("2 differences")
+    page.get_by_role("button", name="Remove the secondary edge").click()
+    settled(page)
+    assert downloaded(page, "JSON", tmp_path, "json").secondary == ()
+    page.locator(".canvas").focus()
+    press(page, "z")
+    playwright.expect(page.locator(".edges input")).to_have_value("XE")
 
 
 def test_keys_say_why_they_do_nothing(page: Page) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.browsing import CHROMIUM, Page, opened
+from support.browsing import CHROMIUM, Page, choose, opened
 from support.renderers import hide_renderers, needs_renderer
 from support.servers import serving
 
@@ -41,14 +41,12 @@ def test_the_first_page_shows_an_example(page: Page) -> None:
     assert "#" not in page.url  # it is nobody's own text
 
 
-def test_long_trees_are_fitted_and_zoomed(page: Page) -> None:
+def test_trees_are_zoomed_in_full_screen(page: Page) -> None:
     parse(page, LONG)
-    natural = width(page)
-    place = page.locator("#results .picture").bounding_box()["width"]
-    assert natural > place
+    page.get_by_label("Full screen").first.click()
     page.get_by_label("Fit to the page").click()
-    assert width(page) <= place
     fitted = width(page)
+    assert fitted <= page.locator("dialog .picture").bounding_box()["width"]
     page.get_by_label("Zoom in").click()
     assert width(page) == pytest.approx(1.25 * fitted, rel=0.02)
     page.get_by_label("Zoom out").click()
@@ -97,7 +95,7 @@ def test_escape_closes_the_details(page: Page) -> None:
 def test_a_picture_is_downloaded_as_png(page: Page, tmp_path: Path) -> None:
     parse(page, TEXT)
     with page.expect_download() as download:
-        page.get_by_label("Download as PNG").first.click()
+        choose(page.locator("#results"), "Download", "Download as PNG")
     download.value.save_as(tmp_path / "tree.png")
     content = (tmp_path / "tree.png").read_bytes()
     assert content.startswith(b"\x89PNG")
@@ -105,14 +103,14 @@ def test_a_picture_is_downloaded_as_png(page: Page, tmp_path: Path) -> None:
     drawn = page.locator("#results svg").first.evaluate(
         "(svg) => [svg.viewBox.baseVal.width, svg.viewBox.baseVal.height]"
     )
-    assert size == tuple(2 * side for side in drawn)
+    assert size == tuple(3 * side for side in drawn)
 
 
 @needs_renderer
 def test_a_picture_is_downloaded_as_pdf(page: Page, tmp_path: Path) -> None:
     parse(page, TEXT)
     with page.expect_download() as download:
-        page.get_by_label("Download as PDF").first.click()
+        choose(page.locator("#results"), "Download", "Download as PDF")
     download.value.save_as(tmp_path / "tree.pdf")
     assert (tmp_path / "tree.pdf").read_bytes().startswith(b"%PDF-")
 
@@ -121,7 +119,7 @@ def test_a_picture_is_downloaded_as_pdf(page: Page, tmp_path: Path) -> None:
 def test_all_trees_are_downloaded_as_one_pdf(page: Page, tmp_path: Path) -> None:
     parse(page, TEXT)
     with page.expect_download() as download:
-        page.locator("#parse-tools").get_by_label("Download all trees as").select_option(label="PDF")
+        choose(page.locator("#parse-options"), "Download all", "Download all trees as PDF")
     download.value.save_as(tmp_path / "trees.pdf")
     assert (tmp_path / "trees.pdf").read_bytes().startswith(b"%PDF-")
 
@@ -132,15 +130,15 @@ def test_without_a_renderer_pdf_says_what_to_do(
     hide_renderers(tmp_path, monkeypatch)
     with serving(create_app({"xx": parsers["xx"]})) as own, opened(browser, own, "no_renderer") as page:
         parse(page, TEXT)
-        page.get_by_label("Download as PDF").first.click()
-        playwright.expect(page.locator(".downloads .problem").first).to_contain_text("PDF need rsvg-convert")
+        choose(page.locator("#results"), "Download", "Download as PDF")
+        playwright.expect(page.locator(".actions .problem").first).to_contain_text("PDF need rsvg-convert")
 
 
 @pytest.mark.parametrize("kind", ["JSON", "Export", "TigerXML", "Alpino", "Penn", "CoNLL-U", "LaTeX"])
 def test_all_trees_are_downloaded_at_once(page: Page, tmp_path: Path, kind: str) -> None:
     parse(page, TEXT)
     with page.expect_download() as download:
-        page.locator("#parse-tools").get_by_label("Download all trees as").select_option(label=kind)
+        choose(page.locator("#parse-options"), "Download all", f"Download all trees as {kind}")
     path = tmp_path / download.value.suggested_filename
     download.value.save_as(path)
     if kind == "LaTeX":
@@ -154,24 +152,130 @@ def test_all_trees_are_downloaded_at_once(page: Page, tmp_path: Path, kind: str)
 def test_one_tree_is_downloaded_in_any_format(page: Page, tmp_path: Path, kind: str) -> None:
     parse(page, TEXT)
     with page.expect_download() as download:
-        page.get_by_label("Download in another format").first.select_option(label=kind)
+        choose(page.locator("#results"), "Download", f"Download as {kind}")
     path = tmp_path / download.value.suggested_filename
     download.value.save_as(path)
     (tree,) = dt.read(path)
     assert " ".join(tree.words) == "Es kam nichts Interessantes ."
 
 
-def test_brackets_are_copied(page: Page, server: httpx.Client) -> None:
+def test_copy_brackets_copies_brackets_only(page: Page, server: httpx.Client) -> None:
+    """A tab and a number followed the brackets from the second sentence on."""
     parse(page, TEXT)
-    page.get_by_role("button", name="Copy brackets").first.click()
-    playwright.expect(page.get_by_role("button", name="Copied")).to_have_count(1)
-    tree = server.post("/api/parse", json={"text": TEXT}).json()["trees"][0]
-    assert page.evaluate("navigator.clipboard.readText()") == str(dt.Tree.from_dict(tree))
+    for number, tree in enumerate(server.post("/api/parse", json={"text": TEXT}).json()["trees"]):
+        figure = page.locator("#results figure").nth(number)
+        choose(figure, "Copy", "Copy brackets")
+        playwright.expect(figure.locator(".status")).to_have_text("Brackets copied.")
+        assert page.evaluate("navigator.clipboard.readText()") == str(dt.Tree.from_dict(tree))
 
 
-def test_the_labels_of_dependencies_are_explained(page: Page) -> None:
+COPIED = """async () => {
+  const [item] = await navigator.clipboard.read();
+  const image = await createImageBitmap(await item.getType("image/png"));
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const drawing = canvas.getContext("2d");
+  drawing.drawImage(image, 0, 0);
+  const alphas = drawing.getImageData(0, 0, image.width, image.height).data.filter((_, k) => k % 4 === 3);
+  return { size: [image.width, image.height], corner: alphas[0], ink: alphas.some((alpha) => alpha === 255) };
+}"""
+
+
+def test_copy_picture_copies_a_transparent_png(page: Page) -> None:
+    parse(page, TEXT)
+    choose(page.locator("#results figure").first, "Copy", "Copy picture")
+    playwright.expect(page.locator("#results .actions .status").first).to_have_text("Picture copied.")
+    copied = page.evaluate(COPIED)
+    box = page.locator("#results svg").first.get_attribute("viewBox").split()
+    assert copied == {"size": [3 * int(side) for side in box[2:]], "corner": 0, "ink": True}
+
+
+def test_a_browser_that_refuses_copies_says_what_to_do(page: Page) -> None:
+    parse(page, TEXT)
+    page.evaluate("() => { navigator.clipboard.write = () => Promise.reject(new Error('no')); }")
+    choose(page.locator("#results figure").first, "Copy", "Copy picture")
+    playwright.expect(page.locator(".actions .problem").first).to_contain_text("Download the tree as PNG instead")
+
+
+def test_dependencies_show_functions_and_what_the_network_predicts(page: Page) -> None:
     parse(page, TEXT)
     assert page.locator("#arcs-hint").is_hidden()
     page.check("input[value=arcs]", force=True)
     page.wait_for_selector("#results .arc")
-    assert "NP#2" in page.locator("#arcs-hint").inner_text()
+    assert "#" not in "".join(page.locator("#results .arc .function").all_text_contents())
+    assert "function" in page.locator("#arcs-hint").inner_text()
+    page.get_by_label("What the network predicts").check(force=True)
+    playwright.expect(page.locator("#results .arc .function", has_text="#").first).to_be_visible()
+    assert "NP#2" in page.locator("#network-hint").inner_text()
+
+
+def test_one_row_of_buttons_per_tree(page: Page) -> None:
+    parse(page, TEXT)
+    buttons = page.locator("#results figure").first.locator(".actions button:visible")
+    assert buttons.all_inner_texts() == ["Edit", "Full screen", "Copy ▾", "Download ▾"]
+    assert len({button.bounding_box()["y"] for button in buttons.all()}) == 1
+
+
+@pytest.mark.parametrize("page", [{}, {"viewport": {"width": 390, "height": 844}, "is_mobile": True}], indirect=True)
+def test_trees_fit_the_width_with_the_root_in_view(page: Page) -> None:
+    parse(page, TEXT)
+    for picture in page.locator("#results .picture").all():
+        assert picture.evaluate("({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth")
+    assert page.locator(".scrolls").count() == 0
+    parse(page, LONG)
+    playwright.expect(page.locator("figure.scrolls")).to_have_count(1)  # which says that it scrolls
+    place = page.locator("#results .picture").bounding_box()
+    root = page.locator('#results .node[data-node="0"] > .label').bounding_box()
+    assert place["x"] <= root["x"] <= root["x"] + root["width"] <= place["x"] + place["width"]
+
+
+def test_the_panel_of_a_constituent_moves_nothing(page: Page) -> None:
+    parse(page, TEXT)
+    places = """() => [...document.querySelectorAll("svg, button:not(.details *)")].map((element) =>
+      element.getBoundingClientRect().y + scrollY)"""
+    before = page.evaluate(places)
+    node = page.locator("#results .node .target").nth(1)
+    node.click()
+    playwright.expect(page.locator("#parse .details")).to_be_visible()
+    assert page.evaluate(places) == before
+    label, panel = (
+        page.locator("#results .node.selected > .label").bounding_box(),
+        page.locator(".details:popover-open").bounding_box(),
+    )
+    assert panel["x"] > label["x"] + label["width"] or panel["x"] + panel["width"] < label["x"]
+    assert page.locator(".details .name").first.inner_text() == dt.explain(
+        page.locator(".details h3").inner_text(), "tiger"
+    )
+    page.locator("h1").click()  # anywhere else
+    assert page.locator("#parse .details").is_hidden()
+
+
+def test_low_confidence_looks_low(page: Page, server: httpx.Client) -> None:
+    parse(page, TEXT)
+    (first, *_) = server.post("/api/parse", json={"text": TEXT}).json()["trees"]
+    for number, constituent in enumerate(first["constituents"]):
+        node = page.locator(f'#results figure >> nth=0 >> .node[data-node="{number}"]')
+        level = "low" if constituent["confidence"] < 0.5 else "medium" if constituent["confidence"] < 0.8 else "high"
+        assert ("unsure" in node.get_attribute("class").split()) == (level == "low")
+        node.locator(".target").click()
+        assert page.locator(f".details dd .{level}").inner_text().endswith(f" %, {level}")
+        assert page.locator(".details meter").evaluate("({ low, high, optimum }) => [low, high, optimum]") == [
+            0.5,
+            0.8,
+            1,
+        ]
+
+
+@pytest.mark.parametrize("page", [{"path": "/"}], indirect=True)
+def test_the_gallery_parses_an_example_of_each_phenomenon(page: Page) -> None:
+    """The page starts with the picture of an example; options come after it."""
+    playwright.expect(page.locator("#results .node").first).to_be_visible()
+    places = [
+        page.locator(name).first.bounding_box()["y"] for name in (".lead", "#gallery", "#results svg", "#parse-options")
+    ]
+    assert places == sorted(places)
+    assert page.locator("#results .picture").bounding_box()["y"] < 450
+    for card in page.locator("#gallery button").all():
+        sentence = card.locator("span").inner_text()
+        card.click()
+        playwright.expect(page.locator("#results h2")).to_contain_text(sentence.split()[1].rstrip(".,"))
+        assert page.input_value("#text") == sentence

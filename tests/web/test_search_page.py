@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.browsing import CHROMIUM, Page, opened
+from support.browsing import CHROMIUM, Page, choose, opened
 from support.helpers import parsed
 from support.models import saved_model
 from support.networks import TREES
@@ -106,7 +106,7 @@ def test_a_downloaded_tree_has_the_variables_of_its_hit(page: Page, treebank: Pa
     page.locator(".hit-line").first.click()
     page.wait_for_selector(".hit-tree svg .bound")
     with page.expect_download() as download:
-        page.click('.hit-tree [aria-label="Download as SVG"]')
+        choose(page.locator(".hit-tree"), "Download", "Download as SVG")
     download.value.save_as(tmp_path / "hit.svg")
     match = matches(treebank)[0]
     nodes = list(match.tree.nodes())

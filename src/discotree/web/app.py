@@ -61,6 +61,7 @@ class TaskRoute(NamedTuple):
 TASKS = (
     TaskRoute("draw", "trees", tasks.draw, schemas.DrawRequest, Any, TREE_TYPES),
     TaskRoute("convert", "trees", tasks.convert_trees, schemas.ConvertRequest, Any, TREE_TYPES),
+    TaskRoute("labels", "trees", tasks.name_labels, schemas.LabelsRequest, dict[str, dict[str, str | None]]),
     TaskRoute("treebank", "treebanks", tasks.filter_treebank, schemas.TreebankRequest, schemas.TreebankResponse),
     TaskRoute("evaluate", "treebanks", tasks.compare_treebanks, schemas.EvaluateRequest, schemas.EvaluateResponse),
     TaskRoute("query", "search", search.check_query, schemas.QueryRequest, schemas.QueryResponse),
@@ -196,10 +197,12 @@ def _add_pages(app: FastAPI) -> None:
     files["tree.css"] = _tree_style().encode()
     for name, content in files.items():
         path = "/" if name == "index.html" else f"/page/{name}"
-        _add_file(app, path, content, PAGE_TYPES["." + name.rpartition(".")[2]])
+        _add_file(app, path, content, PAGE_TYPES.get(name[name.rindex(".") :], tasks.JSON))
 
     async def docs() -> HTMLResponse:
-        return HTMLResponse(_docs_page(app.openapi(), next(iter(app.state.endpoints.parsers))))
+        model, parser = next(iter(app.state.endpoints.parsers.items()))
+        own = [text for code, _, text in json.loads(files["examples.json"]) if code == parser.config.language]
+        return HTMLResponse(_docs_page(app.openapi(), {"model": model} | ({"text": own[0]} if own else {})))
 
     app.add_api_route("/docs", docs, include_in_schema=False)
 
@@ -231,10 +234,10 @@ def _tree_style() -> str:
     return stylesheet() + "".join(overrides)
 
 
-def _docs_page(openapi: dict[str, Any], model: str) -> str:
-    """Return the page that describes every API call and lets users try it."""
+def _docs_page(openapi: dict[str, Any], own: dict[str, str]) -> str:
+    """Return the page that describes every API call and lets users try it with a model of this server."""
     calls = "".join(
-        _describe_call(openapi, method, path, call, model)
+        _describe_call(openapi, method, path, call, own)
         for path, calls in openapi["paths"].items()
         for method, call in calls.items()
     )
@@ -247,7 +250,7 @@ def _docs_page(openapi: dict[str, Any], model: str) -> str:
     )
 
 
-def _describe_call(openapi: dict[str, Any], method: str, path: str, call: dict[str, Any], model: str) -> str:
+def _describe_call(openapi: dict[str, Any], method: str, path: str, call: dict[str, Any], own: dict[str, str]) -> str:
     form = f'<form class="panel" data-path="{escape(path.lstrip("/"))}">'
     fields = ""
     if "requestBody" in call:
@@ -255,7 +258,7 @@ def _describe_call(openapi: dict[str, Any], method: str, path: str, call: dict[s
         schema = openapi["components"]["schemas"][reference.rpartition("/")[2]]
         example = schema["examples"][0]
         if "model" in example:
-            example = example | {"model": model}  # a model of this server
+            example = example | own
         text = json.dumps(example, ensure_ascii=False, indent=1)
         rows = "".join(
             f"<tr><td><code>{escape(name)}</code></td><td>{escape(field.get('description', ''))}</td></tr>"

@@ -241,6 +241,9 @@ class RenderRequest(RequestModel):
     heads: Annotated[
         str | None, Field(pattern=one_of(tuple(HeadRules.names())), description="For arcs and conllu: the head rules.")
     ] = None
+    functions: Annotated[
+        bool, Field(description="Whether pictures show functions; arcs without them have the network's own labels.")
+    ] = True
     highlight: HighlightedNodes | None = None
 
 
@@ -254,9 +257,14 @@ class DrawRequest(RenderRequest):
         TreeRecord | Upload | None, Field(description="A predicted tree, whose differences from the first are marked.")
     ] = None
     output: OutputName = "svg"
-    functions: bool = True
     theme: Literal["auto", "light", "dark"] = "auto"
     style: Annotated[bool, Field(description="Whether an SVG contains its style sheet.")] = True
+
+
+class LabelsRequest(RequestModel):
+    model_config = example({"tree": {"content": BRACKETS}})
+
+    tree: TreeRecord | Upload
 
 
 EXAMPLE_TREE: dict[str, Any] = {

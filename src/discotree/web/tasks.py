@@ -5,7 +5,7 @@ Tasks run in worker processes (``workers``) and take the body of a request. Shor
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from discotree.config.schema import Method
@@ -13,6 +13,7 @@ from discotree.drawing import draw_arcs, draw_comparison, draw_comparison_text, 
 from discotree.drawing.latex import draw_latex, latex_pages
 from discotree.drawing.options import Highlight
 from discotree.drawing.raster import convert, convert_pages
+from discotree.encoding.dependencies import DUMMY_ROOT
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import InputError, MissingExtraError
 from discotree.evaluation.params import Params
@@ -22,13 +23,15 @@ from discotree.text import sentences as split_text
 from discotree.text.recognition import sample_of
 from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.json_lines import json_line
-from discotree.trees.tree import Token, Tree
+from discotree.trees.labels import Kind, explain, guess_scheme
+from discotree.trees.tree import NONE, Token, Tree
 from discotree.web.limits import MAX_WORD_CHARACTERS, Limits, RequestRefused, size_problem
 from discotree.web.schemas import (
     RASTERS,
     ConvertRequest,
     DrawRequest,
     EvaluateRequest,
+    LabelsRequest,
     ParseRequest,
     TreebankRequest,
     TreeRecord,
@@ -272,7 +275,7 @@ def _draw_tree(tree: Tree, request: DrawRequest, rules: HeadRules) -> str:
     if request.output == "svg":
         return draw_svg(tree, functions=functions, theme=request.theme, style=request.style, highlight=highlight)
     if request.output == "arcs":
-        return draw_arcs(tree.dependencies(rules), theme=request.theme, style=request.style)
+        return _draw_dependencies(tree, rules, functions, theme=request.theme, style=request.style)
     if request.output == "latex":
         return draw_latex(tree, functions=functions, highlight=highlight)
     if request.output == "text":
@@ -292,9 +295,9 @@ def convert_trees(context: WorkerContext, body: bytes) -> Reply:
         content = limit_response(context, render_trees(trees, request.output, rules, highlight))
         return Reply(content, media_type(request.output))
     svgs = [
-        draw_arcs(tree.dependencies(rules), theme="light")
+        _draw_dependencies(tree, rules, request.functions, theme="light")
         if request.picture == "arcs"
-        else draw_svg(tree, theme="light", highlight=highlight)
+        else draw_svg(tree, functions=request.functions, theme="light", highlight=highlight)
         for tree in trees
     ]
     try:
@@ -310,12 +313,37 @@ def render_trees(trees: Sequence[Tree], output: str, rules: HeadRules, highlight
     """Return trees in a treebank format, or as one picture or document; ``highlight`` applies to SVG and LaTeX."""
     if output in ("svg", "arcs"):
         _check_single(trees)
-        return draw_svg(trees[0], highlight=highlight) if output == "svg" else draw_arcs(trees[0].dependencies(rules))
+        return draw_svg(trees[0], highlight=highlight) if output == "svg" else _draw_dependencies(trees[0], rules)
     if output == "latex":
         return latex_pages([draw_latex(tree, standalone=False, highlight=highlight) for tree in trees])
     if output == "text":
         return "".join([f"{tree.id}\n{draw_text(tree)}\n\n" for tree in trees])
     return "".join(TEXT_FORMATS[output].writer(rules).file(trees))
+
+
+def _draw_dependencies(tree: Tree, rules: HeadRules, functions: bool = True, **options: Any) -> str:
+    """Draw arcs with functions; without them, or if the tree has none, with the labels that the network predicts."""
+    dependencies = tree.dependencies(rules)
+    spines = dependencies.functions or [()] * len(tree)
+    roles = [spine[-1] if spine else token.function for spine, token in zip(spines, tree.tokens, strict=True)]
+    if functions and set(roles) != {NONE}:
+        root = dependencies.heads.index(DUMMY_ROOT)
+        roles[root] = dependencies.labels[root]
+        dependencies = replace(dependencies, labels=tuple(roles))
+    return draw_arcs(dependencies, **options)
+
+
+def name_labels(context: WorkerContext, body: bytes) -> Reply:
+    """Return the names of the labels, functions and tags of a tree, such as "participle clause" for ppart."""
+    tree = tree_of(context, validate(LabelsRequest, body).tree)
+    scheme = guess_scheme(tree)
+    pairs: list[tuple[Kind, str, str]] = [("constituent", node.label, node.function) for node in tree.nodes()]
+    pairs += [("tag", token.tag, token.function) for token in tree.tokens]
+    names: dict[str, dict[str, str | None]] = {"constituent": {}, "function": {}, "tag": {}}
+    for kind, label, function in pairs if scheme else ():
+        names[kind][label] = explain(label, scheme, kind)
+        names["function"][function] = explain(function, scheme, "function")
+    return Reply(limit_response(context, json_line(names)))
 
 
 def _check_single(trees: Sequence[Tree]) -> None:

@@ -1,22 +1,13 @@
 // How far the annotation is, and how the scores of models changed.
 
-import { $, attempt, make, percent, request, save } from "./common.js";
+import { $, FORMATS, attempt, draw, make, percent, request, save, setUpTheme } from "./common.js";
 
 const SECONDS_WHILE_PARSING = 4;
 const SECONDS = 20;
-const FORMATS = ["export", "tigerxml", "alpino", "discbracket", "penn", "psd", "conllu", "json"];
 const SUFFIXES = { tigerxml: "tiger.xml", alpino: "alpino.xml", discbracket: "dbr", penn: "mrg", json: "jsonl" };
-const SVG = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 220, 40, 90, 15, 40];
 
 const number = (value) => value.toLocaleString("en");
-
-function draw(name, attributes, ...children) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
 
 /** Draw a line for each metric over the models, in the order in which they were scored. */
 function makeChart(scores) {
@@ -80,11 +71,6 @@ function show(project) {
   showScores(project.scores);
 }
 
-function applyTheme(theme) {
-  if (theme === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
-}
-
 /** Set up the overview; `onLatest` gets every new one. Returns functions to refresh it, and to follow the parser. */
 export function setUpOverview(onLatest) {
   let latest = null;
@@ -93,12 +79,7 @@ export function setUpOverview(onLatest) {
     onLatest(latest);
     show(latest);
   };
-  $("theme").value = localStorage.getItem("discotree-theme") ?? "auto";
-  applyTheme($("theme").value);
-  $("theme").addEventListener("change", () => {
-    localStorage.setItem("discotree-theme", $("theme").value);
-    applyTheme($("theme").value);
-  });
+  setUpTheme();
   $("download-format").append(...FORMATS.map((value) => make("option", { value }, value)));
   $("download").addEventListener("click", () => attempt($("problem"), $("download"), async () => {
     const format = $("download-format").value;

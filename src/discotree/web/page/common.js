@@ -66,6 +66,14 @@ export function make(name, properties = {}, ...children) {
   return element;
 }
 
+/** Make an element of a drawing. */
+export function draw(name, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
 /** Parse the text of an SVG file into an element. */
 export function parseSvg(text) {
   return document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
@@ -78,6 +86,60 @@ export function save(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
+/** Place an open popover at a point of the window, or as near to it as it fits. It moves with the page. */
+export function place(popover, left, top) {
+  const { clientWidth, clientHeight } = document.documentElement;
+  popover.style.left = `${scrollX + Math.max(0, Math.min(left, clientWidth - popover.offsetWidth))}px`;
+  popover.style.top = `${scrollY + Math.max(0, Math.min(top, clientHeight - popover.offsetHeight))}px`;
+}
+
+/** Make a button that opens a menu. `choices` are lists of the text of a choice, its accessible name, and what it does. */
+export function makeMenu(text, choices) {
+  const menu = make("div", { className: "menu panel", popover: "auto", ontoggle: () => {
+    const { left, bottom } = button.getBoundingClientRect();
+    place(menu, left, bottom);
+  } },
+    ...choices.map(([label, name, action]) => make("button", { type: "button", ariaLabel: name, onclick: () => {
+      menu.hidePopover();
+      action();
+    } }, label)));
+  const button = make("button", { type: "button", popoverTargetElement: menu }, `${text} ▾`);
+  return make("span", {}, button, menu);
+}
+
+/** Put files into a file input, as if the reader had chosen them. */
+export function choose(input, files) {
+  const transfer = new DataTransfer();
+  for (const file of files) transfer.items.add(file);
+  input.files = transfer.files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+/** Let the reader drop a file on the label of a file input. */
+export function setUpDrop(input) {
+  const area = input.closest("label");
+  const isOver = { dragenter: true, dragover: true, dragleave: false, drop: false };
+  for (const [kind, over] of Object.entries(isOver)) area.addEventListener(kind, (event) => {
+    event.preventDefault();
+    area.classList.toggle("over", over);
+    if (kind === "drop" && event.dataTransfer.files.length) choose(input, [event.dataTransfer.files[0]]);
+  });
+}
+
+/** Let the reader choose a theme, and remember it. */
+export function setUpTheme() {
+  const apply = () => {
+    const theme = $("theme").value;
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    localStorage.setItem("discotree-theme", theme);
+  };
+  $("theme").value = localStorage.getItem("discotree-theme") ?? "auto";
+  $("theme").addEventListener("change", apply);
+  apply();
+}
+
+export const FORMATS = ["export", "tigerxml", "alpino", "discbracket", "penn", "psd", "conllu", "json"];
 export const percent = (value, digits = 1) => (value === undefined || value === null ? "–" : `${value.toFixed(digits)}`);
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 

@@ -1,6 +1,7 @@
 // The tab that evaluates one treebank against another.
 
 import { $, attempt, count, make, markCurrent, parseSvg, percent, request, showList, toUpload } from "./common.js";
+import { makeZoom } from "./tree_zoom.js";
 
 const METRICS = [
   ["Precision", "precision"],
@@ -67,8 +68,10 @@ async function show(row, gold, predicted) {
   const svg = parseSvg(await (await request("api/draw", { tree: gold, against: predicted, style: false })).text());
   if (row !== selected) return;
   const picture = make("div", { className: "picture" }, svg);
+  const figure = make("figure", {}, picture);
+  figure.append(make("figcaption", { className: "actions" }, makeZoom(figure, picture).element));
   $("compare-tree").replaceChildren(make("article", { className: "panel sentence" },
-    make("h2", {}, make("small", {}, row.id), " ", words(gold)), picture));
+    make("h2", {}, make("small", {}, row.id), " ", words(gold)), figure));
 }
 
 export function setUp() {

@@ -1,6 +1,6 @@
 // Counts of a search: all hits, and a chart of those by a feature. The server counts in steps, the page adds up.
 
-import { $, attempt, count, make, request, save } from "./common.js";
+import { $, attempt, count, draw as drawElement, make, request, save } from "./common.js";
 import { shownName } from "./variables.js";
 
 const FEATURES = ["label", "word", "lemma", "pos", "morph", "cat", "edge", "text", "gaps", "words"];
@@ -92,15 +92,8 @@ function draw(key, { groups, others, matches, searched, size }) {
 }
 
 function bar(share) {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("class", "bar");
-  svg.setAttribute("aria-hidden", "true");
-  const rectangle = document.createElementNS(svg.namespaceURI, "rect");
-  rectangle.setAttribute("width", `${(100 * share).toFixed(2)}%`);
-  rectangle.setAttribute("height", "100%");
-  rectangle.setAttribute("rx", "2");
-  svg.append(rectangle);
-  return svg;
+  return drawElement("svg", { class: "bar", "aria-hidden": "true" },
+    drawElement("rect", { width: `${(100 * share).toFixed(2)}%`, height: "100%", rx: 2 }));
 }
 
 const cell = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

@@ -4,7 +4,7 @@ import { make } from "./common.js";
 import { describe } from "./describe.js";
 import { makeHistory } from "./edit_history.js";
 import { bare, makeCanvas } from "./editor_canvas.js";
-import { addStyle, makeAlternatives, makeChanges, makeFields, makeHelp, makeHint, makeTools } from "./editor_panels.js";
+import { addStyle, makeAlternatives, makeChanges, makeEdges, makeFields, makeHelp, makeHint, makeTools } from "./editor_panels.js";
 import { differences } from "./tree_differences.js";
 import * as edits from "./tree_edits.js";
 
@@ -25,7 +25,8 @@ export function openEditor(container, options) {
   let alternatives = options.alternatives ?? [];
   const history = options.history ?? makeHistory({ record, current: record.tokens.length, selection: new Set() });
   const now = () => history.current().record;
-  let picked = null; // addresses that wait for a constituent to be attached to
+  let picked = null; // addresses that wait for a constituent to be attached to, …
+  let isLinking = false; // … or for a secondary edge to it
   let isAdding = false; // every tap adds to the selection
   let lastLabel = inventory.labels?.[0] ?? "";
 
@@ -34,15 +35,16 @@ export function openEditor(container, options) {
   const canvas = makeCanvas({ pick, drop, refuses, problem: (message) => { problem.textContent = message; } });
   const tools = makeTools({
     join, dissolve: () => run("dissolve"), split: () => run("split"), merge: () => run("merge"),
-    attach: pickUp, lift: () => run("lift"), left: () => run("lower", -1), right: () => run("lower", 1),
+    attach: () => pickUp(), link: () => pickUp(true), lift: () => run("lift"), left: () => run("lower", -1), right: () => run("lower", 1),
     several: toggleAdding, undo, redo,
   });
   const fields = makeFields(inventory, [record, prediction, ...alternatives], { change: setField, leave: () => canvas.element.focus() });
+  const edges = makeEdges((number, label) => run("relink", { number, label }, [now().secondary[number].child]), () => canvas.element.focus());
   const changes = makeChanges(() => take(prediction, `This is ${origin} again.`), origin);
   const others = makeAlternatives((other, rank) => take(other, `This is tree ${rank}.`), loadAlternatives && load);
   const help = makeHelp();
   const element = make("div", { className: "editor" },
-    tools.element, fields.element, status, problem, canvas.element, makeHint(), changes.element, others.element, help);
+    tools.element, fields.element, edges.element, status, problem, canvas.element, makeHint(), changes.element, others.element, help);
   addStyle();
   container.replaceChildren(element);
   canvas.element.setAttribute("aria-describedby", help.id);
@@ -65,11 +67,12 @@ export function openEditor(container, options) {
     const found = prediction && differences(record, prediction);
     canvas.mark({ current, selection, picked: new Set(picked ?? []), differences: found });
     if (isOther) canvas.draw(record);
-    tools.update({ canUndo: history.canUndo(), canRedo: history.canRedo(), isAdding, isPicked: picked !== null });
+    tools.update({ canUndo: history.canUndo(), canRedo: history.canRedo(), isAdding, picked: picked && (isLinking ? "link" : "attach") });
     fields.update(record, targets());
     if (isOther) {
       changes.update(record, prediction, found);
       others.update(record, alternatives);
+      edges.update(record);
     }
   }
 
@@ -101,20 +104,29 @@ export function openEditor(container, options) {
 
   function setField(name, value) {
     const size = now().tokens.length;
-    const wanted = targets().filter((address) => name === "function" || (name === "tag") === address < size);
-    if (!run({ label: "relabel", tag: "retag", function: "assignFunction" }[name], value, wanted)) return false;
+    const wanted = targets().filter((address) => name === "function" || (name !== "label") === address < size);
+    const operation = { label: "relabel", tag: "retag", function: "assignFunction", morph: "assignMorph", lemma: "assignLemma" }[name];
+    if (!run(operation, value, wanted)) return false;
     if (name === "label") lastLabel = value.trim();
     return true;
   }
 
-  function pickUp() {
+  function pickUp(links = false) {
     picked = targets();
-    say(`Choose the constituent to attach ${picked.length === 1 ? describe(now(), picked[0]) : `${picked.length} items`} to: tap it, or move to it and press Enter. Escape cancels.`);
+    isLinking = links;
+    const items = picked.length === 1 ? describe(now(), picked[0]) : `${picked.length} items`;
+    say(`Choose the constituent ${links ? `for a secondary edge of ${items}` : `to attach ${items} to`}: tap it, or move to it and press Enter. Escape cancels.`);
     refresh(false);
     canvas.element.focus();
   }
 
-  const putDown = (address) => run("attach", address, picked);
+  function putDown(address) {
+    if (!isLinking) run("attach", address, picked);
+    else if (run("link", { parent: address, label: functionOf(picked[0]) }, picked)) edges.focus();
+  }
+
+  /** Return the function of an item, the most likely label of its secondary edge. */
+  const functionOf = (address) => [...now().tokens, ...now().constituents][address].function ?? inventory.functions?.[0] ?? "SB";
 
   /** Return why an item cannot be dropped on another one, "" if it can. */
   function refuses(address, target) {
@@ -204,7 +216,7 @@ export function openEditor(container, options) {
     Enter: () => (picked ? putDown(history.current().current) : change(targets().every((address) => address < now().tokens.length) ? "tag" : "label")),
     Escape: leave,
     j: join, d: () => run("dissolve"), Delete: () => run("dissolve"), Backspace: () => run("dissolve"),
-    s: () => run("split"), m: () => run("merge"), a: pickUp, u: () => run("lift"),
+    s: () => run("split"), m: () => run("merge"), a: () => pickUp(), e: () => pickUp(true), u: () => run("lift"),
     ",": () => run("lower", -1), ".": () => run("lower", 1),
     l: () => change("label"), t: () => change("tag"), f: () => change("function"),
     z: undo, y: redo,
@@ -213,7 +225,7 @@ export function openEditor(container, options) {
 
   /** Go to a field, if what is selected has it. */
   function change(name) {
-    if (!fields.focus(name)) say(name === "tag" ? "A constituent has a label, not a tag." : "A word has a tag, not a label.");
+    if (!fields.focus(name)) say(name !== "label" ? "A constituent has a label, not a tag." : "A word has a tag, not a label.");
   }
 
   function press(event) {

@@ -1,6 +1,6 @@
 // The drawing of an editor: asks the server for it, shows what is selected, and tells what is tapped and dragged.
 
-import { make, parseSvg, request } from "./common.js";
+import { draw as drawElement, make, parseSvg, request } from "./common.js";
 import { describe } from "./describe.js";
 import { markDifferences } from "./tree_differences.js";
 
@@ -55,10 +55,12 @@ export function makeCanvas(handlers) {
       group.id = `${prefix}-${address(group, record)}`;
       group.setAttribute("aria-label", describe(record, address(group, record)));
     }
-    const { scrollLeft, scrollTop } = element;
+    const { scrollLeft, scrollTop, firstChild } = element;
     element.replaceChildren(svg);
     Object.assign(element, { scrollLeft, scrollTop });
     addTargets(svg);
+    const root = svg.querySelector('.node[data-node="0"] > .label');
+    if (!firstChild) element.scrollLeft = root.getBoundingClientRect().x - element.getBoundingClientRect().x - element.clientWidth / 2;
   }
 
   const address = (group, record = drawn) =>
@@ -197,9 +199,6 @@ function addTargets(svg) {
     if (next && word.right > next.left) word.right = next.left = (word.right + next.left) / 2;
   }
   for (const { group, left, right, top, bottom } of [...words, ...boxes(".node", ".label")]) {
-    const rectangle = document.createElementNS(svg.namespaceURI, "rect");
-    for (const [name, value] of Object.entries({ x: left, y: top, width: right - left, height: bottom - top })) rectangle.setAttribute(name, value);
-    rectangle.classList.add("target");
-    group.append(rectangle);
+    group.append(drawElement("rect", { class: "target", x: left, y: top, width: right - left, height: bottom - top }));
   }
 }

@@ -22,6 +22,7 @@ const TOOLS = [
   ["split", "Split", "S", "Move the selected parts into a constituent of their own with the same label"],
   ["merge", "Merge", "M", "Make one constituent of the selected ones"],
   ["attach", "Attach to …", "A", "Choose a constituent that takes the selection"],
+  ["link", "Secondary edge …", "E", "Choose a constituent for a secondary edge of the selection"],
   ["lift", "Up", "U", "Attach the selection one constituent higher"],
   ["left", "Left", ",", "Attach the selection to the constituent on its left"],
   ["right", "Right", ".", "Attach the selection to the constituent on its right"],
@@ -35,16 +36,16 @@ export function makeTools(actions) {
   const buttons = Object.fromEntries(TOOLS.map(([name, text, key, title]) => [name, make("button", {
     type: "button", title: key ? `${title} (${key})` : title, onclick: () => actions[name](), ...(key && { "aria-keyshortcuts": key }),
   }, text)]));
-  const groups = [["join", "dissolve", "split", "merge"], ["attach", "lift", "left", "right"], ["several"], ["undo", "redo"]];
+  const groups = [["join", "dissolve", "split", "merge"], ["attach", "lift", "left", "right"], ["link"], ["several"], ["undo", "redo"]];
   const element = make("div", { className: "tools", role: "group", ariaLabel: "Edit the tree" },
     ...groups.map((names) => make("span", { className: "tool-group" }, ...names.map((name) => buttons[name]))));
   return {
     element,
-    update({ canUndo, canRedo, isAdding, isPicked }) {
+    update({ canUndo, canRedo, isAdding, picked }) {
       buttons.undo.ariaDisabled = String(!canUndo);
       buttons.redo.ariaDisabled = String(!canRedo);
       buttons.several.ariaPressed = String(isAdding);
-      buttons.attach.ariaPressed = String(isPicked);
+      for (const name of ["attach", "link"]) buttons[name].ariaPressed = String(picked === name);
     },
   };
 }
@@ -55,13 +56,13 @@ function choices(inventory, records) {
   return Object.fromEntries(Object.keys(used).map((kind) => [kind, [...new Set([...(inventory[kind] ?? []), ...used[kind]])].filter((value) => value !== NONE)]));
 }
 
-/** Make the fields for label, tag and function. `change(name, value)` returns whether the value was accepted. */
+/** Make the fields for label, tag, function, morphology and lemma. `change(name, value)` returns whether the value was accepted. */
 export function makeFields(inventory, records, { change, leave }) {
   const prefix = `editor-${(editors += 1)}`;
   const offered = choices(inventory, records);
   const fields = {};
   const field = (name, text, kind) => {
-    const list = make("datalist", { id: `${prefix}-${kind}` }, ...offered[kind].map((value) => make("option", { value })));
+    const list = make("datalist", { id: `${prefix}-${name}` }, ...(offered[kind] ?? []).map((value) => make("option", { value })));
     if (name !== "label") list.append(make("option", { value: NONE }, "none"));
     const input = make("input", { autocomplete: "off", spellcheck: false, size: 10, autocapitalize: "off" });
     input.setAttribute("list", list.id);
@@ -106,7 +107,8 @@ export function makeFields(inventory, records, { change, leave }) {
   const lists = []; // outside of the labels, whose names they would lengthen
   const what = make("p", { className: "what" });
   const element = make("div", { className: "fields" },
-    what, field("label", "Label", "labels"), field("tag", "Tag", "tags"), field("function", "Function", "functions"));
+    what, field("label", "Label", "labels"), field("tag", "Tag", "tags"), field("function", "Function", "functions"),
+    field("morph", "Morphology", "morphs"), field("lemma", "Lemma"));
   element.append(...lists);
   return {
     element,
@@ -121,10 +123,33 @@ export function makeFields(inventory, records, { change, leave }) {
       const words = addresses.filter((address) => address < size).map((address) => record.tokens[address]);
       const common = (items, name) => (new Set(items.map((item) => item[name])).size === 1 ? items[0][name] ?? "" : "");
       fields.label.show(common(nodes, "label"), nodes.length > 0);
-      fields.tag.show(common(words, "tag"), words.length > 0);
+      for (const name of ["tag", "morph", "lemma"]) fields[name].show(common(words, name), words.length > 0);
       fields.function.show(common([...nodes, ...words], "function"), true);
       what.textContent = addresses.length > 1 ? count(addresses.length, "item")
         : describe(record, addresses[0]);
+    },
+  };
+}
+
+/** Make the list of secondary edges. `change(number, label)` gives one another label; an empty label removes it. */
+export function makeEdges(change, leave) {
+  const element = make("fieldset", { className: "edges", onkeydown: (event) => {
+    event.stopPropagation(); // keys are for the label
+    if (event.key === "Escape") event.target.value = event.target.defaultValue;
+    if (["Enter", "Escape"].includes(event.key) && event.target.matches("input")) leave();
+  } });
+  return {
+    element,
+    focus: () => element.querySelector("p:last-child input")?.select(),
+    update(record) {
+      const edges = record.secondary ?? [];
+      element.hidden = !edges.length;
+      element.replaceChildren(make("legend", {}, "Secondary edges"), ...edges.map(({ label, child, parent }, number) => {
+        const ends = `${describe(record, child)} → ${describe(record, parent)}`;
+        return make("p", {},
+          make("label", {}, `${ends} `, make("input", { defaultValue: label, size: 8, autocomplete: "off", spellcheck: false, onchange: ({ target }) => change(number, target.value) })),
+          make("button", { type: "button", ariaLabel: `Remove the secondary edge ${label}: ${ends}`, onclick: () => change(number, "") }, "Remove"));
+      }));
     },
   };
 }
@@ -177,6 +202,7 @@ const HELP = [
   ["Space", "select the current item, or not; Shift and arrows select on the way"],
   ["Enter, L, T, F", "change label, tag or function; Enter accepts, Escape does not"],
   ["J, D, S, M", "join, dissolve, split, merge"],
+  ["E", "add a secondary edge: go to a constituent and press Enter, then enter its label"],
   ["A", "pick up the selection; then go to a constituent and press Enter to attach it"],
   ["U, comma, full stop", "attach the selection one constituent higher, to the one on its left, to the one on its right"],
   ["1 to 9", "take that tree of the k best"],

@@ -1,12 +1,13 @@
 // What trees are annotated with.
 
-/** Return the labels, tags and functions of trees, the frequent ones first. */
+/** Return the labels, tags, morphologies and functions of trees, the frequent ones first. */
 export function inventoryOf(records) {
   const nodes = records.flatMap(({ constituents }) => constituents);
   const tokens = records.flatMap(({ tokens }) => tokens);
   return {
     labels: byCount(nodes.map(({ label }) => label)),
     tags: byCount(tokens.map(({ tag }) => tag)),
+    morphs: byCount(tokens.map(({ morph }) => morph)),
     functions: byCount([...nodes, ...tokens].map((item) => item.function)),
   };
 }

@@ -1,12 +1,12 @@
 // Entry point: tabs, theme, format menus, and the setup of each tab.
 
-import { $, make, request } from "./common.js";
+import { $, FORMATS, make, request, setUpDrop, setUpTheme } from "./common.js";
 import * as compare from "./compare.js";
 import * as parse from "./parse.js";
+import * as samples from "./samples.js";
 import * as search from "./search.js";
 import * as treebank from "./treebank.js";
 
-const FORMATS = ["export", "tigerxml", "alpino", "discbracket", "penn", "psd", "conllu", "json"];
 const tabs = [...document.querySelectorAll("[role=tab]")];
 
 function select(tab) {
@@ -29,28 +29,27 @@ for (const [index, tab] of tabs.entries()) {
   });
 }
 
-function applyTheme(theme) {
-  if (theme === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
-}
-
-const savedTheme = localStorage.getItem("discotree-theme") ?? "auto";
-$("theme").value = savedTheme;
-applyTheme(savedTheme);
-$("theme").addEventListener("change", () => {
-  localStorage.setItem("discotree-theme", $("theme").value);
-  applyTheme($("theme").value);
-});
-
+setUpTheme();
 for (const select of document.querySelectorAll(".formats")) {
   select.append(make("option", { value: "" }, "Detect"), ...FORMATS.map((name) => make("option", { value: name }, name)));
 }
 
 treebank.setUp();
 compare.setUp();
+for (const input of document.querySelectorAll(".drop input")) setUpDrop(input);
+$("search-file").addEventListener("change", async () => { // the Treebank tab reads it; then the Search tab lists it
+  $("treebank-file").files = $("search-file").files;
+  await treebank.load();
+  $("search-problem").textContent = $("treebank-problem").textContent;
+  if ($("search-problem").textContent) return;
+  $("tab-search").click();
+  $("search-treebank").value = "upload:opened";
+  $("search-treebank").dispatchEvent(new Event("change"));
+});
 try {
-  parse.setUp(await (await request("api/models")).json());
-  await search.setUp();
+  const models = await (await request("api/models")).json();
+  parse.setUp(models, await (await request("page/examples.json")).json());
+  await Promise.all([search.setUp(), samples.setUp(models)]);
   const restoreLink = async () => {
     const state = new URLSearchParams(location.hash.slice(1));
     if (state.has("query")) select($("tab-search"));

@@ -2,18 +2,13 @@
 
 import { $, attempt, count, make, request } from "./common.js";
 import { copyText, makeDownloadAll } from "./tree_downloads.js";
-import { corrected, hideDetails, makeFigure, markSaved } from "./trees.js";
+import { confidenceLevel, corrected, hideDetails, makeFigure, markSaved } from "./trees.js";
 
 const SENTENCES_PER_STEP = 10;
-const EXAMPLES = {
-  nl: "Die film heb ik nog nooit gezien. Ik heb iemand gezien die op je lijkt.",
-  de: "Darauf haben wir uns lange gefreut. Wir haben Freunde besucht, die am Meer wohnen.",
-  en: "The dog that we found was very hungry. It is possible that the train is late.",
-  is: "Þá bók hefur hún aldrei lesið. Þessu trúi ég ekki.",
-};
 const FIELDS = ["text", "model", "decode", "k"];
 
 let models = [];
+let examples = []; // lists of a language, a phenomenon and a sentence
 let response = null; // the latest one from /api/parse
 let requests = 0; // a response to an older request is dropped …
 let renderings = 0; // … and so is an older rendering
@@ -36,8 +31,9 @@ export async function restore(state) {
 
 /** Fill a new page with an example, so that it shows what it does. */
 async function showExample() {
-  if (!exampleLanguage() || models.some(({ needs_tags: needsTags }) => needsTags)) return;
-  $("text").value = EXAMPLES[exampleLanguage()];
+  const first = exampleLanguages()[0];
+  if (!first) return;
+  $("text").value = examplesOf(first.language)[0][2];
   await parse(false);
 }
 
@@ -47,15 +43,29 @@ function saveLink() {
   history.replaceState(null, "", `#${state}`);
 }
 
-/** Return the language of the chosen model, or of the first model with an example. */
-function exampleLanguage() {
-  const languages = (model() ? [model()] : models).map(({ language }) => language);
-  return languages.find((language) => EXAMPLES[language]);
+const examplesOf = (wanted) => examples.filter(([language]) => language === wanted);
+
+/** Return one model for each language with examples. */
+const exampleLanguages = () => models.filter((one, k) =>
+  examplesOf(one.language).length && !one.needs_tags && models.findIndex(({ language }) => language === one.language) === k);
+
+/** Make the gallery: a card for each phenomenon of the chosen language. */
+function showGallery(language) {
+  const languages = exampleLanguages();
+  const choice = make("select", { ariaLabel: "Language of the examples", onchange: () => {
+    showGallery(choice.value);
+    $("gallery").firstChild.focus();
+  } }, ...languages.map((one) => make("option", { value: one.language, selected: one.language === language }, one.title)));
+  const cards = examplesOf(language).map(([, phenomenon, sentence]) => make("button", { type: "button", lang: language, onclick: () => {
+    $("text").value = sentence;
+    if (model()?.language !== language) $("model").value = "";
+    parse();
+  } }, make("b", { lang: "en" }, phenomenon), make("span", {}, sentence)));
+  $("gallery").replaceChildren(...(languages.length ? [choice, ...cards] : []));
 }
 
 function showModelFacts() {
   $("decode").disabled = $("k").value !== "0"; // k-best parsing always decodes exactly
-  $("example").hidden = !exampleLanguage();
   if (!model()) {
     $("model-facts").textContent = "";
     return;
@@ -71,6 +81,7 @@ function showModelFacts() {
 async function parse(isLinked = true) {
   const text = $("text").value;
   if (!text.trim()) {
+    clear();
     $("parse-problem").textContent = "Enter a text first.";
     $("text").focus();
     return;
@@ -82,7 +93,7 @@ async function parse(isLinked = true) {
     $("parse-status").textContent = "One moment …";
     const mine = (requests += 1);
     const latest = await request("api/parse", body).then((answer) => answer.json()).catch((error) => {
-      if (mine === requests) $("parse-status").textContent = "";
+      if (mine === requests) clear();
       throw error;
     });
     if (mine !== requests) return; // the reader has parsed again
@@ -97,10 +108,21 @@ async function parse(isLinked = true) {
   });
 }
 
+/** Remove the trees of an earlier text. */
+function clear() {
+  hideDetails(details);
+  response = null;
+  requests += 1;
+  renderings += 1;
+  $("parse-status").textContent = "";
+  for (const id of ["parse-tools", "download-all", "arcs-hint", "network-hint"]) $(id).hidden = true;
+  $("results").replaceChildren();
+}
+
 async function render() {
   hideDetails(details);
-  $("parse-tools").hidden = false;
-  $("arcs-hint").hidden = view() !== "arcs";
+  for (const id of ["parse-tools", "download-all"]) $(id).hidden = false;
+  for (const name of ["arcs", "network"]) $(`${name}-hint`).hidden = view() !== name;
   renderings += 1;
   $("results").replaceChildren();
   await extend([...Map.groupBy(response.trees, (tree) => tree.sentence).values()]);
@@ -126,7 +148,7 @@ async function makeArticle(trees, options) {
   const isKBest = trees.length > 1;
   const figures = [];
   for (const [rank, tree] of trees.entries()) {
-    const expected = tree.confidence === undefined ? "" : `expected F1 ${(100 * tree.confidence).toFixed(0)} %`;
+    const expected = tree.confidence === undefined ? "" : `expected F1 ${(100 * tree.confidence).toFixed(0)} %${confidenceLevel(tree.confidence) === "low" ? " (low)" : ""}`;
     const others = isKBest ? { alternatives: trees, against: rank ? trees[0] : null } : { loadAlternatives: () => kBest(tree, options.model) };
     figures.push(await makeFigure(tree, { ...options, ...others }, isKBest ? `${rank + 1}. ${expected}` : expected));
   }
@@ -142,16 +164,14 @@ async function kBest(tree, model) {
   return (await (await request("api/parse", body)).json()).trees;
 }
 
-export function setUp(servedModels) {
+export function setUp(servedModels, sentences) {
   models = servedModels;
+  examples = sentences;
+  showGallery(exampleLanguages()[0]?.language);
   $("model").append(...models.map(({ name, title }) => make("option", { value: name }, title === name ? name : `${title} (${name})`)));
-  $("model").addEventListener("change", () => {
+  for (const name of ["model", "decode", "k"]) $(name).addEventListener("change", () => {
     showModelFacts();
-    if (response) parse();
-  });
-  for (const name of ["decode", "k"]) $(name).addEventListener("change", () => {
-    showModelFacts();
-    if (response) parse();
+    if (response || $("parse-problem").textContent) parse();
   });
   $("parse-form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -159,10 +179,6 @@ export function setUp(servedModels) {
   });
   $("text").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) parse();
-  });
-  $("example").addEventListener("click", () => {
-    $("text").value = EXAMPLES[exampleLanguage()];
-    parse();
   });
   for (const button of document.querySelectorAll("input[name=view]")) button.addEventListener("change", () => {
     saveLink();
@@ -177,5 +193,5 @@ export function setUp(servedModels) {
     const { trees, model: parser } = response;
     return { records: trees.map(corrected), model: parser, name: "trees", onSaved: () => markSaved(trees) };
   };
-  $("copy-link").after(makeDownloadAll(all, (message) => { $("parse-problem").textContent = message; }));
+  $("copy-link").after(Object.assign(makeDownloadAll(all, $("parse-problem")), { id: "download-all", hidden: true }));
 }

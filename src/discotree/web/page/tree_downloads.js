@@ -1,10 +1,12 @@
 // Downloads of one tree or of many, and copies.
 
-import { attempt, make, request, save } from "./common.js";
+import { attempt, make, makeMenu, request, save } from "./common.js";
 
 const XML = "application/xml";
 const TEXT = "text/plain";
-const PICTURES = [["SVG", "svg", "svg", "image/svg+xml"], ["PNG", "png", "png", "image/png"], ["PDF", "pdf", "pdf", "application/pdf"]];
+const PNG = ["PNG", "png", "png", "image/png"];
+const PDF = ["PDF", "pdf", "pdf", "application/pdf"];
+const PICTURES = [["SVG", "svg", "svg", "image/svg+xml"], PNG, PDF];
 const TEXTS = [
   ["LaTeX", "latex", "tex", "application/x-tex"],
   ["Export", "export", "export", TEXT],
@@ -19,52 +21,63 @@ const MORE_TEXTS = [
   ["Penn", "penn", "mrg", TEXT],
   ["CoNLL-U", "conllu", "conllu", TEXT],
 ];
-const PIXELS = 2; // PNG pixels per SVG pixel
+const PIXELS = 3; // PNG pixels per SVG pixel
 const MAX_PIXELS = 16000; // of a side; browsers draw nothing on larger ones
+const MAX_NAME = 60; // characters of a file name
 
 /**
- * Make the download buttons of a tree; `current` returns its record. Options: `view`, `model` (for its head rules), `onSaved`, and
- * `highlight`, which returns what stands out in its pictures.
+ * Make the menus that copy and download a tree, and their messages; `current` returns its record. Options: `view`, `model` (for its
+ * head rules), `onSaved`, and `highlight`, which returns what stands out in its pictures.
  */
-export function makeDownloads(current, options) {
+export function makeActions(current, options) {
   const problem = make("span", { className: "problem", role: "alert" });
-  const download = async (kind) => {
-    problem.textContent = "";
-    try {
-      save(`${fileName(current().id)}.${kind[2]}`, kind[3], await content(kind, current(), options));
-      options.onSaved?.();
-    } catch (error) {
-      problem.textContent = error.message;
-    }
+  const status = make("span", { className: "status", role: "status" });
+  const act = (message, task) => {
+    status.textContent = "";
+    return attempt(problem, null, async () => {
+      await task();
+      status.textContent = message;
+    });
   };
-  const buttons = [...PICTURES, ...TEXTS].map((kind) =>
-    make("button", { type: "button", ariaLabel: `Download as ${kind[0]}`, onclick: () => download(kind) }, kind[0]));
-  const more = makeMenu("Download in another format", "More …", MORE_TEXTS, download);
-  const copy = make("button", { type: "button", onclick: () => attempt(problem, copy, async () => {
-    const text = await (await request("api/draw", { tree: current(), output: "discbracket" })).text();
-    await copyText(text.trimEnd());
-    copy.textContent = "Copied";
-    setTimeout(() => { copy.textContent = "Copy brackets"; }, 2000);
-  }) }, "Copy brackets");
-  return make("div", { className: "downloads", role: "group", ariaLabel: "Download" }, "Download", ...buttons, more, copy, problem);
+  const download = (kind) => act("", async () => {
+    save(`${fileName(current())}.${kind[2]}`, kind[3], await content(kind, current(), options));
+    options.onSaved?.();
+  });
+  const copy = makeMenu("Copy", [
+    ["Picture", "Copy picture", () => act("Picture copied.", () => copyPicture(content(PNG, current(), options)))],
+    ["Brackets", "Copy brackets", () => act("Brackets copied.", async () => copyText(await brackets(current())))],
+  ]);
+  const choices = [...PICTURES, ...TEXTS, ...MORE_TEXTS].map((kind) => [kind[0], `Download as ${kind[0]}`, () => download(kind)]);
+  return [copy, makeMenu("Download", choices), status, problem];
 }
 
-const fileName = (id) => (id || "tree").replace(/[^\w.-]+/g, "_");
+/** Return the brackets of a tree, without its id. */
+export async function brackets(record) {
+  const { id, comment, ...tree } = record;
+  return (await (await request("api/draw", { tree, output: "discbracket" })).text()).trimEnd();
+}
+
+/** Name a file after the words of a tree. */
+function fileName({ tokens }) {
+  const words = tokens.map(({ form }) => form).join(" ").replace(/[^\p{L}\p{M}\p{N}]+/gu, "_").replace(/^_|_$/g, "");
+  return [...words].slice(0, MAX_NAME).join("").replace(/_$/, "") || "tree";
+}
 
 async function content([, output], record, { view, model, highlight }) {
   if (output === "json") return `${JSON.stringify(record)}\n`; // one line: a treebank in the format json
-  const picture = view === "arcs" ? "arcs" : "svg";
-  const nodes = view === "arcs" ? null : highlight?.();
-  const common = { ...(model && { model }), ...(nodes && { highlight: nodes }) };
+  const picture = ["arcs", "network"].includes(view) ? "arcs" : "svg";
+  const nodes = picture === "arcs" ? null : highlight?.();
+  const common = { functions: view !== "network", ...(model && { model }), ...(nodes && { highlight: nodes }) };
   const body = { tree: record, ...common };
   if (output === "png") return toPng(await (await request("api/draw", { ...body, output: picture, theme: "light" })).text());
   if (output === "pdf") return (await request("api/convert", { trees: [record], output, picture, ...common })).blob();
   return (await request("api/draw", { ...body, output: output === "svg" ? picture : output })).text();
 }
 
-/** Draw an SVG file on a canvas; returns a PNG file. */
+/** Draw an SVG file on a transparent canvas; returns a PNG file. */
 async function toPng(svg) {
-  const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  const transparent = svg.replace(/<rect [^>]*class="page"[^>]*>/, "");
+  const url = URL.createObjectURL(new Blob([transparent], { type: "image/svg+xml" }));
   try {
     const image = make("img", { src: url });
     await image.decode();
@@ -76,6 +89,16 @@ async function toPng(svg) {
     });
   } finally {
     URL.revokeObjectURL(url);
+  }
+}
+
+/** Copy a picture, given as a promise: some browsers only let a page copy at once. */
+async function copyPicture(png) {
+  try {
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
+  } catch {
+    await png; // its own error says more
+    throw new Error("This browser does not let the page copy pictures. Download the tree as PNG instead.");
   }
 }
 
@@ -98,32 +121,18 @@ function printLight() {
   else delete dataset.theme;
 }
 
-/** Make a menu that downloads all trees in one file. `current` returns { records, model, name, onSaved }; `fail` shows a message. */
-export function makeDownloadAll(current, fail) {
-  const kinds = [...TEXTS, ...MORE_TEXTS, PICTURES[2], ["Print", "print", "", ""]];
-  return makeMenu("Download all trees as", "Download all …", kinds, async (kind) => {
+/** Make a menu that downloads all trees in one file. `current` returns { records, model, name, onSaved }. */
+export function makeDownloadAll(current, problem) {
+  const download = (kind) => attempt(problem, null, async () => {
     const { records, model, name, onSaved } = current();
-    fail("");
-    try {
-      if (kind[1] === "print") printLight();
-      else if (kind[1] === "json") save(`${name}.jsonl`, kind[3], records.map((record) => `${JSON.stringify(record)}\n`).join(""));
-      else {
-        const body = { trees: records, output: kind[1], ...(model && { model }) };
-        save(`${name}.${kind[2]}`, kind[3], await (await request("api/convert", body)).blob());
-      }
-      if (kind[1] !== "print") onSaved();
-    } catch (error) {
-      fail(error.message);
+    if (kind[1] === "print") return printLight();
+    if (kind[1] === "json") save(`${name}.jsonl`, kind[3], records.map((record) => `${JSON.stringify(record)}\n`).join(""));
+    else {
+      const body = { trees: records, output: kind[1], ...(model && { model }) };
+      save(`${name}.${kind[2]}`, kind[3], await (await request("api/convert", body)).blob());
     }
+    return onSaved();
   });
-}
-
-/** Make a menu of kinds of files; its first line is its title. */
-function makeMenu(name, title, kinds, choose) {
-  const menu = make("select", { ariaLabel: name, oninput: (event) => event.stopPropagation(), onchange: () => {
-    const kind = kinds[menu.selectedIndex - 1];
-    menu.selectedIndex = 0;
-    if (kind) choose(kind);
-  } }, make("option", {}, title), ...kinds.map(([label]) => make("option", {}, label)));
-  return menu;
+  return makeMenu("Download all", [...TEXTS, ...MORE_TEXTS, PDF, ["Print", "print", "", ""]].map((kind) =>
+    [kind[0], `Download all trees as ${kind[0]}`, () => download(kind)]));
 }

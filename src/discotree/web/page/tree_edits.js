@@ -19,8 +19,8 @@ function operation(change) {
     try {
       const tree = open(record);
       const items = chosen(tree, addresses);
-      const { message, focus } = change(tree, items, argument);
-      return close(record, tree, message, focus ?? items[0]);
+      const { message, focus, secondary = record.secondary } = change(tree, items, argument);
+      return close({ ...record, secondary }, tree, message, focus ?? items[0]);
     } catch (problem) {
       if (problem instanceof Refusal) return { error: problem.message };
       throw problem;
@@ -46,7 +46,7 @@ export function open(record) {
   }
   for (const word of words) put(word, lowest[word.position]);
   for (const node of nodes) sortChildren(node);
-  return { items: [...words, ...nodes], words, root: nodes[0] };
+  return { items: [...words, ...nodes], words, root: nodes[0], secondary: record.secondary ?? [] };
 }
 
 const isWord = (item) => item.token !== undefined;
@@ -73,13 +73,14 @@ function close(before, tree, message, focus) {
   const moved = new Map(tree.words.map(({ position }) => [position, position]));
   for (const [k, node] of nodes.entries()) if (node.address !== undefined) moved.set(node.address, size + k);
   const constituents = nodes.map((node) => withoutStale(node, before.constituents[node.address - size]));
-  const record = { ...before, tokens: tree.words.map((word) => word.token), constituents };
+  const { secondary, ...others } = before;
+  const record = { ...others, tokens: tree.words.map((word) => word.token), constituents };
   const notes = [message, ...emptied.map((label) => `${label} was left empty and is gone.`)];
-  if (before.secondary) {
-    record.secondary = before.secondary
+  if (secondary) {
+    record.secondary = secondary
       .filter(({ child, parent }) => moved.has(child) && moved.has(parent))
       .map((edge) => ({ ...edge, child: moved.get(edge.child), parent: moved.get(edge.parent) }));
-    const lost = before.secondary.length - record.secondary.length;
+    const lost = secondary.length - record.secondary.length;
     if (lost) notes.push(`${lost} secondary ${lost === 1 ? "edge is" : "edges are"} gone.`);
     if (!record.secondary.length) delete record.secondary;
   }
@@ -270,12 +271,35 @@ export const relabel = operation((_, items, text) => {
   return { message: `The label is ${label}.` };
 });
 
-/** Give words a tag; an empty one takes it away. */
-export const retag = operation((_, items, text) => {
-  if (!items.every(isWord)) refuse("A constituent has a label, not a tag.");
-  const tag = checked(text, "tag", true);
-  for (const word of items) word.token = withField(word.token, "tag", tag);
-  return { message: tag ? `The tag is ${tag}.` : "There is no tag." };
+/** Make the operation that sets a field of words; an empty value takes it away. */
+const wordField = (key, kind, refusal) => operation((_, items, text) => {
+  if (!items.every(isWord)) refuse(refusal);
+  const value = checked(text, kind, true);
+  const changed = items.filter(({ token }) => (token[key] ?? "") !== value);
+  const isStale = key === "tag" && changed.some(({ token }) => token.morph); // the morphology belongs to the old tag
+  for (const word of changed) word.token = withField(key === "tag" ? withField(word.token, "morph", "") : word.token, key, value);
+  return { message: `${value ? `The ${kind} is ${value}.` : `There is no ${kind}.`}${isStale ? " The morphology of the old tag is gone." : ""}` };
+});
+
+export const retag = wordField("tag", "tag", "A constituent has a label, not a tag.");
+export const assignMorph = wordField("morph", "morphology", "Only words have a morphology.");
+export const assignLemma = wordField("lemma", "lemma", "Only words have a lemma.");
+
+/** Add a secondary edge from each item to a constituent, given by its address. */
+export const link = operation((tree, items, { parent, label }) => {
+  const target = tree.items[parent] ?? refuse("There is no such constituent.");
+  if (isWord(target)) refuse("A secondary edge leads to a constituent, not to a word.");
+  if (items.includes(target)) refuse("A secondary edge leads to another item.");
+  if (items.includes(tree.root)) refuse("The root has no secondary edge.");
+  const added = items.map(({ address }) => ({ label: checked(label, "label"), child: address, parent }));
+  return { message: `${names(items)} has a secondary edge to ${name(target)}.`, secondary: [...tree.secondary, ...added] };
+});
+
+/** Change the label of a secondary edge, given by its number; an empty label removes the edge. */
+export const relink = operation((tree, _, { number, label }) => {
+  const value = checked(label, "label", true);
+  const secondary = tree.secondary.flatMap((edge, k) => (k !== number ? [edge] : value ? [{ ...edge, label: value }] : []));
+  return { message: value ? `The label of the secondary edge is ${value}.` : "The secondary edge is gone.", secondary };
 });
 
 /** Give words and constituents a function; an empty one takes it away. */

@@ -5,13 +5,13 @@ import { make } from "./common.js";
 const STEP = 1.25;
 const SMALLEST = 0.1;
 const LARGEST = 4;
-const SMALLEST_LEGIBLE = 0.5;
+const SMALLEST_LEGIBLE = 0.6;
 
 /**
- * Make the buttons that zoom the drawings in a figure. CSS does it, so a drawing that is made later has the same size.
- * Returns the element of the buttons, and `settle`, which shrinks a tree that is a little too wide for its place.
+ * Fit the drawings in a figure to its width. CSS zooms, so a drawing that is made later has the same size.
+ * Returns the element of the buttons, and `settle`, which fits a new drawing.
  */
-export function makeZoom(figure) {
+export function makeZoom(figure, picture) {
   let zoom = 1;
   const set = (value) => {
     zoom = Math.min(LARGEST, Math.max(SMALLEST, value));
@@ -29,32 +29,44 @@ export function makeZoom(figure) {
     return Math.min((holder.clientWidth - 16) / width, isFull ? Math.max(holder.clientHeight - 16, 200) / height : 1, isFull ? 2 : 1);
   }
 
-  const settle = () => set(fitting() < SMALLEST_LEGIBLE ? 1 : fitting());
-  const full = button("Full screen", "Full", () => {
+  /** Fit the tree to its place; one that would be illegible is wider, and its root is in the middle of the place. */
+  function settle() {
+    const fits = fitting();
+    set(Math.max(fits, SMALLEST_LEGIBLE));
+    figure.classList.toggle("scrolls", fits < SMALLEST_LEGIBLE);
+    const root = picture.querySelector('.node[data-node="0"] > .label');
+    if (root) picture.scrollLeft = zoom * Number(root.getAttribute("x")) - picture.clientWidth / 2;
+  }
+
+  let width = 0;
+  new ResizeObserver(() => { // once it is on the page, and when the page gets another width
+    if (picture.offsetWidth && picture.offsetWidth !== width) settle();
+    width = picture.offsetWidth || width;
+  }).observe(picture);
+  const full = button("Full screen", "Full screen", () => {
     if (figure.closest("dialog")) figure.closest("dialog").close();
-    else showFull(figure, full, () => set(Math.max(fitting(), SMALLEST_LEGIBLE)), settle);
+    else showFull(figure, full, settle);
   });
-  const element = make("div", { className: "downloads", role: "group", ariaLabel: "Zoom" }, "Zoom",
-    button("Zoom out", "−", () => set(zoom / STEP)), button("Zoom in", "+", () => set(zoom * STEP)),
-    button("Fit to the page", "Fit", () => set(fitting())), full);
-  return { element, settle };
+  const buttons = make("span", { className: "zoom", role: "group", ariaLabel: "Zoom" },
+    button("Zoom out", "−", () => set(zoom / STEP)), button("Zoom in", "+", () => set(zoom * STEP)), button("Fit to the page", "Fit", () => set(fitting())));
+  return { element: make("span", {}, full, buttons), settle };
 }
 
 /** Show a figure in a dialog over the whole page; Escape closes it. */
-function showFull(figure, button, onOpen, onClose) {
+function showFull(figure, button, settle) {
   const place = make("span", { hidden: true });
   const dialog = make("dialog", { className: "full-screen", ariaLabel: "Tree", onclose: () => {
     place.replaceWith(figure);
     dialog.remove();
-    onClose();
-    Object.assign(button, { textContent: "Full", ariaLabel: "Full screen" });
+    settle();
+    Object.assign(button, { textContent: "Full screen", ariaLabel: "Full screen" });
     button.focus();
   } });
   figure.replaceWith(place);
   dialog.append(figure);
   document.body.append(dialog);
   dialog.showModal();
-  onOpen();
+  settle();
   Object.assign(button, { textContent: "Close", ariaLabel: "Close full screen" });
   button.focus();
 }

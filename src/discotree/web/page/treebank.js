@@ -29,7 +29,8 @@ function toRow(record) {
   };
 }
 
-async function load() {
+/** Read the chosen file. */
+export async function load() {
   const file = $("treebank-file").files[0];
   if (!file) return;
   await attempt($("treebank-problem"), null, async () => {
@@ -57,6 +58,7 @@ async function load() {
     $("labels").replaceChildren(...labels.map((value) => make("option", { value })));
     $("filters").hidden = false;
     filter();
+    $("treebank-list").querySelector("button")?.click(); // a picture comes first
   });
 }
 
@@ -108,6 +110,7 @@ function makeButton(row) {
 
 async function show(row) {
   const { record, text } = row;
+  if (row === selected) return;
   selected = row;
   hideDetails(details);
   const figure = await makeFigure(record, { view: "svg", details, inventory: openedInventory(), origin: "the treebank" });
@@ -125,8 +128,7 @@ function listed() {
 }
 
 export function setUp() {
-  const all = makeDownloadAll(listed, (message) => { $("treebank-problem").textContent = message; });
-  $("filters").querySelector("fieldset").append(all);
+  $("filters").querySelector("fieldset").append(makeDownloadAll(listed, $("treebank-problem")));
   $("treebank-file").addEventListener("change", load);
   $("treebank-format").addEventListener("change", load);
   $("filters").addEventListener("input", filter);

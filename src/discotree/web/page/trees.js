@@ -1,14 +1,17 @@
 // A tree on the page: its picture, the details of a selected constituent, its downloads.
 
-import { count, make, parseSvg, request } from "./common.js";
+import { count, draw, make, parseSvg, place, request } from "./common.js";
 import { blocksAndGaps, spoken } from "./describe.js";
 import { differenceLines, differences, markDifferences } from "./tree_differences.js";
-import { makeDownloads } from "./tree_downloads.js";
+import { brackets, makeActions } from "./tree_downloads.js";
 import { makeZoom } from "./tree_zoom.js";
 
 const edited = new WeakMap(); // corrected trees, by the records that they were made from
 
 const histories = new WeakMap(); // of the editors that made these trees: steps can be undone after Done, too
+
+const LOW = 0.5; // confidences below it are low …
+const HIGH = 0.8; // … and below this one medium
 
 const unsaved = new Set(); // records whose correction has not been downloaded yet
 window.addEventListener("beforeunload", (event) => unsaved.size && event.preventDefault());
@@ -28,7 +31,7 @@ export const corrected = (record) => edited.get(record) ?? record;
 export async function makeFigure(original, given, caption = "") {
   const options = { origin: "the prediction", ...given };
   const picture = make("div", { className: "picture" });
-  const note = make("div", {});
+  const note = make("div", { className: confidenceLevel(original.confidence) });
   const redraw = async () => {
     const isEdited = Boolean(differences(corrected(original), original)?.count);
     const base = isEdited ? original : options.against;
@@ -38,14 +41,13 @@ export async function makeFigure(original, given, caption = "") {
     await show(picture, corrected(original), options);
     const svg = picture.querySelector("svg");
     if (svg && options.view === "svg") requestAnimationFrame(() => markDifferences(svg, found));
+    zoom.settle();
   };
-  await redraw();
-  const edit = makeEditButton(picture, original, options, redraw);
   const figure = make("figure", {}, picture);
-  const zoom = makeZoom(figure);
-  requestAnimationFrame(zoom.settle); // once it is on the page
+  const zoom = makeZoom(figure, picture);
+  await redraw();
   figure.append(make("figcaption", {}, note, make("div", { className: "actions" },
-    edit, zoom.element, makeDownloads(() => corrected(original), {
+    makeEditButton(picture, original, options, redraw), zoom.element, ...makeActions(() => corrected(original), {
       ...options,
       highlight: () => (corrected(original) === original ? options.highlight : null), // the numbers are those of the original
       onSaved: () => markSaved([original]),
@@ -105,13 +107,13 @@ function makeEditButton(picture, original, options, redraw) {
 }
 
 async function show(picture, record, { view, model, details }) {
-  const output = view === "brackets" ? "discbracket" : view;
-  const body = { tree: record, output, style: false, ...(model && { model }) };
-  const text = await (await request("api/draw", body)).text();
   if (view === "brackets") {
-    picture.replaceChildren(make("pre", { tabIndex: 0 }, text.trimEnd()));
+    picture.replaceChildren(make("pre", { tabIndex: 0 }, await brackets(record)));
     return;
   }
+  const output = view === "svg" ? "svg" : "arcs";
+  const body = { tree: record, output, functions: view !== "network", style: false, ...(model && { model }) };
+  const text = await (await request("api/draw", body)).text();
   const svg = parseSvg(text);
   picture.replaceChildren(svg);
   if (view === "svg") makeSelectable(svg, record, details);
@@ -125,7 +127,9 @@ function makeSelectable(svg, record, details) {
     node.setAttribute("role", "button");
     node.setAttribute("aria-pressed", "false");
     node.setAttribute("aria-label", spoken(record, record.constituents[node.dataset.node]));
-    node.append(touchTarget(node.querySelector(".label")));
+    const label = node.querySelector(".label"); // with a rectangle around it, large enough for a finger
+    node.append(draw("rect", { class: "target", x: label.getAttribute("x") - 22, y: label.getAttribute("y") - 21, width: 44, height: 32 }));
+    if (confidenceLevel(record.constituents[node.dataset.node].confidence) === "low") node.classList.add("unsure");
   }
   const select = (event) => {
     const node = event.target.closest(".node");
@@ -141,17 +145,9 @@ function makeSelectable(svg, record, details) {
     showDetails(details, record, constituent, node);
     node.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone the details cover half of the page
   };
+  details.onbeforetoggle = ({ newState }) => void (newState === "closed" && clearSelection());
   svg.addEventListener("click", select);
   svg.addEventListener("keydown", select);
-}
-
-/** Make an invisible rectangle around a label, large enough for a finger. */
-function touchTarget(label) {
-  const rectangle = document.createElementNS(label.namespaceURI, "rect");
-  const box = { x: label.getAttribute("x") - 22, y: label.getAttribute("y") - 21, width: 44, height: 32 };
-  for (const [name, value] of Object.entries(box)) rectangle.setAttribute(name, value);
-  rectangle.classList.add("target");
-  return rectangle;
 }
 
 function clearSelection() {
@@ -161,44 +157,55 @@ function clearSelection() {
   }
 }
 
+/** Return how good a confidence is: "low", "medium" or "high"; "" if there is none. */
+export function confidenceLevel(confidence) {
+  if (confidence === undefined) return "";
+  return confidence < LOW ? "low" : confidence < HIGH ? "medium" : "high";
+}
+
+const loadNames = (record) => request("api/labels", { tree: record }).then((response) => response.json()).catch(() => ({}));
+
+/** Show the details of a constituent in a pop-over next to it. */
 function showDetails(details, record, constituent, node) {
   const parts = blocksAndGaps(record, constituent.positions);
   const gaps = parts.filter((part) => part.isGap);
   const words = parts.flatMap(({ isGap, text }) => [isGap ? make("span", { className: "gap", title: text }, "…") : text, " "]);
+  const [labelName, functionName] = [make("p", { className: "name" }), make("span", { className: "name" })];
+  loadNames(record).then((found) => {
+    labelName.textContent = found.constituent?.[constituent.label] ?? "";
+    const name = found.function?.[constituent.function];
+    if (name) functionName.textContent = `: ${name}`;
+  });
   const rows = [
     ["Words", words],
     ["Gaps", gaps.length ? gaps.map(({ text }, k) => `${k ? " · " : ""}${text}`) : ["none"]],
-    ["Function", [constituent.function ?? "none"]],
+    ["Function", [constituent.function ?? "none", functionName]],
     ["Positions, from 0", [constituent.positions.join(", ")]],
   ];
-  if (constituent.confidence !== undefined) {
-    const percentage = `${(100 * constituent.confidence).toFixed(1)} %`;
-    rows.splice(3, 0, ["Confidence", [percentage, make("meter", { value: constituent.confidence, ariaLabel: `Confidence ${percentage}` })]]);
+  const { confidence } = constituent;
+  if (confidence !== undefined) {
+    const level = confidenceLevel(confidence);
+    const percentage = `${(100 * confidence).toFixed(1)} %, ${level}`;
+    const meter = make("meter", { value: confidence, low: LOW, high: HIGH, optimum: 1, ariaLabel: `Confidence ${percentage}` });
+    rows.splice(3, 0, ["Confidence", [make("span", { className: level }, percentage), meter]]);
   }
   const close = make("button", { type: "button", ariaLabel: "Close", onclick: () => {
     hideDetails(details);
     node.focus();
   } }, "×");
   details.replaceChildren(
-    make("header", {}, make("h3", {}, constituent.label), close),
+    make("header", {}, make("h3", {}, constituent.label), close), labelName,
     make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...value)])),
   );
-  details.hidden = false;
-  shownNode = node;
+  node.closest("figure").append(details); // it has to be in the dialog of a full screen
+  details.showPopover();
+  const label = node.querySelector(".label").getBoundingClientRect();
+  const sides = [node.closest("svg").getBoundingClientRect(), label] // beside the whole tree if there is room, or else beside the label
+    .flatMap(({ left, right }) => [right + 10, left - details.offsetWidth - 10]);
+  place(details, sides.find((left) => left >= 0 && left + details.offsetWidth <= document.documentElement.clientWidth) ?? sides[2], label.top - 10);
 }
-
-let shownNode = null; // the constituent whose details are shown
-
-document.addEventListener("keydown", (event) => {
-  const details = document.querySelector("[role=tabpanel]:not([hidden]) .details:not([hidden])");
-  if (event.key !== "Escape" || event.defaultPrevented || !details || document.querySelector("dialog[open]")) return;
-  hideDetails(details);
-  shownNode?.focus();
-});
 
 /** Close the details and clear the selection. */
 export function hideDetails(details) {
-  clearSelection();
-  details.hidden = true;
-  details.replaceChildren();
+  if (details.matches(":popover-open")) details.hidePopover();
 }

@@ -1,6 +1,6 @@
 // The colours of variables: in the legend, in a sentence, in a tree.
 
-import { make } from "./common.js";
+import { draw, make } from "./common.js";
 
 const MAX_NAME = 100; // characters of a name in a drawing
 const COLORS = 6; // more variables share them in turn
@@ -62,12 +62,9 @@ function makeRoom(svg) {
 function write(element, names, isWord) {
   const label = element.querySelector(isWord ? ".form" : ".label");
   element.querySelector(".variable")?.remove();
-  const text = document.createElementNS(label.namespaceURI, "text");
   const width = label.getComputedTextLength?.() || 0;
-  text.setAttribute("x", isWord ? label.getAttribute("x") : Number(label.getAttribute("x")) + width / 2 + 9);
-  text.setAttribute("y", Number(label.getAttribute("y")) + (isWord ? 15 : -1));
-  text.setAttribute("class", isWord ? "variable" : "variable beside");
-  text.textContent = names;
-  element.append(text);
+  const x = isWord ? label.getAttribute("x") : Number(label.getAttribute("x")) + width / 2 + 9;
+  const y = Number(label.getAttribute("y")) + (isWord ? 15 : -1);
+  element.append(draw("text", { class: isWord ? "variable" : "variable beside", x, y }, names));
   if (element.ariaLabel) element.ariaLabel = `${names} ${element.ariaLabel}`;
 }
