@@ -57,7 +57,7 @@ def compare(name: str, options: argparse.Namespace) -> None:
             for engine in options.engine:
                 one = dt.load(folder, "cpu", engine=engine)
                 start = time.perf_counter()
-                trees = one.parse_tokens(inputs, settings.decoding, ids)
+                trees = one._parse_tokens(inputs, settings.decoding, ids)
                 took = time.perf_counter() - start
                 score = evaluate(gold, trees)
                 reference = reference or trees

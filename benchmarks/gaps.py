@@ -64,7 +64,7 @@ def without_lone_gaps(tree: Tree) -> Tree:
 
 def deciders(parser: Parser, penalties: dict[str, Penalties]) -> dict[str, tuple[Decide, Callable[[Tree], Tree]]]:
     """Return the candidates: from scores to prediction, and from trees to trees."""
-    levels = parser.levels if parser.config.decoding.consistent else None
+    levels = parser._levels if parser.config.decoding.consistent else None
 
     def same(tree: Tree) -> Tree:
         return tree
@@ -89,8 +89,8 @@ def deciders(parser: Parser, penalties: dict[str, Penalties]) -> dict[str, tuple
         "lone words": (penalised(None), without_lone_gaps),
     }
     for name, chosen in penalties.items():
-        ways[name] = (penalised(parser.phrases.with_penalties(chosen)), same)
-    ways["k best"] = (of_k(parser.phrases.with_penalties(list(penalties.values())[-1])), same)
+        ways[name] = (penalised(parser._phrases.with_penalties(chosen)), same)
+    ways["k best"] = (of_k(parser._phrases.with_penalties(list(penalties.values())[-1])), same)
     return ways
 
 
@@ -122,7 +122,7 @@ def candidates(fit: GapPenaltyFit) -> dict[str, Penalties]:
 
 
 def compare(parser: Parser, split: Split, fixed: Penalties | None) -> None:
-    batches = list(parser.scores(parser.corpus(split.inputs)))
+    batches = list(parser._scores(parser._corpus(split.inputs)))
     penalties = {"penalties": fixed} if fixed is not None else candidates(GapPenaltyFit(parser, split))
     print(f"  {'':14}{'F1':>7}{'disc. P':>9}{'disc. R':>9}{'disc. F1':>10}{'seconds':>9}")
     for name, (decide, mend) in deciders(parser, penalties).items():
@@ -132,7 +132,7 @@ def compare(parser: Parser, split: Split, fixed: Penalties | None) -> None:
             for b, (number, decoded) in enumerate(zip(numbers.tolist(), decide(scores), strict=True)):
                 alone, n = sentence_of(scores, b), int(scores.lengths[b])
                 (prediction,) = Prediction.for_batch(cut(decoded, n), alone)
-                trees[number] = mend(parser.tree_builder.tree(split.inputs[number], prediction, split.trees[number].id))
+                trees[number] = mend(parser._tree_builder.tree(split.inputs[number], prediction, split.trees[number].id))
         took = time.process_time() - start
         score = evaluate(split.trees, [trees[number] for number in range(len(split))])
         gaps = score.discontinuous

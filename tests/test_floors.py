@@ -39,11 +39,14 @@ CONVENIENCES = {
     "discotree.drawing.options.Highlight",
     "discotree.drawing.options.DrawingOptions",
     "discotree.drawing.options.DEFAULT",
+    "discotree.drawing.raster.convert",
     "discotree.drawing.svg.draw_svg",
     "discotree.drawing.text.draw_text",
     "discotree.encoding.dependencies.Dependencies",
     "discotree.encoding.dependencies.to_dependencies",
     "discotree.encoding.head_rules.HeadRules",
+    "discotree.integrations.nltk.to_nltk",
+    "discotree.treebanks.formats.write",
 }
 TREE = PACKAGE / "trees" / "tree.py"
 

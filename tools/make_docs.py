@@ -87,13 +87,13 @@ def _numbers(tree: dt.Tree) -> dict[str, str]:
     """Draw the input and output of the network: two sentences as numbers, and the scores of one."""
     parser = dt.load("nl", "cpu")
     tokens = [list(tree.tokens), parser.tokens(SHORT.split())]
-    (both,) = parser.scores(Corpus(tokens, parser.forms()))
-    batch = Corpus(tokens, parser.forms()).batch(both[0])
+    (both,) = parser._scores(Corpus(tokens, parser._forms()))
+    batch = Corpus(tokens, parser._forms()).batch(both[0])
     rows = [
         [(token.form, str(number)) for token, number in zip(tokens[sentence], row, strict=False)]
         for sentence, row in zip(both[0].tolist(), batch.words.tolist(), strict=True)
     ]
-    ((_, scores),) = parser.scores(Corpus(tokens[:1], parser.forms()))
+    ((_, scores),) = parser._scores(Corpus(tokens[:1], parser._forms()))
     arcs = np.exp(scores.arcs[0]).tolist()
     best = [max(range(len(row)), key=row.__getitem__) for row in arcs]
     return {"batch": grid(rows), "scores": matrix("Probabilities of heads", tree.words, arcs, best)}

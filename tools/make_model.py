@@ -88,7 +88,7 @@ def scored(parser: Parser, splits: Mapping[str, Split]) -> dict[str, SplitMetric
     dev, test = splits["dev"], splits["test"]
     parts = {"dev": dev, "test": test} | ({"together": joined(dev, test)} if len(dev) + len(test) < SMALL else {})
     found = {
-        name: score_split(parser, split, corpus_of(split, parser.forms(), parser.has_tags))
+        name: score_split(parser, split, corpus_of(split, parser._forms(), parser.has_tags))
         for name, split in parts.items()
     }
     sources = dict.fromkeys(name for scores in found.values() for name in scores.get(SOURCES, ()))

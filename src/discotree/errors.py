@@ -45,7 +45,10 @@ class ConfigError(DiscotreeError, ValueError):
 
 
 class InputError(DiscotreeError, ValueError):
-    """A sentence or a text that cannot be parsed."""
+    """A sentence or a text that cannot be parsed; in a list, ``sentences[index]``, which is or reads ``text``."""
+
+    index: int | None = None
+    text: str | None = None
 
 
 class QueryError(DiscotreeError, ValueError):

@@ -68,8 +68,8 @@ def test_the_file_gives_the_scores_of_the_parser(tmp_path: Path, model: Path, pr
     session = session_of(path)
     found = scores_of(session, WORDS)
     parser = dt.load(model, "cpu", engine=engine)
-    corpus = Corpus([parser.tokens(list(words)) for words in WORDS], parser.forms())
-    for sentences, scores in parser.scores(corpus):
+    corpus = Corpus([parser.tokens(list(words)) for words in WORDS], parser._forms())
+    for sentences, scores in parser._scores(corpus):
         for row, sentence in enumerate(sentences.tolist()):
             n = len(WORDS[sentence])
             assert np.abs(found["arcs"][sentence, :n, : n + 1] - scores.arcs[row, :n, : n + 1]).max() < 1e-4

@@ -397,14 +397,14 @@ def test_a_sentence_that_fails_does_not_take_the_others_with_it(
     model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     worker = ParseWorker(ParseJob(str(model), "discbracket", "cpu"))
-    parse_tokens = worker.parser.parse_checked
+    parse_tokens = worker.parser._parse_checked
 
     def without_giants(sentences: Sequence[Sequence[dt.Token]], *options: Any) -> list[dt.Tree]:
         if any(sentence[0].form == "Riese" for sentence in sentences):
             raise RuntimeError("out of memory\nand much more")
         return parse_tokens(sentences, *options)
 
-    worker.parser.parse_checked = without_giants  # type: ignore[method-assign, assignment]
+    worker.parser._parse_checked = without_giants  # type: ignore[method-assign, assignment]
     run = ParseRun(StreamSink(io.BytesIO(), ""), worker, 1, 4, ProgressBar())
     words = [*"abcde", "Riese", *"fgh", "Riese"]
     run(iter([InputSentence(str(k), [word], f"file:{k}") for k, word in enumerate(words, 1)]))

@@ -26,10 +26,10 @@ WORDS = [[Token(token.form) for token in tree.tokens] for tree in TREES]
 
 
 def parsed():
-    ((numbers, scores),) = PARSER.scores(PARSER.corpus(WORDS), 10_000)
-    decoded = PARSER.decode(scores)
+    ((numbers, scores),) = PARSER._scores(PARSER._corpus(WORDS), 10_000)
+    decoded = PARSER._decode(scores)
     trees = [
-        PARSER.tree_builder.tree(WORDS[number], decided)
+        PARSER._tree_builder.tree(WORDS[number], decided)
         for number, decided in zip(numbers, Prediction.for_batch(decoded, scores), strict=True)
     ]
     return trees, decoded, scores
@@ -58,7 +58,7 @@ def by_definition(tree, row, decoded, scores):
 
 def test_it_is_what_the_definition_says():
     trees, decoded, scores = parsed()
-    found = confidence_features(trees, decoded, scores, PARSER.levels)
+    found = confidence_features(trees, decoded, scores, PARSER._levels)
     expected = [values for row, tree in enumerate(trees) for values in by_definition(tree, row, decoded, scores)]
     columns = [NAMES.index(name) for name in ("closed", "closed_all", "held", "held_all", "head", "gap")]
     assert found.values[:, columns] == pytest.approx(np.array(expected), abs=1e-9)
@@ -70,14 +70,14 @@ def test_it_is_what_the_definition_says():
 
 def test_many_constituents_are_looked_at_in_parts(monkeypatch):
     trees, decoded, scores = parsed()
-    whole = confidence_features(trees, decoded, scores, PARSER.levels)
+    whole = confidence_features(trees, decoded, scores, PARSER._levels)
     monkeypatch.setattr(module, "MAX_CELLS", 40)
-    assert confidence_features(trees, decoded, scores, PARSER.levels).values == pytest.approx(whole.values, abs=1e-12)
+    assert confidence_features(trees, decoded, scores, PARSER._levels).values == pytest.approx(whole.values, abs=1e-12)
 
 
 def test_parts_join():
     trees, decoded, scores = parsed()
-    whole = confidence_features(trees, decoded, scores, PARSER.levels)
+    whole = confidence_features(trees, decoded, scores, PARSER._levels)
     twice = ConfidenceFeatures.concatenate([whole, whole])
     assert twice.tree.tolist() == [*whole.tree, *(whole.tree + len(trees))]
     assert (len(twice.labels), len(twice.counts)) == (2 * len(whole.labels), 2 * len(trees))
@@ -89,7 +89,7 @@ def test_hostile_scores_give_numbers(kind):
     scores = random_scores(lengths, 2, kind, labels=len(PARSER.vocab.labels))
     decoded = decode(scores)
     words = [[Token(f"w{k}") for k in range(n)] for n in lengths]
-    trees = list(map(PARSER.tree_builder.tree, words, Prediction.for_batch(decoded, scores)))
-    values = confidence_features(trees, decoded, scores, PARSER.levels).values
+    trees = list(map(PARSER._tree_builder.tree, words, Prediction.for_batch(decoded, scores)))
+    values = confidence_features(trees, decoded, scores, PARSER._levels).values
     assert np.isfinite(values).all()
     assert (values[:, : len(LOGARITHMS)] <= 0).all()

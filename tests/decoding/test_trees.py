@@ -115,7 +115,7 @@ def test_what_is_no_word_gets_the_tag_of_its_language():
     decided = Prediction([-1, 0, 0, 0], [0] * 4, [1.0] * 4, {"tag": [0, 0, 0, 1], "morph": [0] * 4}, [1.0] * 4)
     vocab = vocab_of(decided.auxiliary)
     tree = TreeBuilder(vocab, convention=rules).tree(words, decided)
-    assert [(token.tag, token.morph) for token in tree.tokens] == [("T", "m"), ("U", NONE), ("T", "m"), ("U", "m")]
+    assert [(token.tag, token.morph) for token in tree.tokens] == [("T", "m"), ("U", None), ("T", "m"), ("U", "m")]
     assert [token.tag for token in TreeBuilder(vocab).tree(words, decided).tokens] == ["T", "T", "T", "U"]
     kept = TreeBuilder(vocab, keeps_tags=True, convention=rules).tree(words, decided)
     assert [token.tag for token in kept.tokens] == [NONE] * 4

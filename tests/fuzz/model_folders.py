@@ -62,7 +62,7 @@ class ModelTarget(Target):
         whole = path.read_bytes()
         path.write_bytes(content)
         try:
-            (tree,) = Parser.from_pretrained(self.folder, "cpu").parse_tokens([[Token(word) for word in WORDS]])
+            (tree,) = Parser.from_pretrained(self.folder, "cpu")._parse_tokens([[Token(word) for word in WORDS]])
             if not isinstance(tree, Tree) or list(tree.words) != WORDS:
                 raise WrongResult(f"parsing gives the words {tree.words}")
         finally:

@@ -56,8 +56,8 @@ def test_a_model_comes_back_with_the_same_trees(parser, tmp_path):
     again = Parser.from_pretrained(tmp_path / "again")
     assert again.config == parser.config
     assert again.vocab == parser.vocab
-    trees = parser.parse_tokens(WORDS)
-    found = again.parse_tokens(WORDS)
+    trees = parser._parse_tokens(WORDS)
+    found = again._parse_tokens(WORDS)
     assert found == trees
     assert [tree.confidence for tree in found] == [tree.confidence for tree in trees]  # both are of half precision
 
@@ -113,7 +113,7 @@ def test_the_older_model_survives_when_saving_fails(folder, parser, monkeypatch)
         with pytest.raises(OSError, match="No space left"):
             write_model(parser_of(network=TINY).model, folder)
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
-    assert Parser.from_pretrained(folder).parse_tokens(WORDS) == parser.parse_tokens(WORDS)
+    assert Parser.from_pretrained(folder)._parse_tokens(WORDS) == parser._parse_tokens(WORDS)
 
 
 def test_a_folder_that_is_no_model_is_refused(tmp_path):
@@ -244,7 +244,7 @@ def test_flipped_bytes_are_a_model_error_or_a_model_that_works(folder, name):
             assert complaint.startswith(str(folder))
         else:
             works += 1
-            assert [tree.words for tree in parser.parse_tokens(WORDS[:3])] == [tree.words for tree in TREES[:3]]
+            assert [tree.words for tree in parser._parse_tokens(WORDS[:3])] == [tree.words for tree in TREES[:3]]
     assert 0 < works < 60
 
 

@@ -77,7 +77,7 @@ def test_text_becomes_a_tree_with_tags_functions_and_confidence(parser):
     assert "".join(tree.words) == text.replace(" ", "")
     assert label in {node.label for node in tree.nodes()}
     assert all(token.tag != "--" for token in tree.tokens)
-    assert {item.function for item in (*tree.tokens, *tree.nodes())} != {"--"}
+    assert {node.function for node in tree.nodes()} != {"--"}
     assert 0 < tree.confidence <= 1
     assert len(tree.confidences) == sum(1 for _ in tree.nodes())
 
@@ -127,13 +127,13 @@ def test_scores_are_those_of_the_card(name):
         pytest.skip("DISCOTREE_DATA does not say where the treebanks are")
     parser = dt.load(name, "cpu")
     split = load_held_out(resolve(parser.config.data), "test")
-    trees = parser.parse_tokens(split.inputs, parser.config.decoding, [tree.id for tree in split.trees])
+    trees = parser._parse_tokens(split.inputs, parser.config.decoding, [tree.id for tree in split.trees])
     score = dt.evaluate(split.trees, trees)
     card = installed()[name].scores.test
     assert score.f1 == pytest.approx(card.f1, abs=0.1)
     assert score.discontinuous.f1 == pytest.approx(card.discontinuous_f1, abs=1)
     every_tenth = split.inputs[::10]
-    exact = dt.load(name, "cpu", engine="onnx-float32").parse_tokens(every_tenth, parser.config.decoding)
+    exact = dt.load(name, "cpu", engine="onnx-float32")._parse_tokens(every_tenth, parser.config.decoding)
     assert dt.evaluate(exact, trees[::10]).f1 > 97  # rounded weights give nearly the same trees
 
 

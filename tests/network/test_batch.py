@@ -203,14 +203,14 @@ def test_a_sentence_of_2000_words_trains_and_parses():
     losses = network_in(parser).loss(tensors(corpus, long))
     sum(losses.values()).backward()
     assert all(torch.isfinite(weight.grad).all() for weight in network_in(parser).parameters())
-    (parsed,) = parser.parse_tokens([tree.tokens])
+    (parsed,) = parser._parse_tokens([tree.tokens])
     assert parsed.words == tree.words
 
 
 def test_words_without_characters_are_words():
     parser = parser_of()
     for sentence in ([Token("")], [Token(""), Token("er")]):
-        (tree,) = parser.parse_tokens([sentence])
+        (tree,) = parser._parse_tokens([sentence])
         assert tree.words == tuple(token.form for token in sentence)
 
 

@@ -16,7 +16,7 @@ from discotree.models.folder import Model
 from discotree.network.pytorch.transformer import load_transformer
 from discotree.network.scores import ENGINES, check_engine
 from discotree.parsing import parser as parser_module
-from discotree.parsing.parser import choose_engine, new_engine
+from discotree.parsing.parser import choose_engine, load, new_engine
 
 
 @pytest.fixture
@@ -81,8 +81,14 @@ def test_a_gpu_is_used_where_there_is_one_and_nothing_else_is_asked_for(
 
 def test_a_device_that_is_not_there_is_refused() -> None:
     for name in (None, "torch"):
-        with pytest.raises(ModelError, match=r"^the device 'abacus' cannot be used"):
-            choose_engine(name, "abacus")
+        with pytest.raises(ModelError, match=r"^the device 'cuda:99' cannot be used"):
+            choose_engine(name, "cuda:99")
+
+
+def test_a_gpu_is_called_cuda() -> None:
+    for name in ENGINES:
+        with pytest.raises(ConfigError, match=r"^unknown device 'gpu', expected 'cpu', 'cuda', or a number as in"):
+            load("nl", "gpu", engine=name)
 
 
 def test_torch_runs_a_model(model: Model) -> None:

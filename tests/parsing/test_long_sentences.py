@@ -35,7 +35,7 @@ def test_parts_end_where_a_sentence_might_have_ended():
 
 def test_a_sentence_in_parts_has_one_tree_over_its_words(parser):
     tokens = words(WHOLE_WORDS + 1, *range(7, WHOLE_WORDS, 50))
-    (tree,) = parser.parse_tokens([tokens], ids=["7"])
+    (tree,) = parser._parse_tokens([tokens], ids=["7"])
     assert (tree.words, tree.id) == (tuple(token.form for token in tokens), "7")
     assert len(tree.confidences) == sum(1 for _ in tree.nodes())
 
@@ -54,7 +54,7 @@ def test_joining_is_quick_even_where_every_word_has_a_node():
 def test_a_longer_sentence_is_refused_and_takes_no_other_with_it(parser):
     tokens = words(MAX_WORDS + 1)
     with pytest.raises(InputError, match=r"sentence 2 has 10,001 words, expected at most 10,000"):
-        parser.parse_tokens([words(1), tokens])
+        parser._parse_tokens([words(1), tokens])
     with pytest.raises(InputError, match="expected at most 10,000"):
         parser(tokens)
     first, second, third = parse_each(parser, [["a"], tokens, ["b", "c"]])

@@ -22,7 +22,7 @@ def healthy():
 @pytest.fixture
 def parser(healthy, monkeypatch):
     """A parser that fails whenever it meets one word, and counts how often it is called."""
-    original = healthy.parse_checked
+    original = healthy._parse_checked
     healthy.calls = []
 
     def parse_checked(sentences, decoding=None, ids=()):
@@ -31,12 +31,12 @@ def parser(healthy, monkeypatch):
             raise RuntimeError("out of memory\nand more")
         return original(sentences, decoding, ids)
 
-    monkeypatch.setattr(healthy, "parse_checked", parse_checked)
+    monkeypatch.setattr(healthy, "_parse_checked", parse_checked)
     return healthy
 
 
 def test_every_sentence_gets_the_tree_that_the_parser_gives(healthy):
-    assert list(parse_each(healthy, WORDS)) == healthy.parse_tokens([healthy.tokens(words) for words in WORDS])
+    assert list(parse_each(healthy, WORDS)) == healthy._parse_tokens([healthy.tokens(words) for words in WORDS])
     assert list(parse_each(healthy, [])) == []
 
 
@@ -69,30 +69,31 @@ def test_what_is_no_sentence_fails_without_being_parsed(parser):
     assert parser.calls == [2]
 
 
-def test_a_wrong_type_is_the_callers_mistake(healthy):
-    with pytest.raises(TypeError, match=r"a sentence is a string, .* got 5 \(int\)"):
-        list(parse_each(healthy, [WORDS[0], 5]))
+def test_a_wrong_type_fails_like_any_other_sentence(healthy):
+    tree, failure = parse_each(healthy, [WORDS[0], 5])
+    assert tree.words == TREES[0].words
+    assert failure.reason == "a sentence is a string, a list of words or Tokens, or a Tree, got 5 (int)"
 
 
 def test_a_parser_that_is_broken_is_not_the_sentences_fault(healthy, monkeypatch):
     def broken(*_):
         raise RuntimeError("CUDA error: device-side assert triggered")
 
-    monkeypatch.setattr(healthy, "parse_checked", broken)
+    monkeypatch.setattr(healthy, "_parse_checked", broken)
     with pytest.raises(ModelError, match=r"^the parser has stopped working: CUDA error"):
         list(parse_each(healthy, WORDS[:2]))
 
 
 def test_a_parser_that_looks_at_tags_can_be_checked(monkeypatch):
     parser = parser_of(tags="gold")
-    original = parser.parse_checked
+    original = parser._parse_checked
 
     def parse_checked(sentences, decoding=None, ids=()):
         if len(sentences[0]) > 1:
             raise RuntimeError("too long")
         return original(sentences, decoding, ids)
 
-    monkeypatch.setattr(parser, "parse_checked", parse_checked)
+    monkeypatch.setattr(parser, "_parse_checked", parse_checked)
     (outcome,) = parse_each(parser, [TREES[0]])
     assert outcome.reason == "too long"
 
@@ -116,7 +117,7 @@ def test_ids_are_those_given_or_those_that_trees_have(healthy):
 def test_decoding_is_handed_on(healthy):
     for decoding in (Decoding("greedy"), Decoding("exact", consistent=True)):
         found = list(parse_each(healthy, WORDS, ParseOptions(decoding)))
-        assert found == healthy.parse_tokens([healthy.tokens(words) for words in WORDS], decoding)
+        assert found == healthy._parse_tokens([healthy.tokens(words) for words in WORDS], decoding)
 
 
 def test_the_k_best_trees_have_ids_with_their_ranks(healthy):
@@ -146,7 +147,7 @@ def test_sentences_are_read_as_they_are_needed(healthy, monkeypatch):
     assert isinstance(next(outcomes), Tree)
     assert taken == [0, 1, 2]
     assert [tree.words for tree in outcomes] == [tree.words for tree in TREES[1:]]
-    monkeypatch.setattr(healthy, "batch_words", 1)
+    monkeypatch.setattr(healthy, "_batch_words", 1)
     taken.clear()
     next(parse_each(healthy, source()))
     assert taken == [0], "5 words fill five batches of one"

@@ -18,11 +18,11 @@ from discotree.config.schema import AUXILIARY_HEADS, Decoding
 from discotree.decoding.k_best import k_best
 from discotree.decoding.trees import Prediction
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import InputError, ModelError
+from discotree.errors import ConfigError, InputError, ModelError
 from discotree.models.folder import Model
 from discotree.network.batch import Corpus
 from discotree.network.vocab import head_functions, top_functions
-from discotree.parsing.parser import Parser
+from discotree.parsing.parser import Parser, load
 from discotree.trees.tree import NONE, Node, Tree
 
 WORDS = [[Token(token.form) for token in tree.tokens] for tree in TREES]
@@ -61,18 +61,18 @@ def untrained():
 def test_trees_come_in_the_order_of_the_sentences(parser):
     order = list(range(20))
     random.Random(0).shuffle(order)
-    trees = parser.parse_tokens([WORDS[k] for k in order], ids=[f"id{k}" for k in order])
+    trees = parser._parse_tokens([WORDS[k] for k in order], ids=[f"id{k}" for k in order])
     assert [tree.words for tree in trees] == [TREES[k].words for k in order]
     assert [tree.id for tree in trees] == [f"id{k}" for k in order]
-    assert [tree.root for tree in trees] == [parser.parse_tokens([WORDS[k]])[0].root for k in order]
+    assert [tree.root for tree in trees] == [parser._parse_tokens([WORDS[k]])[0].root for k in order]
     assert len({len(tree) for tree in trees}) > 4
 
 
 def test_a_sentence_is_parsed_the_same_alone_and_among_fifty(engine):
     sentences = [WORDS[k % 20] for k in range(50)]
-    together = engine.parse_tokens(sentences)
+    together = engine._parse_tokens(sentences)
     for tree, sentence in zip(together[:20], sentences, strict=False):
-        (alone,) = engine.parse_tokens([sentence])
+        (alone,) = engine._parse_tokens([sentence])
         assert alone == tree
         assert alone.confidence == pytest.approx(tree.confidence, rel=1e-3)
         assert alone.confidences == pytest.approx(tree.confidences, rel=1e-3)
@@ -80,16 +80,16 @@ def test_a_sentence_is_parsed_the_same_alone_and_among_fifty(engine):
 
 
 def test_every_engine_finds_the_same_trees(parser, engine):
-    for tree, expected in zip(engine.parse_tokens(WORDS), parser.parse_tokens(WORDS), strict=True):
+    for tree, expected in zip(engine._parse_tokens(WORDS), parser._parse_tokens(WORDS), strict=True):
         assert tree == expected
         assert tree.confidence == pytest.approx(expected.confidence, rel=0.2, abs=0.02)
 
 
 def test_scores_do_not_depend_on_how_many_sentences_are_scored_together(engine):
-    corpus = Corpus(WORDS, engine.forms())
+    corpus = Corpus(WORDS, engine._forms())
     found = {}
     for words in (1, 30, 4000):
-        for numbers, scores in engine.scores(corpus, words):
+        for numbers, scores in engine._scores(corpus, words):
             for row, number in enumerate(numbers.tolist()):
                 n = len(WORDS[number])
                 found.setdefault(number, []).append(scores.arcs[row, :n, : n + 1])
@@ -102,41 +102,41 @@ def test_scores_do_not_depend_on_how_many_sentences_are_scored_together(engine):
 
 @pytest.mark.parametrize("settings", METHODS, ids=str)
 def test_every_way_of_decoding_gives_trees_over_the_words(untrained, settings):
-    for tree, words in zip(untrained.parse_tokens(WORDS, decoding=settings), WORDS, strict=True):
+    for tree, words in zip(untrained._parse_tokens(WORDS, decoding=settings), WORDS, strict=True):
         assert tree.words == tuple(token.form for token in words)
 
 
 def test_what_the_configuration_says_about_decoding_is_done(untrained):
-    ways = [untrained.parse_tokens(WORDS, decoding=settings) for settings in METHODS]
+    ways = [untrained._parse_tokens(WORDS, decoding=settings) for settings in METHODS]
     assert len({tuple(tree.root for tree in trees) for trees in ways}) > 1
     assert untrained.config.decoding == Decoding()
-    assert untrained.parse_tokens(WORDS) == ways[2]
+    assert untrained._parse_tokens(WORDS) == ways[2]
 
 
-@pytest.mark.parametrize("form", ["Hund", "Yeti", "☃", "x" * 1000, "", " ", "\0", "\ud800"])
+@pytest.mark.parametrize("form", ["Hund", "Yeti", "☃", "x" * 1000, " ", "\0", "\ud800"])
 def test_one_word_is_a_sentence(parser, untrained, form):
     for which in (parser, untrained):
-        (tree,) = which.parse_tokens([[Token(form)]])
+        (tree,) = which._parse_tokens([[Token(form)]])
         assert tree.words == (form,)
         assert tree.root.label == "ROOT"
         assert 0 < tree.confidence <= 1
 
 
 def test_unknown_words_are_parsed(parser):
-    (tree,) = parser.parse_tokens([[Token(form) for form in ("Yetis", "haben", "☃☃", "gejagt", "!?")]])
+    (tree,) = parser._parse_tokens([[Token(form) for form in ("Yetis", "haben", "☃☃", "gejagt", "!?")]])
     assert len(tree) == 5
     assert all(token.tag in parser.vocab.outputs["tag"].ids for token in tree.tokens)
 
 
 def test_no_sentences_are_no_trees(parser):
-    assert parser.parse_tokens([]) == []
+    assert parser._parse_tokens([]) == []
 
 
 def test_a_sentence_without_words_is_named(parser):
     with pytest.raises(InputError, match="sentence 2 has no words"):
-        parser.parse_tokens([WORDS[0], []])
+        parser._parse_tokens([WORDS[0], []])
     with pytest.raises(InputError, match="sentence 1 has no words"):
-        parser.parse_tokens([[]])
+        parser._parse_tokens([[]])
 
 
 # Tags
@@ -151,29 +151,29 @@ def test_a_model_that_looks_at_tags_must_be_given_them():
     parser = parser_of(tags="gold")
     gold = [tree.tokens for tree in TREES]
     with pytest.raises(InputError, match="sentence 1 has no tags, and this model reads tags"):
-        parser.parse_tokens(WORDS)
+        parser._parse_tokens(WORDS)
     with pytest.raises(InputError, match="sentence 3 has no tags"):
-        parser.parse_tokens([gold[0], gold[1], WORDS[2]])
+        parser._parse_tokens([gold[0], gold[1], WORDS[2]])
     with pytest.raises(InputError, match="the sentence has no tags"):
         parser.k_best(WORDS[0], 2)
-    assert parser.parse_tokens([]) == []
-    given = parser.parse_tokens(gold)
-    others = parser.parse_tokens(tagged("NN"))
+    assert parser._parse_tokens([]) == []
+    given = parser._parse_tokens(gold)
+    others = parser._parse_tokens(tagged("NN"))
     assert [tree.confidence for tree in given] != [tree.confidence for tree in others]
-    assert len(parser.parse_tokens(tagged("unheard of"))) == len(TREES)
+    assert len(parser._parse_tokens(tagged("unheard of"))) == len(TREES)
     gold[0] = (gold[0][0]._replace(tag=NONE), *gold[0][1:])
-    assert len(parser.parse_tokens(gold[:1])) == 1, "a single word may have an unknown tag"
+    assert len(parser._parse_tokens(gold[:1])) == 1, "a single word may have an unknown tag"
 
 
 def test_no_tag_is_a_tag_where_training_had_it():
     trees = [dataclasses.replace(tree, tokens=[token._replace(tag=NONE) for token in tree.tokens]) for tree in TREES]
-    assert len(parser_of([*TREES, *trees], tags="gold").parse_tokens(WORDS)) == len(WORDS)
+    assert len(parser_of([*TREES, *trees], tags="gold")._parse_tokens(WORDS)) == len(WORDS)
 
 
 def test_tags_that_were_looked_at_come_back():
     parser = parser_of(tags="gold")
     assert "tag" in parser.vocab.outputs
-    for tree in parser.parse_tokens(tagged("given")[:3]):
+    for tree in parser._parse_tokens(tagged("given")[:3]):
         assert {token.tag for token in tree.tokens} == {"given"}
 
 
@@ -181,14 +181,14 @@ def test_the_best_trees_differ(parser):
     for words in (WORDS[0][:1], WORDS[0], WORDS[1][:2]):
         trees = parser.k_best(words, 6)
         assert len(set(trees)) == len(trees)
-        ((_, scores),) = parser.scores(parser.corpus([words]))
-        likely = (parser.tree_builder.trees([words], one, scores)[0] for one in k_best(scores, 24))
+        ((_, scores),) = parser._scores(parser._corpus([words]))
+        likely = (parser._tree_builder.trees([words], one, scores)[0] for one in k_best(scores, 24))
         assert trees == list(dict.fromkeys(likely))[: len(trees)]  # the most probable first
 
 
 def test_a_model_that_does_not_look_at_tags_does_not_care_about_them(parser):
-    plain = parser.parse_tokens(WORDS[:3])
-    assert parser.parse_tokens(tagged("NN")[:3]) == plain
+    plain = parser._parse_tokens(WORDS[:3])
+    assert parser._parse_tokens(tagged("NN")[:3]) == plain
 
 
 def test_what_the_parser_does_not_say_about_words_stays_as_it_was():
@@ -196,11 +196,11 @@ def test_what_the_parser_does_not_say_about_words_stays_as_it_was():
     silent = parser_of(
         network=dataclasses.replace(CALM, **dict.fromkeys([f"{h}_weight" for h in AUXILIARY_HEADS], 0.0))
     )
-    (tree,) = silent.parse_tokens([tokens])
+    (tree,) = silent._parse_tokens([tokens])
     assert tree.tokens == tuple(tokens)
     assert {node.function for node in tree.nodes()} == {NONE}
     talkative = parser_of()
-    (tree,) = talkative.parse_tokens([tokens])
+    (tree,) = talkative._parse_tokens([tokens])
     assert [token.lemma for token in tree.tokens] == ["der", "hund"]
     assert {token.tag for token in tree.tokens} <= set(talkative.vocab.outputs["tag"].symbols)
     assert {token.morph for token in tree.tokens} <= {"Sg", "Pl"}
@@ -220,7 +220,7 @@ def test_functions_of_gold_dependencies_come_back_from_the_tops_and_the_usual_on
         assert to_tree(with_functions(bare, top_functions(encoded), usual)) == tree
         nameless = to_tree(with_functions(bare, [NONE] * len(tree), {}))
         assert {node.function for node in nameless.nodes()} == {NONE}
-        assert {token.function for token in nameless.tokens} == {NONE}
+        assert {token.function for token in nameless.tokens} == {None}
 
 
 def test_functions_of_a_spine():
@@ -229,7 +229,7 @@ def test_functions_of_a_spine():
     usual = {"NP A": "np-a", "VP B": "vp-b", "S VP": "s-vp", "ROOT S": "root-s", "X Y": "x-y"}
     found = to_tree(with_functions(tree, ["top-a", "top-b", "top-c"], usual))
     assert repr(found.root) == "(ROOT (S (VP (NP 0) 1) (X (Y 2))))"
-    assert [token.function for token in found.tokens] == ["np-a", "vp-b", NONE]
+    assert [token.function for token in found.tokens] == ["np-a", "vp-b", None]
     assert [node.function for node in found.nodes()] == [NONE, "root-s", "s-vp", "top-a", "top-c", "x-y"]
 
 
@@ -267,11 +267,11 @@ def by_definition(tree, decided):
 @pytest.mark.parametrize("is_trained", [True, False])
 def test_confidences_are_those_of_the_definition(engine, untrained, is_trained, settings):
     parser = engine if is_trained else untrained
-    corpus = Corpus(WORDS, parser.forms())
+    corpus = Corpus(WORDS, parser._forms())
     seen = 0
-    for numbers, scores in parser.scores(corpus):
-        for row, decided in enumerate(Prediction.for_batch(parser.decode(scores, settings), scores)):
-            tree = parser.tree_builder.tree(WORDS[numbers[row]], decided)
+    for numbers, scores in parser._scores(corpus):
+        for row, decided in enumerate(Prediction.for_batch(parser._decode(scores, settings), scores)):
+            tree = parser._tree_builder.tree(WORDS[numbers[row]], decided)
             assert tree == assembled(WORDS[numbers[row]], decided, parser.vocab)
             assert tree.confidences == pytest.approx(by_definition(tree, decided))
             assert tree.confidences == pytest.approx(confidences(tree, decided))
@@ -294,9 +294,9 @@ def test_confidences_are_those_of_the_definition(engine, untrained, is_trained, 
 
 
 def test_the_confidence_of_a_unary_is_that_of_its_auxiliary_head(parser):
-    (tree,) = parser.parse_tokens([WORDS[4]])  # Kinder spielen .
-    corpus = Corpus([WORDS[4]], parser.forms())
-    ((_, scores),) = parser.scores(corpus)
+    (tree,) = parser._parse_tokens([WORDS[4]])  # Kinder spielen .
+    corpus = Corpus([WORDS[4]], parser._forms())
+    ((_, scores),) = parser._scores(corpus)
     nodes = [node.label for node in tree.nodes()]
     assert nodes == ["ROOT", "S", "NP"]
     unary = scores.auxiliary["unary"]
@@ -305,7 +305,7 @@ def test_the_confidence_of_a_unary_is_that_of_its_auxiliary_head(parser):
 
 
 def test_a_chain_over_a_phrase_has_the_confidence_of_the_phrase(parser):
-    (tree,) = parser.parse_tokens([WORDS[5]])  # a CO over an S, and the root over that
+    (tree,) = parser._parse_tokens([WORDS[5]])  # a CO over an S, and the root over that
     assert [node.label for node in tree.nodes()] == ["ROOT", "CO", "S"]
     assert tree.confidences[1] == tree.confidences[2]
 
@@ -367,11 +367,11 @@ def test_a_model_carries_the_prices_of_its_gaps(untrained, tmp_path):
     torch_parser(model).save_pretrained(tmp_path / "model")
     priced = Parser.from_pretrained(tmp_path / "model", "cpu", engine="torch")
     assert priced.config.decoding == decoding
-    free = list(untrained.parse_tokens(WORDS))
-    closed = list(priced.parse_tokens(WORDS))
+    free = list(untrained._parse_tokens(WORDS))
+    closed = list(priced._parse_tokens(WORDS))
     assert sum(map(gaps_of, closed)) < sum(map(gaps_of, free)) / 2
-    assert list(priced.parse_tokens(WORDS, Decoding())) == free
-    again = untrained.parse_tokens(WORDS, decoding)
+    assert list(priced._parse_tokens(WORDS, Decoding())) == free
+    again = untrained._parse_tokens(WORDS, decoding)
     assert again == closed
     for words, tree, before in zip(WORDS, again, free, strict=True):
         if not gaps_of(before):
@@ -388,7 +388,7 @@ def test_functions_are_right_without_a_head_for_tags(tags):
     parser = parser_of(network=network, tags=tags)
     words = [tree.tokens for tree in TREES] if tags == "gold" else WORDS
     gold = [to_dependencies(tree, HeadRules.load("negra")) for tree in TREES]
-    for tree, dependencies in zip(parser.parse_tokens(words), gold, strict=True):
+    for tree, dependencies in zip(parser._parse_tokens(words), gold, strict=True):
         expected = [token.tag if tags == "gold" else NONE for token in dependencies.tokens]
         assert [token.tag for token in tree.tokens] == expected
     heads = {pair for pair in parser.vocab.head_functions if pair.endswith(f" {NONE}")}
@@ -426,7 +426,7 @@ def test_a_text_is_split_into_sentences(german):
 
 
 def test_a_text_of_several_sentences_is_not_one_sentence(german):
-    for attempt in (german, lambda text: list(german.parse([text])), lambda text: german.k_best(text, 2)):
+    for attempt in (german, german.tokens, lambda text: german.k_best(text, 2)):
         with pytest.raises(InputError, match=r"the text has 2 sentences; use parser\.parse_text\(text\)"):
             attempt("Kinder spielen. Sie lachen.")
 
@@ -446,7 +446,6 @@ def test_a_text_of_several_sentences_is_not_one_sentence(german):
             r"takes a list of sentences, got .*\(Tree\); use parser\(sent",
         ),
         (lambda parser: parser.parse(5), r"parse\(\) takes a list of sentences, got 5 \(int\)"),
-        (lambda parser: list(parser.parse([5])), r"a sentence is a string, .* got 5 \(int\)"),
         (lambda parser: parser.parse_text(["a"]), r"parse_text\(\) takes a string, got \['a'\] \(list\)"),
     ],
 )
@@ -463,8 +462,136 @@ def test_a_model_is_loaded_by_name_or_folder(tmp_path, untrained):
         assert again.folder == tmp_path / "model"
     with pytest.raises(ModelError, match="there is no model 'klingon'"):
         Parser.from_pretrained("klingon")
-    with pytest.raises(ModelError, match="the device 'abacus' cannot be used"):
+    with pytest.raises(ConfigError, match="unknown device 'abacus'"):
         Parser.from_pretrained(tmp_path / "model", "abacus")
+
+
+# A batch survives its worst sentence
+
+COLUMN = ["Kinder spielen. Sie lachen.", None, "Sie lachen.", math.nan, "", "Kinder spielen."]
+
+
+def test_a_string_in_a_list_is_one_sentence(german):
+    (tree,) = german.parse(["Kinder spielen. Sie lachen."])
+    assert tree.words == ("Kinder", "spielen", ".", "Sie", "lachen", ".")
+    (tree,) = german.parse(["Kinder spielen.\n\nSie lachen."])
+    assert len(tree) == 6
+
+
+def test_trees_before_an_error_are_not_lost_and_the_error_says_which_sentence(german):
+    trees = german.parse(COLUMN[2:])
+    assert next(trees).words == ("Sie", "lachen", ".")
+    with pytest.raises(
+        InputError, match=r"^sentences\[1\], 'nan': a sentence is a string, .* got nan \(float\)$"
+    ) as raised:
+        next(trees)
+    assert (raised.value.index, raised.value.text) == (1, "nan")
+    with pytest.raises(InputError, match=r"^sentences\[0\], '': the sentence has no words$") as raised:
+        list(german.parse([""]))
+    assert (raised.value.index, raised.value.text) == (0, "")
+    long = ["x" * 100] * 20_000
+    with pytest.raises(InputError, match=r"^sentences\[0\], .{,80}: the sentence has 20,000 words, expected") as raised:
+        list(german.parse([long]))
+    assert raised.value.text == repr(long)
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert (str(again), again.index) == (str(raised.value), 0)
+
+
+def test_bad_sentences_of_a_column_are_skipped_or_none(german):
+    pandas = pytest.importorskip("pandas")
+    for column in (COLUMN, pandas.Series(COLUMN), iter(COLUMN)):
+        assert [tree.id for tree in german.parse(column, errors="skip")] == ["1", "3", "6"]
+    found = list(german.parse(COLUMN, errors="none", window=2))
+    assert [tree and len(tree) for tree in found] == [6, None, 3, None, None, 3]
+    with pytest.raises(ConfigError, match=r"^errors: expected raise, skip, none, got 'ignore'$"):
+        german.parse(COLUMN, errors="ignore")
+
+
+def test_progress_shows_a_bar_on_standard_error(german, capsys):
+    assert len(list(german.parse(COLUMN, errors="skip", progress=True))) == 3
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "parsing" in shown.err
+    assert "100%" in shown.err
+
+
+# Places in the text
+
+
+def test_tokens_know_where_they_are_in_the_text(german):
+    text = "Kinder  spielen.\n\n  Sie lachen."
+    found = list(german.parse_text(text))
+    assert len(found) == 2
+    found += [german("Sie  lachen."), *german.parse(["Sie  lachen."]), *german.k_best("Sie  lachen.", 1)]
+    for tree, source in zip(found, [text, text, *["Sie  lachen."] * 3], strict=True):
+        assert [source[token.start : token.end] for token in tree.tokens] == list(tree.words)
+        record = tree.to_dict()
+        assert [(token["start"], token["end"]) for token in record["tokens"]] == [(t.start, t.end) for t in tree.tokens]
+        assert Tree.from_dict(record).to_dict() == record
+    assert found[1].tokens[0].start == text.index("Sie")
+    (plain,) = german.parse([["Sie", "lachen", "."]])
+    assert {(token.start, token.end) for token in plain.tokens} == {(None, None)}
+    assert (plain.tokens, plain.root) == (found[2].tokens, found[2].root), "places do not count in comparisons"
+    assert "start" not in plain.to_dict()["tokens"][0]
+
+
+def test_a_parsed_node_knows_its_head(parser):
+    for tree in parser.parse(WORDS):
+        root, *others = tree
+        assert root.head is tree.tokens[tree.heads.index(-1)]
+        for node in others:
+            assert node.head in node.tokens
+            assert tree.text(node) == node.text
+
+
+# Errors and warnings at once
+
+
+def test_an_empty_word_is_named(german):
+    for attempt in (german, lambda words: german.k_best(words, 2), lambda words: list(german.parse([words]))):
+        with pytest.raises(InputError, match="has an empty word at position 1; leave it out"):
+            attempt(["Kinder", "", "spielen"])
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_fewer_trees_than_one_are_refused(german, k):
+    with pytest.raises(InputError, match=rf"^k, the number of trees, must be at least 1, got {k}$"):
+        german.k_best("Sie lachen.", k)
+
+
+DUTCH = "Zij heeft het boek gisteren niet gelezen."
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda parser: parser(DUTCH),
+        lambda parser: parser.k_best(DUTCH, 1),
+        lambda parser: list(parser.parse([DUTCH] * 3, window=1)),
+        lambda parser: list(parser.parse_text(DUTCH)),
+    ],
+)
+def test_a_text_in_another_language_is_a_warning(german, attempt):
+    with pytest.warns(UserWarning, match=r"^this text looks like Dutch; this model is for German$") as warned:
+        attempt(german)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+
+
+# Tab completion
+
+
+def test_tab_completion_shows_what_users_call(german):
+    assert [name for name in dir(german) if not name.startswith("_")] == [
+        *("config", "device", "engine", "folder", "from_pretrained", "has_tags", "head_rules", "k_best", "model"),
+        *("name", "parse", "parse_text", "push_to_hub", "save_pretrained", "tokens", "vocab"),
+    ]
+
+
+def test_a_model_calls_itself_what_load_calls_it():
+    parser = load("nl", "cpu")
+    assert parser.name == "nl"
+    assert repr(parser).startswith("<Parser 'nl': nl, ")
 
 
 # Other processes
@@ -500,6 +627,6 @@ def test_a_forked_process_does_not_touch_the_gpu_of_its_parent(model, monkeypatc
 
 def test_a_pickled_parser_reads_its_model_again(parser):
     again = pickle.loads(pickle.dumps(parser))
-    assert again.parse_tokens(WORDS[:3]) == parser.parse_tokens(WORDS[:3])
+    assert again._parse_tokens(WORDS[:3]) == parser._parse_tokens(WORDS[:3])
     with pytest.raises(TypeError, match="save it with save_pretrained"):
         pickle.dumps(Parser(dataclasses.replace(parser.model, folder=None), parser.engine))

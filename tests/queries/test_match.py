@@ -16,7 +16,7 @@ def test_a_match_binds_variables():
     assert match["#n"].text == match["n"].text == "das … Haus"
     assert (match["#n"].cat, match["#n"].pos, match["#n"].gap_degree) == ("NP", None, 1)
     assert (match["#w"].word, match["#w"].cat, match["#w"].positions) == ("Haus", None, (2,))
-    assert match["#n"].node is TREE.find("NP")[0]
+    assert match["#n"].node is TREE.find("NP")[0].node
     assert list(match) == ["#n", "#w"]
 
 

@@ -126,7 +126,7 @@ def as_drawn(tree, functions=False):
 
 def assert_reads_back(tree, **options):
     drawing = draw_text(tree, **options)
-    tagged = any(t.tag != NONE or (options.get("functions") and t.function != NONE) for t in tree.tokens)
+    tagged = any(t.tag != NONE or (options.get("functions") and t.function) for t in tree.tokens)
     root, words = read_drawing(drawing, options.get("ascii", False), tagged)
     assert words == list(tree.words)
     assert root == as_drawn(tree, options.get("functions", False)), drawing

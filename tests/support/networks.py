@@ -94,7 +94,7 @@ def parser_of(
 
 def corpus_for(parser: Parser, trees: Sequence[Tree] = TREES) -> Corpus:
     """What the parser can learn from some trees."""
-    return corpus_of(split_of(trees, parser.config.data.tags), parser.forms(), parser.has_tags)
+    return corpus_of(split_of(trees, parser.config.data.tags), parser._forms(), parser.has_tags)
 
 
 def torch_parser(model: Model) -> Parser:

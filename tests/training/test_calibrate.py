@@ -85,7 +85,7 @@ def test_all_or_nothing_correct_is_no_accident(correct):
 def test_outcomes_are_those_of_the_evaluator():
     parser = parser_of()
     outcomes = observe(parser, Split(TREES, inputs=WORDS))
-    score = evaluate(TREES, parser.parse_tokens(WORDS, ids=[tree.id for tree in TREES]))
+    score = evaluate(TREES, parser._parse_tokens(WORDS, ids=[tree.id for tree in TREES]))
     assert (outcomes.correct.sum(), outcomes.counted.sum()) == (score.matched, score.predicted)
     counts = [sentence.labelled for sentence in score.sentences]
     f1 = [2 * c.matched / (c.gold + c.predicted) if c.gold + c.predicted else 1.0 for c in counts]
@@ -100,13 +100,13 @@ def model():
 def test_a_calibrated_parser_gives_its_trees_new_confidences(model):
     plain = parser_of()
     parser = Parser(model, plain.engine)
-    trees = parser.parse_tokens(WORDS)
-    assert trees == plain.parse_tokens(WORDS)
+    trees = parser._parse_tokens(WORDS)
+    assert trees == plain._parse_tokens(WORDS)
     for tree in trees:
         assert tree.confidences[0] == 1.0
         assert len(tree.confidences) == sum(1 for _ in tree.nodes())
         assert all(0 < value <= 1 for value in (tree.confidence, *tree.confidences))
-        (alone,) = parser.parse_tokens([tree.tokens])
+        (alone,) = parser._parse_tokens([tree.tokens])
         assert alone.confidence == pytest.approx(tree.confidence, rel=1e-4)
         assert alone.confidences == pytest.approx(tree.confidences, rel=1e-4)
     best = parser.k_best(WORDS[3], 3)

@@ -387,7 +387,7 @@ def test_a_source_may_repeat_its_sentences_and_its_words_still_count_once(bank):
     splits = loaded(with_sources(bank, few, many))
     assert [tree.id for tree in splits["train"].trees] == numbered(1, 2, 3, 4)
     parser = build(load_recipe("alpino", TINY), splits)
-    corpus = corpus_of(splits["train"], parser.forms(), has_tags=False)
+    corpus = corpus_of(splits["train"], parser._forms(), has_tags=False)
     lengths = [len(tree.tokens) for tree in splits["train"].trees]
     assert corpus.lengths.tolist() == [*lengths[:2], *[lengths[2]] * 3, *[lengths[3]] * 3]
     plain = build(load_recipe("alpino", TINY), loaded(with_sources(bank, few, dataclasses.replace(many, repeat=1))))
@@ -415,7 +415,7 @@ def test_annotation_that_a_source_ignores_is_neither_learned_nor_scored(bank):
     assert not any(tag.startswith("x") for tag in parser.vocab.outputs["tag"].symbols)
     assert not any(tag.startswith("x") for tag in parser.vocab.tags.symbols)
     assert not any(" x" in pair for pair in parser.vocab.head_functions)
-    corpus = corpus_of(splits["dev"], parser.forms(), has_tags=True)
+    corpus = corpus_of(splits["dev"], parser._forms(), has_tags=True)
     words = sum(len(tree.tokens) for tree in splits["dev"].trees[:5])
     assert (corpus.gold["tag"][:words] != IGNORED).all()
     assert (corpus.gold["tag"][words:] == IGNORED).all()

@@ -30,7 +30,7 @@ def split():
 
 def scored(parser, split, penalties):
     decoding = replace(FREE, gap_penalties=penalties)
-    trees = parser.parse_tokens(split.inputs, decoding, [tree.id for tree in split.trees])
+    trees = parser._parse_tokens(split.inputs, decoding, [tree.id for tree in split.trees])
     score = evaluate(split.trees, trees)
     counts = [[s.gold, s.predicted, s.matched] for s in (score, score.discontinuous)]
     return f1_scores(np.array(counts))

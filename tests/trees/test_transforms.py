@@ -20,7 +20,7 @@ def test_functions_join_and_split(tree: Tree) -> None:
     if plain and tree.root.function == "--":
         assert split_functions(join_functions(tree)) == tree
     assert all(node.function == "--" for node in strip_functions(tree).nodes())
-    assert all(token.function == "--" for token in strip_functions(tree).tokens)
+    assert all(token.function is None for token in strip_functions(tree).tokens)
 
 
 def test_labels_that_begin_with_a_dash_are_not_split() -> None:

@@ -9,10 +9,22 @@ from hypothesis import given
 from support.helpers import DEEP, tree_of
 from support.strategies import HOLDS, random_tree, trees
 
-from discotree import DiscotreeError, HeadRules, Node, SecondaryEdge, Token, Tree, TreeError, to_dependencies, to_tree
+from discotree import (
+    DiscotreeError,
+    HeadRules,
+    Node,
+    SecondaryEdge,
+    Token,
+    Tree,
+    TreebankError,
+    TreeError,
+    read,
+    to_dependencies,
+    to_tree,
+)
 from discotree.drawing.svg import draw_svg
 from discotree.drawing.text import draw_text
-from discotree.trees.tree import NONE, ROOT, Constituent
+from discotree.trees.tree import NONE, ROOT
 
 AB = (Token("a"), Token("b"))
 
@@ -102,7 +114,8 @@ def test_nodes_are_found_by_label_function_and_gaps():
     assert FIGURE.find("NP", discontinuous=True) == [outer]
     assert FIGURE.find("NP", discontinuous=False) == [inner]
     assert FIGURE.find(discontinuous=True) == [outer]
-    assert FIGURE.find() == list(FIGURE.nodes())
+    assert FIGURE.find() == list(FIGURE) == FIGURE.constituents()
+    assert [node.node for node in FIGURE] == list(FIGURE.nodes())
     assert FIGURE.find("VP") == []
     subject = Tree(AB, Node(ROOT, [Node("NP", [0], "SB"), Node("NP", [1], "OA")])).find(function="SB")
     assert [node.positions for node in subject] == [(0,)]
@@ -134,6 +147,92 @@ def test_parents_are_found_in_deep_trees(shape):
     tree = DEEP[shape](2000)
     deepest = list(tree.nodes())[-1]
     assert deepest in tree.parent(deepest).children
+
+
+# Constituents
+
+
+def test_a_node_of_a_tree_is_comfortable():
+    outer, inner = FIGURE["NP"]
+    assert repr(outer) == "<NP: Es … nichts Interessantes>"
+    assert (outer.text, outer.words) == ("Es … nichts Interessantes", ("Es", "nichts", "Interessantes"))
+    assert (inner.parent, outer.parent.label, outer.parent.parent.parent) == (outer, "S", None)
+    assert outer.children == (FIGURE.tokens[0], inner)
+    assert outer.children[1].children == inner.tokens == FIGURE.tokens[2:4]
+    assert (outer.spans, outer.gaps, outer.gap_degree, outer.block_degree) == (((0, 1), (2, 4)), ((1, 2),), 1, 2)
+    assert (outer.is_discontinuous, inner.is_discontinuous) == (True, False)
+    assert [node.label for node in FIGURE] == ["ROOT", "S", "NP", "NP"]
+    assert FIGURE["VP"] == []
+    assert pickle.loads(pickle.dumps(inner)) == inner != outer
+    assert len({inner, FIGURE["NP"][1], outer}) == 2
+    with pytest.raises(TypeError, match=r"expected a label, as in tree\['NP'\], got 0; words are in tree.tokens"):
+        FIGURE[0]
+    with pytest.raises(
+        AttributeError, match=r"has no attribute 'text'; use for node in tree, tree\['NP'\] or tree.find"
+    ):
+        _ = FIGURE.root.text
+
+
+def test_children_have_the_confidences_of_their_nodes():
+    tree = dataclasses.replace(FIGURE, confidences=(1.0, 0.5, 0.25, 0.125))
+    (clause,) = tree["S"]
+    assert [child.confidence for child in clause.children if not isinstance(child, Token)] == [0.25]
+    assert clause.children[0].children[1].confidence == 0.125
+
+
+def test_a_missing_lemma_or_function_is_none():
+    bare = Token("Hund", "NN")
+    assert (bare.lemma, bare.morph, bare.function, bare.start, bare.end) == (None,) * 5
+    assert tuple(bare) == ("Hund", "NN", NONE, NONE, NONE)
+    assert bare == Token("Hund", "NN", None, None, None) == bare._replace(lemma=None)
+    full = Token("Hund", "NN", "hund", "Nom", "SB", 3, 7)
+    assert (full.lemma, full.morph, full.function, full.start, full.end) == ("hund", "Nom", "SB", 3, 7)
+    assert full._replace(tag="NE").start == 3
+    for token in (bare, full):
+        again = eval(repr(token), {"Token": Token})
+        assert (again, again.start, again.end) == (token, token.start, token.end)
+        for copied in (copy.copy(token), pickle.loads(pickle.dumps(token))):
+            assert (copied, copied.start, copied.end) == (token, token.start, token.end)
+    assert repr(bare) == "Token('Hund', tag='NN')"
+    tree = Tree((bare,), Node(ROOT, [Node("NP", [0], "SB")]))
+    assert [node.function for node in tree] == [None, "SB"]
+
+
+def test_a_head_that_the_treebank_marks_is_found():
+    tokens = [Token("Es", "PPER", function="SB"), Token("kam", "VVFIN", function="HD"), Token(".", "$.")]
+    tree = Tree(tokens, Node(ROOT, [Node("S", [0, 1]), 2]))
+    assert [node.head for node in tree] == [None, tokens[1]]
+    assert [node.head for node in tree_of("(ROOT (S (NP (N 0=a)) (V 1=b)))")] == [None, None, Token("a", "N")]
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf", "PDF", "export", "json"])
+def test_a_tree_is_saved_as_its_suffix_says(tmp_path, suffix):
+    path = tmp_path / f"tree.{suffix}"
+    FIGURE.save(path)
+    content = path.read_bytes()
+    beginnings = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+    if suffix.lower() in beginnings:
+        assert content.startswith(beginnings[suffix.lower()])
+    else:
+        assert next(read(path)).root == FIGURE.root
+    assert FIGURE.to_svg(theme="dark") == draw_svg(FIGURE, theme="dark")
+
+
+def test_a_tree_that_cannot_be_saved_says_why(tmp_path):
+    with pytest.raises(TreebankError, match="cannot tell the format from the name"):
+        FIGURE.save(tmp_path / "tree.doc")
+
+
+def test_a_tree_becomes_one_of_nltk():
+    nltk = pytest.importorskip("nltk")
+    assert FIGURE.to_nltk(tags=False) == nltk.Tree.fromstring("(ROOT (S (NP 0 (NP 2 3)) 1) 4)", read_leaf=int)
+
+
+def test_trees_are_single_values_in_a_table():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"tree": [FIGURE, FIGURE]})
+    assert frame["tree"].map(len).tolist() == [5, 5]
+    assert frame["tree"][0] is FIGURE
 
 
 # Parent pointers
@@ -277,7 +376,8 @@ def test_a_tree_encodes_itself() -> None:
 
 def test_constituents_are_the_nodes_with_their_confidences() -> None:
     tree = tree_of("(ROOT (S (NP (PPER 0=Es) (NN 2=nichts)) (VVFIN 1=kam)))")
-    assert tree.constituents()[2] == Constituent("NP", NONE, (0, 2), None)
+    found = tree.constituents()[2]
+    assert (found.label, found.function, found.positions, found.confidence) == ("NP", None, (0, 2), None)
     sure = dataclasses.replace(tree, confidences=(1.0, 0.5, 0.25))
     assert [row.confidence for row in sure.constituents()] == [1.0, 0.5, 0.25]
     other = dataclasses.replace(sure, root=sure.root.children[0])

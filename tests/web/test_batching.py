@@ -40,7 +40,7 @@ class Watched:
         self.go = threading.Event()
         self.go.set()
         self.began = threading.Event()
-        original = parser.parse_checked
+        original = parser._parse_checked
 
         def parse_checked(sentences: Sequence[Sequence[Token]], *rest: Any) -> list[Tree]:
             self.batches.append([sentence[0].form for sentence in sentences])
@@ -50,7 +50,7 @@ class Watched:
                 raise RuntimeError("out of memory")
             return original(sentences, *rest)
 
-        monkeypatch.setattr(parser, "parse_checked", parse_checked)
+        monkeypatch.setattr(parser, "_parse_checked", parse_checked)
 
 
 @pytest.fixture
@@ -148,14 +148,14 @@ def test_one_client_cannot_fill_the_queue(parsers: dict[str, dt.Parser], watched
 def test_a_short_sentence_does_not_wait_for_a_long_one(
     parsers: dict[str, dt.Parser], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go, original = threading.Event(), parsers["xx"].parse_checked
+    go, original = threading.Event(), parsers["xx"]._parse_checked
 
     def parse_checked(sentences: Sequence[Sequence[Token]], *rest: Any) -> list[Tree]:
         if len(sentences[0]) > 100:
             go.wait(20)
         return original(sentences, *rest)
 
-    monkeypatch.setattr(parsers["xx"], "parse_checked", parse_checked)
+    monkeypatch.setattr(parsers["xx"], "_parse_checked", parse_checked)
     batcher = Batcher(parsers["xx"], Limits())
     long = batcher.submit([[Token("long")] * 101], DEFAULT)
     assert len(batcher.submit(tokens("short"), DEFAULT).result(20)) == 1
@@ -261,6 +261,6 @@ def test_a_parser_that_does_not_work_any_more_does_not_end_the_server(
     app = create_app({"xx": parsers["xx"]})
     with serving(app) as client:
         with monkeypatch.context() as patch:
-            patch.setattr(parsers["xx"], "parse_checked", lost)
+            patch.setattr(parsers["xx"], "_parse_checked", lost)
             assert problem(post(client, "parse", tokens=["a"]), 500) == "internal server error"
         assert len(answer(client, "parse", tokens=["a"])["trees"]) == 1

@@ -102,7 +102,7 @@ def test_models_offer_the_inventory_of_their_trees(client: httpx.Client) -> None
     nodes = [node for tree in TREES for node in tree.nodes()]
     assert set(inventory["labels"]) == {node.label for node in nodes}
     assert set(inventory["tags"]) == {token.tag for token in tokens}
-    assert set(inventory["functions"]) <= {item.function for item in [*tokens, *nodes]} - {"--"}
+    assert set(inventory["functions"]) <= {item.function for item in [*tokens, *nodes]} - {"--", None}
     assert all(len(set(symbols)) == len(symbols) for symbols in inventory.values())
 
 

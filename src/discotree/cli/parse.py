@@ -184,7 +184,7 @@ def parse(
     check_model_input(worker.parser, sources, tags)
     if threshold and not worker.parser.model.calibration:
         warn("this model is not calibrated, so its confidences are unreliable")
-    window = K_BEST_WINDOW if k else worker.parser.window
+    window = K_BEST_WINDOW if k else worker.parser._window
     language = worker.parser.config.language
     if model:
         sample, sources = beginning_of(sources, encoding, tags, waits=False)

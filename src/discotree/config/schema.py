@@ -7,6 +7,7 @@ Every setting declares its default, its description and its bounds once. The ref
 
 import dataclasses
 import json
+import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -16,6 +17,7 @@ from discotree.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_wi
 
 MAX_SENTENCES = 10_000_000  # of one run; the chosen lines are kept in memory
 MAX_TOP = 16
+CODE = re.compile(r"[a-z]{2,3}(-[a-z]+)?")  # of a language, and of a treebank's rules for it
 
 
 class Settings:
@@ -300,6 +302,14 @@ class Config:
         "", "Language whose rules split raw text into sentences and tokens: `de`, `en`, `is`, `nl` …"
     )
     distillation: Distillation = field(default_factory=Distillation)
+
+    def __post_init__(self) -> None:
+        if self.language and not CODE.fullmatch(self.language):
+            from discotree.text.recognition import frequent_words
+
+            codes = {known.name.lower(): code for code, known in frequent_words().items()}
+            hint = codes.get(self.language.lower(), "de, en, is, nl …")
+            raise ConfigError(f"language: expected the code of a language ({hint}), got {self.language!r:.50}")
 
     @classmethod
     def from_json(cls, text: str, where: str) -> "Config":

@@ -449,7 +449,9 @@ class TreeBuilder:
             prediction.unary_probabilities,
         )
         words = tuple([_new(Token, row) for row in zip(forms, tags, lemmas, morphs, functions, strict=True)])
-        return Tree(words, root, sentence_id, confidence=mean_confidence(confidences), confidences=confidences)
+        if tokens[0].start is not None:
+            words = tuple([Token(*word, token.start, token.end) for word, token in zip(words, tokens, strict=True)])
+        return Tree(words, root, sentence_id, (), "", mean_confidence(confidences), confidences, tuple(heads))
 
     def _columns(
         self, tokens: Sequence[Token], prediction: Prediction

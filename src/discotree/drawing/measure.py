@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from discotree.drawing.layout import Extent, Grid, Rectangle, centre_columns, column_extents, layout, pack_columns
 from discotree.drawing.options import Figure
-from discotree.trees.tree import NONE
+from discotree.trees.tree import FUNCTION, NONE
 
 NO_TEXT = "␣"  # stand-in for a text without visible characters
 HIDDEN = "�"  # stand-in for a control or formatting character
@@ -168,7 +168,7 @@ class LabelledGrid:
         tree, options = figure.tree, figure.options
         n = len(tree.tokens)
         nodes = [*tree.nodes()]
-        texts = [(token.tag, token.function) for token in tree.tokens]
+        texts = [(token.tag, token[FUNCTION]) for token in tree.tokens]
         texts += [(node.label, node.function) for node in nodes]
         labels = [clean(label) for label, _ in texts]
         if not options.tags or all(label == NONE for label in labels[:n]):

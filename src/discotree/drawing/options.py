@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, get_args
 from discotree.errors import InputError, TreeError
 from discotree.files.reading import open_binary, readable
 from discotree.trees.punctuation import is_punctuation
-from discotree.trees.tree import NONE, Node, SecondaryEdge, Token, Tree
+from discotree.trees.tree import LEMMA, MORPH, NONE, Node, SecondaryEdge, Token, Tree
 
 Lines = Literal["square", "slanted"]
 TokenGloss = Literal["lemma", "morph"]  # glosses that treebanks contain
@@ -50,7 +50,7 @@ class DrawingOptions:
     def glosses_for(self, tree: Tree) -> tuple[str, ...]:
         """Return a gloss for each word, empty for a word without one; an empty tuple if no word has a gloss."""
         if isinstance(self.glosses, str):
-            glosses = tuple([token.lemma if self.glosses == "lemma" else token.morph for token in tree.tokens])
+            glosses = tuple([token[LEMMA if self.glosses == "lemma" else MORPH] for token in tree.tokens])
         else:
             glosses = tuple(self.glosses)
         if glosses and len(glosses) != len(tree):

@@ -16,7 +16,7 @@ from discotree.drawing.layout import PITCH, Bar, Column, Grid, centre_columns, c
 from discotree.drawing.measure import HIDDEN, NO_TEXT, clean, terminal_width
 from discotree.drawing.options import DEFAULT, DrawingOptions, Figure, Highlight
 from discotree.errors import InputError
-from discotree.trees.tree import NONE, Tree
+from discotree.trees.tree import FUNCTION, NONE, Tree
 
 COLOR, RESET = "\x1b[35m", "\x1b[0m"
 COLORS = ("\x1b[31m", "\x1b[34m", "\x1b[35m", "\x1b[32m")  # colours for names, by hue
@@ -92,7 +92,7 @@ def _text_grid(
 ) -> _TextGrid:
     tree, options, grid = figure.tree, figure.options, layout(figure.tree)
     nodes, size = [*tree.nodes()], len(tree)
-    names = [(token.tag, token.function) for token in tree.tokens] + [(node.label, node.function) for node in nodes]
+    names = [(token.tag, token[FUNCTION]) for token in tree.tokens] + [(node.label, node.function) for node in nodes]
 
     def visible(text: str) -> str:
         return clean(text, characters.no_text, characters.hidden)

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from discotree.errors import HeadRuleError
 from discotree.files.reading import read_regular_file
 from discotree.trees.punctuation import is_punctuation_tag
-from discotree.trees.tree import Node, Token
+from discotree.trees.tree import FUNCTION, Node, Token
 
 ANY = "*"
 MARKED = "HD"  # the function that marks a head in NEGRA, TIGER and Alpino
@@ -115,7 +115,7 @@ class HeadRules:
         if self._uses_functions:
             signature = tuple(
                 [
-                    f"{tokens[c].tag}\t{tokens[c].function}" if c.__class__ is int else f"{c.label}\t{c.function}"  # type: ignore[union-attr]
+                    f"{tokens[c].tag}\t{tokens[c][FUNCTION]}" if c.__class__ is int else f"{c.label}\t{c.function}"  # type: ignore[union-attr]
                     for c in children
                 ]
             )
@@ -154,7 +154,7 @@ def _bundled(name: str) -> dict[str, list[Rule]]:
 
 def _child(child: Node | int, tokens: Sequence[Token]) -> Child:
     if isinstance(child, int):
-        return tokens[child].tag.upper(), tokens[child].function.upper(), is_punctuation_tag(tokens[child].tag)
+        return tokens[child].tag.upper(), tokens[child][FUNCTION].upper(), is_punctuation_tag(tokens[child].tag)
     return child.label.upper(), child.function.upper(), False
 
 

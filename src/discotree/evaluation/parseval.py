@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 from discotree.errors import EvaluationError, list_some
 from discotree.evaluation.params import PROPER, Params
 from discotree.treebanks.source import RunningNumber
-from discotree.trees.tree import NONE, Tree
+from discotree.trees.tree import FUNCTION, NONE, Tree
 
 Mode = Literal["labelled", "unlabelled"]
 
@@ -499,10 +499,10 @@ def _functions(comparison: Comparison) -> tuple[int, int, bool]:
     gold, predicted, keep = comparison[:3]
     if predicted is None:
         return 0, 0, False
-    predicted_functions = [token.function for token in predicted.tokens]
+    predicted_functions = [token[FUNCTION] for token in predicted.tokens]
     has_any = not {NONE}.issuperset(predicted_functions) or not {NONE}.issuperset(comparison.predicted_functions)
     pairs = zip(gold.tokens, predicted_functions, strict=True)
-    correct = sum([token.function == function for k, (token, function) in enumerate(pairs) if keep >> k & 1])
+    correct = sum([token[FUNCTION] == function for k, (token, function) in enumerate(pairs) if keep >> k & 1])
     total = keep.bit_count()
     gold_functions: dict[Bracket, list[str]] = {}  # a unary chain of equal brackets has several, from top to bottom
     for bracket, function in zip(comparison.gold_brackets, comparison.gold_functions, strict=True):

@@ -13,7 +13,7 @@ from itertools import chain
 
 from discotree.encoding.dependencies import JOINER, Dependencies, spines, split_chain, split_level
 from discotree.errors import ModelError
-from discotree.trees.tree import NONE
+from discotree.trees.tree import FUNCTION, MORPH, NONE
 
 PADDING = 0  # id of a missing character
 UNKNOWN = 0  # id of unknown words and tags
@@ -225,7 +225,7 @@ def targets(tree: Dependencies, head: str) -> Sequence[str]:
     if head == "tag":
         return [token.tag for token in tree.tokens]
     if head == "morph":
-        return [token.morph for token in tree.tokens]
+        return [token[MORPH] for token in tree.tokens]
     if head == "unary":
         return tree.unaries or [""] * len(tree.tokens)
     if head == "function":
@@ -242,8 +242,8 @@ def top_functions(tree: Dependencies) -> list[str]:
     hardly vary.
     """
     if not tree.functions:
-        return [token.function for token in tree.tokens]
-    return [spine[-1] if spine else token.function for spine, token in zip(tree.functions, tree.tokens, strict=True)]
+        return [token[FUNCTION] for token in tree.tokens]
+    return [spine[-1] if spine else token[FUNCTION] for spine, token in zip(tree.functions, tree.tokens, strict=True)]
 
 
 def head_functions(tree: Dependencies) -> Iterable[tuple[str, str]]:
@@ -252,6 +252,6 @@ def head_functions(tree: Dependencies) -> Iterable[tuple[str, str]]:
         token = tree.tokens[position]
         spine = tree.functions[position] if tree.functions else (NONE,) * len(labels)
         children = [token.tag, *labels]
-        functions = [token.function, *spine]
+        functions = [token[FUNCTION], *spine]
         for child, function, parent in zip(children, functions, labels, strict=False):
             yield f"{parent} {child}", function

@@ -8,14 +8,18 @@ affect the others.
 import ctypes
 import math
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice, tee
 from os import PathLike
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -26,10 +30,10 @@ from discotree.decoding.gap_penalty import GapPenalties
 from discotree.decoding.k_best import k_best, rank_with_penalties
 from discotree.decoding.trees import TreeBuilder
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import SENTENCE_ERRORS, ConfigError, InputError, ModelError, first_line, requires_extra
+from discotree.errors import SENTENCE_ERRORS, ConfigError, InputError, ModelError, first_line, requires_extra, shorten
 from discotree.log import logger
 from discotree.models import HUB
-from discotree.models.card import Card
+from discotree.models.card import CARD, Card
 from discotree.models.finding import Candidates, announce_licence, find, mismatch, names
 from discotree.models.folder import Model, read_model, write_with_card
 from discotree.network.arrays import I64
@@ -38,10 +42,12 @@ from discotree.network.scores import Engine, Scores, check_engine
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
 from discotree.processes import gc_paused
+from discotree.text.recognition import sample_of
 from discotree.trees.tree import NONE, Token, Tree
 
 DEFAULT_MODEL = "DISCOTREE_MODEL"  # environment variable with the model to use if none is named
 CPU, TORCH, FLOAT32 = "cpu", "torch", "onnx-float32"
+DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:[0-9]+)?")
 CUDA_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 MAX_SENTENCES = 10_000  # parsed together, however short they are
@@ -55,6 +61,7 @@ PART_WORDS = 250  # many short parts fill a batch, and scoring takes time with t
 LAST_WORDS = frozenset(".?!;:…")  # good ends of a part
 
 Sentence = str | Sequence[str] | Sequence[Token] | Tree
+OnError = Literal["raise", "skip", "none"]
 EXPECTED = "a sentence is a string, a list of words or Tokens, or a Tree"
 
 
@@ -91,13 +98,13 @@ class Parser:
         self.model = model
         self.engine = engine or new_engine(model)
         self._process = os.getpid()
-        self.batch_words = self.engine.batch_words
-        self.levels = np.array(model.vocab.levels)
-        self.phrases = GapPenalties.for_labels(model.vocab.labels.symbols, model.vocab.root)
-        self.pieces = KnownPieces(model.subwords.pieces, model.vocab) if model.subwords else None
+        self._batch_words = self.engine.batch_words
+        self._levels = np.array(model.vocab.levels)
+        self._phrases = GapPenalties.for_labels(model.vocab.labels.symbols, model.vocab.root)
+        self._pieces = KnownPieces(model.subwords.pieces, model.vocab) if model.subwords else None
         language = model.config.language
         rules = text.convention(language) if language in text.LANGUAGES else None
-        self.tree_builder = TreeBuilder(model.vocab, self.has_tags, model.calibration, rules)
+        self._tree_builder = TreeBuilder(model.vocab, self.has_tags, model.calibration, rules)
 
     @classmethod
     def from_pretrained(
@@ -109,10 +116,10 @@ class Parser:
         threads: int | None = None,
     ) -> "Parser":
         """Load a model by its name or folder, or from the hub; the arguments are those of ``load``."""
-        return cls.from_folder(find(name, revision), device, engine, threads)
+        return cls._from_folder(find(name, revision), device, engine, threads)
 
     @classmethod
-    def from_folder(
+    def _from_folder(
         cls, folder: Path, device: str | None = None, engine: str | None = None, threads: int | None = None
     ) -> "Parser":
         """Load the model of a folder that ``find`` has returned; see ``load``."""
@@ -125,7 +132,7 @@ class Parser:
         """Pickle the name of the model's folder, which the other process reads again."""
         if self.folder is None:
             raise TypeError("a parser without a folder cannot be pickled; save it with save_pretrained, and load it")
-        return Parser.from_folder, (self.folder, self.device, self.engine.name)
+        return Parser._from_folder, (self.folder, self.device, self.engine.name)
 
     @property
     def config(self) -> Config:
@@ -152,20 +159,27 @@ class Parser:
         """Whether the network reads the tags of the words."""
         return self.model.has_tags
 
+    @property
+    def name(self) -> str:
+        """The name that ``load`` takes, from the model's card; without a card, the name in its settings."""
+        with suppress(ModelError, TypeError):  # no card, or no folder
+            return Card.read(self.folder / CARD).name  # type: ignore[operator]
+        return self.config.name
+
     def __repr__(self) -> str:
         language = self.config.language or "no language"
         where = f"{self.engine.name} on {self.device}"
-        return f"<Parser {self.config.name!r}: {language}, {self.model.size:,} weights, {where}>"
+        return f"<Parser {self.name!r}: {language}, {self.model.size:,} weights, {where}>"
 
     @property
-    def window_words(self) -> int:
+    def _window_words(self) -> int:
         """The number of words to read ahead, so that batches hold sentences of similar length."""
-        return self.engine.read_ahead * self.batch_words
+        return self.engine.read_ahead * self._batch_words
 
     @property
-    def window(self) -> int:
+    def _window(self) -> int:
         """The approximate number of sentences in ``window_words``."""
-        return self.window_words // MEAN_WORDS
+        return self._window_words // MEAN_WORDS
 
     @property
     def head_rules(self) -> HeadRules:
@@ -173,51 +187,99 @@ class Parser:
         return self.model.head_rules
 
     def __call__(self, sentence: Sentence) -> Tree:
-        """Return the tree of one sentence."""
-        (tree,) = self.parse_tokens([self.tokens(sentence)], ids=[_id_of(sentence)])
+        """Return the tree of one sentence: a string, a list of words or Tokens, or a Tree.
+
+        >>> parser("Zij heeft het boek gelezen.")["ppart"]
+        [<ppart: het boek … gelezen>]
+        """
+        self._check_language([sentence])
+        (tree,) = self._parse_tokens([self.tokens(sentence)], ids=[_id_of(sentence)])
         return tree
 
     def parse(
-        self, sentences: Iterable[Sentence], decoding: Decoding | None = None, window: int | None = None
+        self,
+        sentences: Iterable[Sentence | None],
+        decoding: Decoding | None = None,
+        window: int | None = None,
+        *,
+        errors: OnError = "raise",
+        progress: bool = False,
     ) -> Iterator[Tree]:
-        """Yield the trees of sentences, in their order.
+        """Yield the trees of sentences, in their order. A string is one sentence, even if it looks like several.
 
-        ``window`` sentences are read ahead. Trees without an id are numbered from 1.
+        A sentence that cannot be parsed, such as None or "", raises an InputError with its ``index`` and ``text`` after
+        the trees before it. With ``errors="skip"`` it is left out, and with ``errors="none"`` its tree is None.
+        ``window`` sentences are read ahead. ``progress`` shows a bar. Trees without an id are numbered from 1.
+
+            >>> [tree and len(tree) for tree in parser.parse(["Wie komt er?", ["Niemand", "."], ""], errors="none")]
+            [4, 2, None]
         """
         if isinstance(sentences, str | Tree | Token) or not isinstance(sentences, Iterable):
             raise TypeError(
                 f"parse() takes a list of sentences, got {describe(sentences)}; "
                 "use parser(sentence) for one sentence and parser.parse_text(text) for a text"
             )
-        return self._parse(iter(sentences), decoding, window or self.window)
+        if errors not in get_args(OnError):
+            raise ConfigError(f"errors: expected {', '.join(get_args(OnError))}, got {errors!r:.50}")
+        if progress:
+            from rich.console import Console
+            from rich.progress import track
 
-    def _parse(self, sentences: Iterator[Sentence], decoding: Decoding | None, window: int) -> Iterator[Tree]:
-        first = 1
-        while group := list(islice(sentences, window)):
-            ids = [_id_of(sentence) or str(number) for number, sentence in enumerate(group, first)]
-            yield from self.parse_tokens([self.tokens(sentence) for sentence in group], decoding, ids)
-            first += len(group)
+            total = len(sentences) if isinstance(sentences, Sized) else None
+            sentences = track(sentences, "parsing", total, console=Console(stderr=True))
+        return self._parse(sentences, ParseOptions(decoding, window=window or self._window), errors)
+
+    def _parse(self, sentences: Iterable[Sentence | None], options: "ParseOptions", errors: OnError) -> Iterator[Tree]:
+        sentences = iter(sentences)
+        first = list(islice(sentences, options.window))
+        self._check_language(first)
+        inputs, again = tee(chain(first, sentences))
+        for index, (outcome, sentence) in enumerate(zip(parse_each(self, inputs, options), again, strict=False)):
+            if not isinstance(outcome, Failure):
+                yield outcome
+            elif errors == "raise":
+                text = sentence if isinstance(sentence, str) else repr(sentence)
+                error = InputError(f"sentences[{index}], {shorten(text, 60)!r}: {outcome.reason}")
+                error.index, error.text = index, text
+                raise error from outcome.error
+            elif errors == "none":
+                yield None  # type: ignore[misc]
 
     def parse_text(self, text: str, decoding: Decoding | None = None) -> Iterator[Tree]:
-        """Split a text into sentences, and yield their trees."""
+        """Split a text into sentences, and yield their trees.
+
+        >>> [tree.words[-1] for tree in parser.parse_text("Wie komt er? Niemand.")]
+        ['?', '.']
+        """
         if not isinstance(text, str):
             raise TypeError(f"parse_text() takes a string, got {describe(text)}")
-        if warning := mismatch(text, self.config.language):
-            logger.warning("%s", warning)
-        return self.parse(([word.form for word in words] for words in self._sentences(text)), decoding)
+        self._check_language([text])
+        return self.parse(map(_text_tokens, self._sentences(text)), decoding)
 
-    def tokens(self, sentence: Sentence) -> list[Token]:
-        """Return the tokens of a sentence. A string is tokenised by the rules of the model's language."""
+    def _check_language(self, sentences: Iterable[Sentence | None]) -> None:
+        """Warn about strings that are certainly in another language than the model's."""
+        sample = sample_of(sentence for sentence in sentences if isinstance(sentence, str))
+        if warning := mismatch(sample, self.config.language):
+            warnings.warn(warning, stacklevel=3)
+
+    def tokens(self, sentence: Sentence, *, joined: bool = False) -> list[Token]:
+        """Return the tokens of a sentence. A string is tokenised by the rules of the model's language.
+
+        A string of several sentences is an InputError, unless they are ``joined``.
+
+            >>> [token.form for token in parser.tokens("Wie komt er?")]
+            ['Wie', 'komt', 'er', '?']
+        """
         if isinstance(sentence, Tree):
             return list(sentence.tokens)
         if isinstance(sentence, str):
-            sentences = list(self._sentences(sentence))
-            if len(sentences) > 1:
+            sentences = list(map(_text_tokens, self._sentences(sentence)))
+            if len(sentences) > 1 and not joined:
                 raise InputError(
                     f"the text has {len(sentences)} sentences; use parser.parse_text(text) to get a tree for each, "
                     "or pass a list of words to get a single tree"
                 )
-            return [Token(word.form) for words in sentences for word in words]
+            return [token for tokens in sentences for token in tokens]
         if isinstance(sentence, Token) or not isinstance(sentence, Iterable):
             raise TypeError(f"{EXPECTED}, got {describe(sentence)}")
         return [word if isinstance(word, Token) else _token(word) for word in sentence]
@@ -230,35 +292,38 @@ class Parser:
         confidence of each tree is its own expected F1, so it need not fall from tree to tree. The trees of a sentence
         with an id have ids of their own: 7.1, 7.2, and so on.
         """
+        if k < 1:
+            raise InputError(f"k, the number of trees, must be at least 1, got {k}")
         tokens = self.tokens(sentence)
-        if problem := self.problem(tokens):
+        if problem := self._problem(tokens):
             raise InputError(f"the sentence {problem}")
+        self._check_language([sentence])
         if len(tokens) > MAX_WORDS_K:
             raise InputError(f"the sentence has {len(tokens)} words; k_best takes at most {MAX_WORDS_K}")
-        ((_, scores),) = self.scores(self.corpus([tokens]))
-        penalties = self.gap_penalties(self.config.decoding)
+        ((_, scores),) = self._scores(self._corpus([tokens]))
+        penalties = self._gap_penalties(self.config.decoding)
         candidates = MAX_CANDIDATES * k if penalties else k
         while True:
             decoded = k_best(scores, candidates)
             if penalties:
-                decoded = rank_with_penalties([self.decode(scores), *decoded], penalties)
-            trees = list(dict.fromkeys(self.tree_builder.trees([tokens], one, scores)[0] for one in decoded))[:k]
+                decoded = rank_with_penalties([self._decode(scores), *decoded], penalties)
+            trees = list(dict.fromkeys(self._tree_builder.trees([tokens], one, scores)[0] for one in decoded))[:k]
             if len(trees) == k or len(decoded) < candidates or candidates >= MAX_CANDIDATES * k:
                 break
             candidates *= 2
         id = id or _id_of(sentence)
         return [replace(tree, id=f"{id}.{rank}") for rank, tree in enumerate(trees, 1)] if id else trees
 
-    def parse_tokens(
+    def _parse_tokens(
         self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None = None, ids: Sequence[str] = ()
     ) -> list[Tree]:
         """Return the trees of sentences, in their order; a model with tags as input reads those of the tokens."""
         for number, tokens in enumerate(sentences, 1):
-            if problem := self.problem(tokens):
+            if problem := self._problem(tokens):
                 raise InputError(f"sentence {number} {problem}")
-        return self.parse_checked(sentences, decoding, ids)
+        return self._parse_checked(sentences, decoding, ids)
 
-    def parse_checked(
+    def _parse_checked(
         self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None = None, ids: Sequence[str] = ()
     ) -> list[Tree]:
         """Return the trees of sentences that have no ``problem``."""
@@ -267,25 +332,27 @@ class Parser:
         part_ids = [ids[number] if ids else "" for number, sentence_parts in enumerate(split) for _ in sentence_parts]
         trees: dict[int, Tree] = {}
         with gc_paused():
-            for numbers, scores in self.scores(self.corpus(parts)):
+            for numbers, scores in self._scores(self._corpus(parts)):
                 batch, names = [parts[number] for number in numbers], [part_ids[number] for number in numbers]
-                batch_trees = self.tree_builder.trees(batch, self.decode(scores, decoding), scores, names)
+                batch_trees = self._tree_builder.trees(batch, self._decode(scores, decoding), scores, names)
                 trees.update(zip(numbers.tolist(), batch_trees, strict=True))
             in_order = (trees[number] for number in range(len(parts)))
             return [join_parts([next(in_order) for _ in sentence_parts]) for sentence_parts in split]
 
-    def problem(self, tokens: Sequence[Token]) -> str:
+    def _problem(self, tokens: Sequence[Token]) -> str:
         """Return why a sentence cannot be parsed, or "" if it can."""
         if not tokens:
             return "has no words"
         if len(tokens) > MAX_WORDS:
             return f"has {len(tokens):,} words, expected at most {MAX_WORDS:,}; split it"
+        if empty := [position for position, token in enumerate(tokens) if not token.form]:
+            return f"has an empty word at position {empty[0]}; leave it out"
         known = self.vocab.tags.ids
         if self.has_tags and NONE not in known and all(token.tag == NONE for token in tokens):
             return "has no tags, and this model reads tags; pass Tokens that have them"
         return ""
 
-    def scores(self, corpus: Corpus, batch_words: int | None = None) -> Iterator[tuple[I64, Scores]]:
+    def _scores(self, corpus: Corpus, batch_words: int | None = None) -> Iterator[tuple[I64, Scores]]:
         """Yield the scores of all sentences, batch by batch, with the numbers of the sentences.
 
         The engine starts on the next batches before the scores of the last one are used.
@@ -296,7 +363,7 @@ class Parser:
             self.engine.forked()
             self._process = os.getpid()
         started: list[tuple[I64, Callable[[], Scores]]] = []
-        for sentences in by_length(corpus.lengths, batch_words or self.batch_words):
+        for sentences in by_length(corpus.lengths, batch_words or self._batch_words):
             started.append((sentences, self.engine.start(corpus.batch(sentences))))
             if len(started) >= self.engine.ahead:
                 numbers, wait = started.pop(0)
@@ -304,24 +371,24 @@ class Parser:
         for numbers, wait in started:
             yield numbers, wait()
 
-    def decode(self, scores: Scores, decoding: Decoding | None = None) -> Decoded:
+    def _decode(self, scores: Scores, decoding: Decoding | None = None) -> Decoded:
         """Find heads and labels with these settings, or with those of the model."""
         decoding = decoding or self.config.decoding
-        levels = self.levels if decoding.consistent else None
-        return decode(scores, decoding.method, decoding.beam, levels, self.gap_penalties(decoding))
+        levels = self._levels if decoding.consistent else None
+        return decode(scores, decoding.method, decoding.beam, levels, self._gap_penalties(decoding))
 
-    def gap_penalties(self, decoding: Decoding) -> GapPenalties | None:
+    def _gap_penalties(self, decoding: Decoding) -> GapPenalties | None:
         """Return the gap penalties of the settings, or None if there are none."""
-        return self.phrases.with_penalties(decoding.gap_penalties) if any(decoding.gap_penalties.values()) else None
+        return self._phrases.with_penalties(decoding.gap_penalties) if any(decoding.gap_penalties.values()) else None
 
-    def forms(self) -> Forms:
+    def _forms(self) -> Forms:
         """Return an empty table of words."""
-        return Forms(self.vocab, self.config.network.max_chars, self.pieces)
+        return Forms(self.vocab, self.config.network.max_chars, self._pieces)
 
-    def corpus(self, sentences: Sequence[Sequence[Token]]) -> Corpus:
+    def _corpus(self, sentences: Sequence[Sequence[Token]]) -> Corpus:
         """Return sentences as input for the network."""
         tags = [[token.tag for token in tokens] for tokens in sentences] if self.has_tags else ()
-        return Corpus(sentences, self.forms(), tags)
+        return Corpus(sentences, self._forms(), tags)
 
     def _sentences(self, string: str) -> Iterator[list[text.Word]]:
         if not self.config.language:
@@ -352,8 +419,12 @@ class Parser:
             return push(folder, repository, private, revision, commit_message, token)
 
 
-def _id_of(sentence: Sentence) -> str:
+def _id_of(sentence: Sentence | None) -> str:
     return sentence.id if isinstance(sentence, Tree) else ""
+
+
+def _text_tokens(words: Iterable[text.Word]) -> list[Token]:
+    return [Token(word.form, start=word.start, end=word.end) for word in words]
 
 
 def _token(word: object) -> Token:
@@ -389,15 +460,16 @@ class ParseOptions:
     decoding: Decoding | None = None  # None: the settings of the model
     k: int | None = None  # for k_best_each: the number of trees per sentence; None: one tree, found by decoding
     ids: Sequence[str] = ()  # one id per sentence; () keeps the ids of the sentences
+    window: int | None = None  # sentences to parse together, numbered from 1 if they have no id; None: by their words
 
 
 _Item = tuple[list[Token], str]  # tokens, id
 
 
 def parse_each(
-    parser: Parser, sentences: Iterable[Sentence], options: ParseOptions | None = None
+    parser: Parser, sentences: Iterable[Sentence | None], options: ParseOptions | None = None
 ) -> Iterator[Tree | Failure]:
-    """Yield the tree of every sentence, or a Failure.
+    """Yield the tree of every sentence, or a Failure. A string is one sentence.
 
     Sentences are parsed in batches. If a batch fails, its halves are parsed separately to find the sentence at fault.
     If the parser cannot parse anything any more (its GPU is lost), a ModelError is raised.
@@ -407,29 +479,32 @@ def parse_each(
 
 
 def k_best_each(
-    parser: Parser, sentences: Iterable[Sentence], options: ParseOptions | None = None
+    parser: Parser, sentences: Iterable[Sentence | None], options: ParseOptions | None = None
 ) -> Iterator[list[Tree] | Failure]:
     """Yield the k best trees of every sentence, or a Failure; see ``parse_each``."""
     options = options or ParseOptions()
     group: list[_Item | Failure] = []
     words = 0
+    limit = math.inf if options.window else parser._window_words
     for number, sentence in enumerate(sentences):
         item = _item(parser, sentence, options.ids[number] if options.ids else "")
+        if options.window and not isinstance(item, Failure):
+            item = item[0], item[1] or str(number + 1)
         group.append(item)
         words += 0 if isinstance(item, Failure) else len(item[0])
-        if words >= parser.window_words or len(group) >= MAX_SENTENCES:
+        if words >= limit or len(group) >= (options.window or MAX_SENTENCES):
             yield from _outcomes(parser, group, options)
             group, words = [], 0
     yield from _outcomes(parser, group, options)
 
 
-def _item(parser: Parser, sentence: Sentence, id: str) -> _Item | Failure:
+def _item(parser: Parser, sentence: Sentence | None, id: str) -> _Item | Failure:
     """Return the tokens of a sentence, or a Failure if it cannot be parsed."""
     try:
-        tokens = parser.tokens(sentence)
-        if problem := parser.problem(tokens):
+        tokens = parser.tokens(sentence, joined=True)  # type: ignore[arg-type]  # None is a TypeError
+        if problem := parser._problem(tokens):
             raise InputError(f"the sentence {problem}")
-    except SENTENCE_ERRORS as error:
+    except (*SENTENCE_ERRORS, TypeError) as error:
         return Failure(error)
     return tokens, id or _id_of(sentence)
 
@@ -448,7 +523,7 @@ def _by_halves(parser: Parser, items: Sequence[_Item], options: ParseOptions) ->
     try:
         if options.k:
             return [parser.k_best(tokens, options.k, id) for tokens, id in items]
-        trees = parser.parse_checked([tokens for tokens, _ in items], options.decoding, [id for _, id in items])
+        trees = parser._parse_checked([tokens for tokens, _ in items], options.decoding, [id for _, id in items])
         return [[tree] for tree in trees]
     except SENTENCE_ERRORS as error:
         if len(items) == 1:
@@ -463,7 +538,7 @@ def _check_parser(parser: Parser, error: Exception) -> None:
     """Raise a ModelError if the parser cannot even parse a full stop, so that the sentence is not at fault."""
     tags = parser.vocab.tags.symbols
     try:
-        parser.parse_checked([[Token(PROBE, tags[0] if tags else NONE)]])
+        parser._parse_checked([[Token(PROBE, tags[0] if tags else NONE)]])
     except SENTENCE_ERRORS:
         raise ModelError(f"the parser has stopped working: {first_line(error)}") from error
 
@@ -525,6 +600,8 @@ def choose_engine(name: str | None = None, device: str | None = None) -> tuple[s
     check_engine(name)
     if device is None:
         device = "cuda" if name in (None, TORCH) and _has_gpu() else CPU
+    if not DEVICE.fullmatch(device):
+        raise ConfigError(f"unknown device {device!r:.50}, expected 'cpu', 'cuda', or a number as in 'cuda:1'")
     if device == CPU:
         return name, CPU
     if name not in (None, TORCH):

@@ -94,17 +94,17 @@ def observe(parser: Parser, split: Split) -> Outcomes:
     """
     both = zip(split.trees, split.inputs, strict=True)
     pairs = [(tree, tokens) for tree, tokens in both if 0 < len(tokens) <= WHOLE_WORDS]
-    raw_assembler = TreeBuilder(parser.vocab, parser.has_tags, convention=parser.tree_builder.convention)
+    raw_assembler = TreeBuilder(parser.vocab, parser.has_tags, convention=parser._tree_builder.convention)
     labels = Labels(PROPER)
     features: list[ConfidenceFeatures] = []
     raw: list[float] = []
     raw_trees: list[float] = []
     outcomes: list[tuple[bool, bool]] = []
     f1: list[float] = []
-    for numbers, scores in parser.scores(parser.corpus([tokens for _, tokens in pairs])):
-        decoded = parser.decode(scores)
+    for numbers, scores in parser._scores(parser._corpus([tokens for _, tokens in pairs])):
+        decoded = parser._decode(scores)
         trees = raw_assembler.trees([pairs[number][1] for number in numbers], decoded, scores)
-        features.append(confidence_features(trees, decoded, scores, parser.levels))
+        features.append(confidence_features(trees, decoded, scores, parser._levels))
         for number, tree in zip(numbers.tolist(), trees, strict=True):
             raw += tree.confidences[1:]
             raw_trees.append(tree.confidence or 0.0)

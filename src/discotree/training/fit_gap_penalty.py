@@ -44,19 +44,19 @@ class GapPenaltyFit:
     """
 
     def __init__(self, parser: Parser, split: Split) -> None:
-        self.phrases = parser.phrases
-        self.labels = sorted({name for chain in parser.phrases.chains for name in chain})
+        self.phrases = parser._phrases
+        self.labels = sorted({name for chain in parser._phrases.chains for name in chain})
         self.all = np.ones(len(split), bool)
         self.cache: dict[tuple[float, ...], I64] = {}
         unpenalised = replace(parser.config.decoding, gap_penalties={})
         trees: dict[int, Tree] = {}
         trials: dict[int, GapTrial] = {}
-        for numbers, scores in parser.scores(parser.corpus(split.inputs)):
-            decoded = parser.decode(scores, unpenalised)
+        for numbers, scores in parser._scores(parser._corpus(split.inputs)):
+            decoded = parser._decode(scores, unpenalised)
             predictions = zip(numbers.tolist(), Prediction.for_batch(decoded, scores), strict=True)
             for row, (number, prediction) in enumerate(predictions):
-                trees[number] = parser.tree_builder.tree(split.inputs[number], prediction)
-                if parser.phrases.has_gaps(prediction.heads, prediction.labels):
+                trees[number] = parser._tree_builder.tree(split.inputs[number], prediction)
+                if parser._phrases.has_gaps(prediction.heads, prediction.labels):
                     trials[number] = GapTrial(parser, split, number, prediction, decoded, scores, row)
         self.without = np.array([_counts(gold, trees[k]) for k, gold in enumerate(split.trees)])  # (sentences, 6)
         self.trials = [trials[number] for number in sorted(trials)]
@@ -133,7 +133,7 @@ class GapTrial:
         scores: Scores,
         row: int,
     ) -> None:
-        self.gold, self.tokens, self.builder = split.trees[number], split.inputs[number], parser.tree_builder
+        self.gold, self.tokens, self.builder = split.trees[number], split.inputs[number], parser._tree_builder
         self.prediction = prediction
         n = len(prediction.heads)
         alone = Scores(

@@ -30,8 +30,8 @@ def count_correct(parser: Parser, corpus: Corpus, decoding: Decoding) -> dict[st
     """Count the words of every sentence with the right head (uas), head and label (las), and auxiliary classes."""
     names = ("las", "uas", *parser.vocab.class_counts(parser.config.network.auxiliary_heads))
     right = {name: np.zeros(len(corpus), np.int64) for name in names}
-    for sentences, scores in parser.scores(corpus):
-        decoded = parser.decode(scores, decoding)
+    for sentences, scores in parser._scores(corpus):
+        decoded = parser._decode(scores, decoding)
         gold = corpus.batch(sentences).gold
         inside = gold[HEAD] >= 0
         heads = inside & (decoded.heads + 1 == gold[HEAD])
@@ -56,7 +56,7 @@ def score_split(parser: Parser, split: Split, corpus: Corpus) -> dict[str, Any]:
     """Return attachment scores and the evaluator's metrics, overall and for each named source."""
     decoding = parser.config.decoding
     right = count_correct(parser, corpus, decoding)
-    trees = parser.parse_tokens(split.inputs, decoding, [tree.id for tree in split.trees])
+    trees = parser._parse_tokens(split.inputs, decoding, [tree.id for tree in split.trees])
 
     def scores_of(numbers: Sequence[int]) -> dict[str, Any]:
         score = evaluate([split.trees[number] for number in numbers], [trees[number] for number in numbers])

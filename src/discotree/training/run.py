@@ -61,7 +61,7 @@ def train(
         base = BaseModel.read(config) if config.training.base_model else None
         parser = build(config, splits, vectors, process_group.device, own_head_rules(data), base, extra)
         network = network_in(parser)
-        forms = parser.forms()
+        forms = parser._forms()
         corpora = {name: corpus_of(split, forms, parser.has_tags) for name, split in splits.items()}
         scored = [name for name in ("dev", "test") if len(splits[name])]
         dev_decides = base is None or len(splits["dev"]) >= MIN_DEV

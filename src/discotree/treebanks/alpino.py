@@ -15,7 +15,7 @@ from discotree.errors import TreeError
 from discotree.files.writing import quoted
 from discotree.treebanks.source import Handler, RunningNumber, Source, stream_xml
 from discotree.treebanks.writer import XmlWriter
-from discotree.trees.tree import NONE, ROOT, Node, SecondaryEdge, Token, Tree
+from discotree.trees.tree import FUNCTION, LEMMA, MORPH, NONE, ROOT, Node, SecondaryEdge, Token, Tree
 
 DOCUMENT = "alpino_ds"
 TOP = "top"
@@ -179,8 +179,8 @@ class AlpinoWriter(XmlWriter):
                 attributes["index"] = indices[address]
             if isinstance(item, int):
                 token = tree.tokens[item]
-                attributes |= {"begin": str(item), "end": str(item + 1), "rel": token.function, "word": token.form}
-                attributes |= {"pt": token.tag, "lemma": token.lemma, "postag": token.morph}
+                attributes |= {"begin": str(item), "end": str(item + 1), "rel": token[FUNCTION], "word": token.form}
+                attributes |= {"pt": token.tag, "lemma": token[LEMMA], "postag": token[MORPH]}
                 lines.append(_node(attributes) + "/>")
             else:
                 is_root = item is tree.root and item.label == ROOT

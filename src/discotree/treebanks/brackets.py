@@ -22,7 +22,7 @@ from itertools import count
 from discotree.errors import TreeError
 from discotree.treebanks.source import RunningNumber, Source
 from discotree.treebanks.writer import CONTROL_SPACE, WHITE_SPACE, Writer, check_texts, unsupported
-from discotree.trees.tree import NONE, ROOT, ROOT_LABELS, Node, Token, Tree
+from discotree.trees.tree import LEMMA, NONE, ROOT, ROOT_LABELS, Node, Token, Tree
 
 PSD_DASH = "<dash>"  # a hyphen inside a word; a plain one separates word and lemma
 PSD_NAMES = {
@@ -79,8 +79,8 @@ def _split_many_hyphens(word: str, form: str, lemma: str) -> tuple[str, str]:
 
 def to_psd(token: Token) -> str:
     word = _with_names(token.form)
-    if token.lemma != NONE:
-        return f"{word}-{_with_names(token.lemma.replace(' ', '_') or NONE)}"
+    if token[LEMMA] != NONE:
+        return f"{word}-{_with_names(token[LEMMA].replace(' ', '_') or NONE)}"
     return "0-" if word == "0" else word  # a bare 0 is an empty element
 
 
@@ -476,7 +476,7 @@ def _check(tree: Tree, psd: bool) -> None:
     check_texts(tree, format, "id", [tree.id or NONE], re.compile(f"{WHITE_SPACE.pattern}|[()]"))
     check_texts(tree, format, "tag", [token.tag or NONE for token in tree.tokens])
     if psd:
-        check_texts(tree, format, "lemma", [token.lemma or NONE for token in tree.tokens], CONTROL_SPACE)
+        check_texts(tree, format, "lemma", [token[LEMMA] or NONE for token in tree.tokens], CONTROL_SPACE)
     for token in tree.tokens:
         if _INDEXED_TAG.fullmatch(token.tag) or (token.tag in PSD_MARKUP if psd else token.tag == EMPTY_TAG):
             raise unsupported(tree, format, "tag", token.tag)

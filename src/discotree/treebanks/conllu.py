@@ -106,17 +106,18 @@ class ConlluWriter(Writer):
         lines += [f"# text = {' '.join(' '.join(token.form.split()) for token in d.tokens)}"]
         lines += [f"# root = {_encoded(d.root)}"]
         for position, (token, head, label) in enumerate(zip(d.tokens, d.heads, d.labels, strict=True)):
+            form, tag, lemma, morph, function = token
             misc = []
-            if token.morph != NONE:
-                misc.append(f"Morph={_encoded(token.morph)}")
-            if token.function != NONE:
-                misc.append(f"Function={_encoded(token.function)}")
+            if morph != NONE:
+                misc.append(f"Morph={_encoded(morph)}")
+            if function != NONE:
+                misc.append(f"Function={_encoded(function)}")
             if d.unaries and d.unaries[position]:
                 misc.append(f"Unary={_encoded(d.unaries[position])}")
             if d.functions and any(f != NONE for f in d.functions[position]):
                 misc.append(f"Spine={','.join(map(_encoded, d.functions[position]))}")
             lines.append(
-                f"{position + 1}\t{_encoded(token.form)}\t{_column(token.lemma)}\t{NO_VALUE}\t{_column(token.tag)}"
+                f"{position + 1}\t{_encoded(form)}\t{_column(lemma)}\t{NO_VALUE}\t{_column(tag)}"
                 f"\t{NO_VALUE}\t{head - DUMMY_ROOT}\t{_encoded(label)}\t{NO_VALUE}\t{'|'.join(misc) or NO_VALUE}"
             )
         return "\n".join(lines) + "\n\n"

@@ -16,7 +16,7 @@ from discotree.treebanks.export import FIRST_NODE
 from discotree.treebanks.source import Handler, RunningNumber, Source, stream_xml
 from discotree.treebanks.writer import XmlWriter
 from discotree.trees.transforms import add_root
-from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
+from discotree.trees.tree import FUNCTION, LEMMA, MORPH, NONE, SecondaryEdge, Token, Tree
 
 VIRTUAL_ROOT = "VROOT"
 
@@ -157,7 +157,7 @@ class TigerXmlWriter(XmlWriter):
 
         edges: list[list[tuple[str, int]]] = [[] for _ in names]  # the root's are the last, [-1]
         for position, parent in enumerate(token_parents):
-            edges[parent].append((tree.tokens[position].function, position))
+            edges[parent].append((tree.tokens[position][FUNCTION], position))
         for k, (_, function, parent) in enumerate(nodes):
             edges[parent].append((function, n + 1 + k))
         extra: dict[int, str] = {}
@@ -166,8 +166,8 @@ class TigerXmlWriter(XmlWriter):
         lines = [f"<s id={quoted(identity)}>", f"<graph root={quoted(names[-1])}>", "<terminals>"]
         for position, token in enumerate(tree.tokens):
             attributes = (
-                f"id={quoted(name(position))} word={quoted(token.form)} lemma={quoted(token.lemma)} "
-                f"pos={quoted(token.tag)} morph={quoted(token.morph)}"
+                f"id={quoted(name(position))} word={quoted(token.form)} lemma={quoted(token[LEMMA])} "
+                f"pos={quoted(token.tag)} morph={quoted(token[MORPH])}"
             )
             inside = extra.get(position)
             lines.append(f"<t {attributes}>{inside}</t>" if inside else f"<t {attributes}/>")

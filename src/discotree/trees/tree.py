@@ -4,8 +4,10 @@ Positions are 0-based. A node's children are other nodes or, for words, their po
 token, so two nodes with the same branches are equal. A node keeps its positions as a bit set (``mask``), which makes
 yields, gaps and containment cheap. Nothing here recurses: a chain of thousands of nodes works like any other tree.
 
+A node does not know its tree, so that trees can share nodes; a ``Constituent`` is a node together with its tree.
+
 A tree has two texts: one line of brackets (``str``, ``Tree.parse``), and a record (``to_dict``, ``from_dict``). Higher
-floors draw and encode trees; ``draw`` and ``dependencies`` import them when they are called.
+floors draw and encode trees; ``draw``, ``dependencies`` and the like import them when they are called.
 """
 
 import re
@@ -14,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from operator import eq, is_
+from os import PathLike
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 NONE = "--"
 """Stands for a missing lemma, function or other value, as in most treebanks."""
 
+LEMMA, MORPH, FUNCTION = 2, 3, 4
+"""The items of a Token as files have them, with NONE; its attributes have None instead."""
+
 ROOT = "ROOT"
 """The label that readers give to the virtual root on top of a sentence."""
 
@@ -39,14 +45,77 @@ PROBABILITY_DIGITS = 6
 Offsets = Sequence[tuple[int, int]]
 
 
-class Token(NamedTuple):
-    """A word with its annotation."""
-
+class _TokenFields(NamedTuple):
     form: str
     tag: str = NONE
     lemma: str = NONE
     morph: str = NONE
     function: str = NONE
+
+
+class Token(_TokenFields):
+    """A word with its annotation; ``lemma``, ``morph`` and ``function`` are None if there is none.
+
+    The tuple itself, which writers use, has ``NONE`` for these. A token that was parsed from a text is
+    ``text[start:end]``; for others, both are None. Comparing tokens ignores ``start`` and ``end``.
+
+        >>> Token("boeken", "n", lemma="boek").lemma
+        'boek'
+    """
+
+    __slots__ = ()
+    start: int | None = None
+    end: int | None = None
+
+    def __new__(
+        cls,
+        form: str,
+        tag: str = NONE,
+        lemma: str | None = NONE,
+        morph: str | None = NONE,
+        function: str | None = NONE,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> "Token":
+        lemma, morph, function = (
+            NONE if lemma is None else lemma,
+            NONE if morph is None else morph,
+            NONE if function is None else function,
+        )
+        if start is None:
+            return tuple.__new__(cls, (form, tag, lemma, morph, function))
+        token = tuple.__new__(TextToken, (form, tag, lemma, morph, function))
+        token.start, token.end = start, end
+        return token
+
+    @property
+    def lemma(self) -> str | None:  # type: ignore[override]
+        """The base form, or None."""
+        return None if self[LEMMA] == NONE else self[LEMMA]
+
+    @property
+    def morph(self) -> str | None:  # type: ignore[override]
+        """The morphological features, or None."""
+        return None if self[MORPH] == NONE else self[MORPH]
+
+    @property
+    def function(self) -> str | None:  # type: ignore[override]
+        """The function in the constituent above, or None."""
+        return None if self[FUNCTION] == NONE else self[FUNCTION]
+
+    def _replace(self, **changes: Any) -> "Token":
+        return Token(**{**dict(zip(self._fields, self, strict=True)), "start": self.start, "end": self.end, **changes})
+
+    def __repr__(self) -> str:
+        known = ((name, getattr(self, name)) for name in (*self._fields[1:], "start", "end"))
+        return f"Token({', '.join([repr(self.form), *[f'{k}={v!r}' for k, v in known if v not in (None, NONE)]])})"
+
+
+class TextToken(Token):
+    """A token that knows its place in a text. Only this class has a dict for it, which takes 200 bytes."""
+
+
+_TOKEN_CLASSES = {Token, TextToken}
 
 
 class SecondaryEdge(NamedTuple):
@@ -59,15 +128,6 @@ class SecondaryEdge(NamedTuple):
     label: str
     child: int
     parent: int
-
-
-class Constituent(NamedTuple):
-    """A node as a row of its own: label, function, the positions of its tokens, and a parser's confidence."""
-
-    label: str
-    function: str
-    positions: tuple[int, ...]
-    confidence: float | None = None
 
 
 class Node:
@@ -199,6 +259,12 @@ class Node:
                 pieces.append(item if isinstance(item, str) else f" {item}")
         return shortened("".join(pieces)[1:])
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = "; use for node in tree, tree['NP'] or tree.find(…)" if hasattr(Constituent, name) else ""
+            raise AttributeError(f"a Node without its tree has no attribute {name!r}{hint}")
+
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Pickle as a flat list: deep trees would exhaust pickle's recursion."""
         flat = [
@@ -252,11 +318,102 @@ def _from_flat(flat: list[tuple[str, str, tuple[int | None, ...]]]) -> Node:
     return done[0]
 
 
+@dataclass(slots=True, unsafe_hash=True, repr=False)
+class Constituent:
+    """A node of a tree, which knows its words, its parent and its head.
+
+    >>> node = Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))")["NP"][0]
+    >>> node, node.parent, node.words, node.function
+    (<NP: das … Haus>, <ROOT: das hat Haus>, ('das', 'Haus'), None)
+    """
+
+    tree: "Tree"
+    number: int  # in the order of Tree.nodes
+    node: Node = field(compare=False)
+    parent: "Constituent | None" = field(compare=False)  # the constituent right above; the root has none
+
+    # A node's own attributes
+    label = property(lambda self: self.node.label, doc="The category.")
+    positions = property(lambda self: self.node.positions, doc="The positions of the tokens, ascending.")
+    spans = property(lambda self: self.node.spans, doc="The blocks of the yield as (start, end), the end excluded.")
+    gaps = property(lambda self: self.node.gaps, doc="The stretches between the spans as (start, end).")
+    block_degree = property(lambda self: self.node.block_degree, doc="The number of blocks: 1 without a gap.")
+    gap_degree = property(lambda self: self.node.gap_degree, doc="The number of gaps.")
+    is_discontinuous = property(lambda self: self.node.is_discontinuous, doc="Whether there is a gap.")
+
+    @property
+    def function(self) -> str | None:
+        """The function in the constituent above, or None."""
+        return None if self.node.function == NONE else self.node.function
+
+    @property
+    def confidence(self) -> float | None:
+        """The probability that the constituent is correct, or None."""
+        known = self.tree.confidences
+        return known[self.number] if known and len(known) == sum(1 for _ in self.tree.nodes()) else None
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens of the constituent."""
+        return tuple([self.tree.tokens[position] for position in self.node.positions])
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The forms of its tokens."""
+        return tuple([token.form for token in self.tokens])
+
+    @property
+    def text(self) -> str:
+        """Its words, with … for each gap."""
+        return self.tree.text(self.node)
+
+    @property
+    def children(self) -> "tuple[Constituent | Token, ...]":
+        """The constituents and tokens right below, from left to right."""
+        children: list[Constituent | Token] = []
+        number = self.number + 1
+        for child in self.node.children:
+            if isinstance(child, int):
+                children.append(self.tree.tokens[child])
+            else:
+                children.append(Constituent(self.tree, number, child, self))
+                number += sum(1 for _ in child.nodes())
+        return tuple(children)
+
+    @property
+    def head(self) -> Token | None:
+        """The head word, or None if it is not known.
+
+        A parsed tree knows its heads. In others, the child that the treebank marks as the head (HD) leads to it;
+        ``Tree.dependencies`` finds heads by rules.
+        """
+        tokens, heads = self.tree.tokens, self.tree.heads
+        if heads:
+            inside = self.node.mask
+            return next(tokens[p] for p in self.node.positions if heads[p] < 0 or not inside >> heads[p] & 1)
+        child: Node | int = self.node
+        while isinstance(child, Node):
+            roles = [(tokens[c][FUNCTION] if isinstance(c, int) else c.function).upper() for c in child.children]
+            marked = [k for k, role in enumerate(roles) if "HD" in role.split("-")]
+            if not marked and len(roles) > 1:
+                return None
+            child = child.children[marked[0] if marked else 0]
+        return tokens[child]
+
+    def __repr__(self) -> str:
+        return f"<{self.label}: {shortened(self.text)}>"
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A sentence and its constituents. The root covers every token exactly once, or building the Tree fails.
 
-    Comparing trees ignores secondary edges, the comment and confidences.
+    ``for node in tree`` gives its constituents and ``tree["NP"]`` those with a label. Comparing trees ignores secondary
+    edges, the comment, confidences and heads.
+
+        >>> tree = Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))")
+        >>> [node for node in tree if node.is_discontinuous]
+        [<NP: das … Haus>]
     """
 
     tokens: tuple[Token, ...]
@@ -266,6 +423,7 @@ class Tree:
     comment: str = field(default="", compare=False)
     confidence: float | None = field(default=None, compare=False)  # expected F1, from 0 to 1
     confidences: tuple[float, ...] = field(default=(), compare=False)  # in the order of nodes()
+    heads: tuple[int, ...] = field(default=(), compare=False)  # of a parsed tree: the head of every token, or -1
 
     def __post_init__(self) -> None:
         tokens = self.tokens
@@ -276,8 +434,8 @@ class Tree:
             object.__setattr__(self, "tokens", tokens)
         if self.root.__class__ is not Node:
             raise TypeError(f"expected a Node as the root, got {short_repr(self.root)}")
-        if not {Token}.issuperset(map(type, tokens)):
-            wrong = next(token for token in tokens if token.__class__ is not Token)
+        if not _TOKEN_CLASSES.issuperset(map(type, tokens)):
+            wrong = next(token for token in tokens if token.__class__ not in _TOKEN_CLASSES)
             raise TypeError(f"expected a sequence of Tokens, got {short_repr(wrong)} among them")
         expected = (1 << len(tokens)) - 1
         if self.root.mask != expected:
@@ -407,63 +565,75 @@ class Tree:
         """Whether any node has a gap."""
         return any(node.is_discontinuous for node in self.nodes())
 
+    def __iter__(self) -> Iterator[Constituent]:
+        """Return all constituents in the order of ``nodes()``."""
+        stack: list[tuple[Node, Constituent | None]] = [(self.root, None)]
+        number = 0
+        while stack:
+            node, parent = stack.pop()
+            constituent = Constituent(self, number, node, parent)
+            yield constituent
+            stack.extend([(child, constituent) for child in reversed(node.children) if isinstance(child, Node)])
+            number += 1
+
+    def __getitem__(self, label: str) -> list[Constituent]:
+        """Return the constituents with a label: ``tree["NP"]``."""
+        if not isinstance(label, str):
+            raise TypeError(f"expected a label, as in tree['NP'], got {short_repr(label)}; words are in tree.tokens")
+        return self.find(label)
+
+    def constituents(self) -> list[Constituent]:
+        """Return all constituents as a list, in the order of ``nodes()``."""
+        return list(self)
+
     def find(
         self, label: str | None = None, *, function: str | None = None, discontinuous: bool | None = None
-    ) -> list[Node]:
-        """Return the nodes with this label, this function, and with or without gaps, in the order of ``nodes()``."""
+    ) -> list[Constituent]:
+        """Return the constituents with this label, this function, and with or without gaps, in order.
+
+        >>> Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))").find(discontinuous=True)
+        [<NP: das … Haus>]
+        """
         return [
             node
-            for node in self.nodes()
+            for node in self
             if (label is None or node.label == label)
             and (function is None or node.function == function)
             and (discontinuous is None or node.is_discontinuous == discontinuous)
         ]
 
-    def text(self, node: Node | int | None = None, gap: str = GAP) -> str:
+    def text(self, node: Node | Constituent | int | None = None, gap: str = GAP) -> str:
         """Return the words of a node, a token or the whole sentence, with ``gap`` where some are left out."""
         if isinstance(node, int):
             return self.tokens[node].form
         spans = (self.root if node is None else node).spans
         return gap.join([" ".join([token.form for token in self.tokens[start:end]]) for start, end in spans])
 
-    def parent(self, child: Node | int) -> Node | None:
+    def parent(self, child: Node | Constituent | int) -> Node | None:
         """Return the node right above a node or a token, None for the root; a node of another tree is a TreeError."""
-        if child is self.root:
-            return None
-        mask = child.mask if isinstance(child, Node) else 1 << child if 0 <= child < len(self) else 0
-        candidates = []  # the nodes that cover the child, from the top
-        node: Node | None = self.root
-        while mask and node is not None and not mask & ~node.mask:
-            candidates.append(node)
-            node = next((c for c in node.children if isinstance(c, Node) and not mask & ~c.mask), None)
+        child = child.node if isinstance(child, Constituent) else child
         for same in (is_, eq):  # comparing whole nodes is slow in a long unary chain
-            for candidate in reversed(candidates):
-                if any(same(c, child) for c in candidate.children):
-                    return candidate
-        if candidates and child == self.root:
+            for node in self.nodes():
+                if any(same(other, child) for other in node.children):
+                    return node
+        if child == self.root:
             return None
         raise TreeError(f"{short_repr(child)} is not in the tree")
 
-    def constituents(self) -> list[Constituent]:
-        """Return all nodes as rows in the order of ``nodes()``; confidences of another number of nodes are left out."""
-        nodes = list(self.nodes())
-        known = self.confidences if len(self.confidences) == len(nodes) else [None] * len(nodes)
-        return [
-            Constituent(node.label, node.function, node.positions, confidence)
-            for node, confidence in zip(nodes, known, strict=True)
-        ]
-
     def to_dict(self, offsets: Offsets = ()) -> dict[str, Any]:
-        """Return the tree's record, ready for JSON; ``offsets`` are the (start, end) of its tokens in a text.
+        """Return the tree's record, ready for JSON.
 
-        The record holds everything but the last digits of confidences; ``from_dict`` reads it.
+        ``offsets`` are the (start, end) of its tokens in a text; without any, those that the tokens know. The record
+        holds everything but the last digits of confidences and the heads; ``from_dict`` reads it.
         """
         if offsets and len(offsets) != len(self):
             raise TreeError(f"expected {len(self)} offsets, one per token, got {len(offsets)}")
         tokens = [_token_record(token) for token in self.tokens]
         for token, (start, end) in zip(tokens, offsets, strict=False):
             token["start"], token["end"] = start, end
-        constituents = [_constituent_record(constituent) for constituent in self.constituents()]
+        nodes = list(self.nodes())
+        known = self.confidences if len(self.confidences) == len(nodes) else [None] * len(nodes)
+        constituents = list(map(_constituent_record, nodes, known))
         record: dict[str, Any] = {"id": str(self.id), "tokens": tokens, "constituents": constituents}
         if self.secondary:
             record["secondary"] = [edge._asdict() for edge in self.secondary]
@@ -515,11 +685,39 @@ class Tree:
             options=options or DEFAULT,
         )
 
-    def _repr_svg_(self) -> str:
-        """Return the picture that a notebook shows."""
+    def to_svg(self, **options: Any) -> str:
+        """Return the tree as an SVG picture; ``draw_svg`` describes the options, such as ``functions=False``."""
         from discotree.drawing.svg import draw_svg
 
-        return draw_svg(self)
+        return draw_svg(self, **options)
+
+    _repr_svg_ = to_svg  # the picture that a notebook shows
+
+    def save(self, path: "str | PathLike[str]", **options: Any) -> None:
+        """Write the tree to a file: a picture (.svg, .png, .pdf) or a treebank (.export, .dbr, .json, …).
+
+        ``options`` are those of ``to_svg`` for a picture, and those of ``write`` for a treebank.
+
+            >>> Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))").save("tree.svg")
+        """
+        suffix = str(path)[-4:].lower()
+        if suffix not in (".svg", ".png", ".pdf"):
+            from discotree.treebanks.formats import write
+
+            write([self], path, **options)
+            return
+        from discotree.drawing.raster import convert
+        from discotree.files.writing import writable
+
+        svg = self.to_svg(**(options if suffix == ".svg" else {"theme": "light", **options}))
+        with writable(str(path)) as stream:
+            stream.write(svg.encode() if suffix == ".svg" else convert(svg, "png" if suffix == ".png" else "pdf"))
+
+    def to_nltk(self, **options: Any) -> Any:
+        """Return the tree as an ``nltk.Tree`` over positions; ``integrations.nltk.to_nltk`` describes the options."""
+        from discotree.integrations.nltk import to_nltk
+
+        return to_nltk(self, **options)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -650,7 +848,7 @@ def round_probability(probability: float | None) -> float | None:
 
 def _token_record(token: Token) -> dict[str, Any]:
     form, tag, lemma, morph, function = token
-    record = {"form": form}
+    record: dict[str, Any] = {"form": form}
     if tag != NONE:
         record["tag"] = tag
     if lemma != NONE:
@@ -659,15 +857,16 @@ def _token_record(token: Token) -> dict[str, Any]:
         record["morph"] = morph
     if function != NONE:
         record["function"] = function
+    if token.start is not None:
+        record["start"], record["end"] = token.start, token.end
     return record
 
 
-def _constituent_record(constituent: Constituent) -> dict[str, Any]:
-    label, function, positions, confidence = constituent
-    record: dict[str, Any] = {"label": label}
-    if function != NONE:
-        record["function"] = function
-    record["positions"] = list(positions)
+def _constituent_record(node: Node, confidence: float | None) -> dict[str, Any]:
+    record: dict[str, Any] = {"label": node.label}
+    if node.function != NONE:
+        record["function"] = node.function
+    record["positions"] = list(node.positions)
     if _is_probability(confidence):
         record["confidence"] = round_probability(confidence)
     return record
@@ -684,6 +883,8 @@ def _parse_record(record: object) -> dict[str, Any]:
     if "constituents" not in record and isinstance(record.get("error"), str):
         raise TreeError(f"the record has an error instead of a tree: {record['error'][:200]}")
     tokens = [_token(item, f"token {k}") for k, item in enumerate(_list(record, "tokens", "the record"))]
+    if offsets := offsets_of(record):
+        tokens = [token._replace(start=s, end=e) for token, (s, e) in zip(tokens, offsets, strict=True)]
     items = _list(record, "constituents", "the record")
     labels, masks, positions, confidences = [], [], [], []
     for k, item in enumerate(items):
@@ -729,7 +930,8 @@ def offsets_of(record: Mapping[str, Any]) -> list[tuple[int, int]]:
 def _token(item: object, where: str) -> Token:
     if not isinstance(item, Mapping):
         raise TreeError(f'{where}: expected an object like {{"form": "Haus"}}, got {short_repr(item)}')
-    return Token(_text(item, "form", where), *[_text(item, name, where, NONE) for name in Token._fields[1:]])
+    tag, lemma, morph, function = [_text(item, name, where, NONE) for name in Token._fields[1:]]
+    return Token(_text(item, "form", where), tag, lemma, morph, function)
 
 
 def _mask(positions: list[Any], n: int, where: str) -> int:

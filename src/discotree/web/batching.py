@@ -72,7 +72,7 @@ class Batcher:
     def __init__(self, parser: "Parser", limits: Limits | None = None) -> None:
         self.parser = parser
         self.limits = limits or Limits()
-        self.batch_words = CPU_BATCH_WORDS if parser.device == "cpu" else parser.batch_words
+        self.batch_words = CPU_BATCH_WORDS if parser.device == "cpu" else parser._batch_words
         self.changed = threading.Condition()
         self.is_closed = False
         self.queues: dict[bool, FairQueue[QueuedRequest]] = {False: FairQueue(), True: FairQueue()}  # by is_long

@@ -75,7 +75,7 @@ def test_decoding_is_as_the_settings_say(folder: Path) -> None:
     parser = discotree.load(str(folder))
     for method in ("greedy", "beam", "exact"):
         doc = pipeline(folder, decode=method, batch_words=7)(" ".join(words))
-        (expected,) = parser.parse_tokens([[Token(word) for word in words]], Decoding(method))
+        (expected,) = parser._parse_tokens([[Token(word) for word in words]], Decoding(method))
         assert doc._.trees == [expected]
 
 
@@ -143,14 +143,14 @@ def test_one_bad_doc_does_not_cost_the_others(tmp_path: Path) -> None:
 def test_a_sentence_that_fails_costs_only_its_own_doc(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = pipeline(folder)
     parser = nlp.get_pipe("discotree").parser
-    parse_tokens = parser.parse_checked
+    parse_tokens = parser._parse_checked
 
     def picky(sentences: Any, *rest: Any) -> Any:
         if any(token.form == "bad" for sentence in sentences for token in sentence):
             raise RuntimeError("out of memory")
         return parse_tokens(sentences, *rest)
 
-    monkeypatch.setattr(parser, "parse_checked", picky)
+    monkeypatch.setattr(parser, "_parse_checked", picky)
     failed = []
     nlp.set_error_handler(lambda _, __, docs, error: failed.append(([doc.text for doc in docs], str(error))))
     docs = list(nlp.pipe(["Er kam.", "Er kam. Sie bad .", "Sie ging."]))

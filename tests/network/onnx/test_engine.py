@@ -68,7 +68,7 @@ def test_a_thousand_words():
     parser = untrained("sub-words")
     torch_engine, onnx_engine = engines(parser, random_weights(parser))
     words = [token for tree in TREES for token in tree.tokens] * 10
-    corpus = Corpus([[Token(token.form) for token in words[:1000]], [Token("Ende")]], parser.forms())
+    corpus = Corpus([[Token(token.form) for token in words[:1000]], [Token("Ende")]], parser._forms())
     batch = corpus.batch(np.array([0, 1]))
     assert largest_difference(torch_engine.start(batch)(), onnx_engine.start(batch)()) < 1e-4
 

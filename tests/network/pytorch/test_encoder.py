@@ -192,7 +192,7 @@ def test_the_first_position_is_the_dummy_root():
 
 def test_words_seen_nowhere_have_the_vector_of_unknown_words():
     parser = parser_of()
-    corpus = Corpus([[Token("Hund"), Token("Yeti")]], parser.forms())
+    corpus = Corpus([[Token("Hund"), Token("Yeti")]], parser._forms())
     known, unknown = network_in(parser).encoder.inputs(tensors(corpus, [0]))[0][0]
     table = network_in(parser).encoder.words.weight
     assert torch.equal(known, table[parser.vocab.words.ids["Hund"]])

@@ -148,7 +148,7 @@ def test_every_tagger_begins_with_the_pretrained_weights(folders):
     pretrained = pretrained_pieces(network)
     before = {name: value.copy() for name, value in pretrained.weights.items()}
     tagger = Tagger(network, vocab, pretrained)
-    corpus = Corpus([tree.tokens for tree in TREES], parser_of(network=network).forms())
+    corpus = Corpus([tree.tokens for tree in TREES], parser_of(network=network)._forms())
     corpus.table.vocab = vocab
     corpus.learn(split.encoded)
     settings = Training(epochs=1, batch_words=60, encoder_learning_rate=0.1)

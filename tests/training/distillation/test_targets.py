@@ -120,7 +120,7 @@ def test_a_folder_without_names_holds_no_targets(targets, monkeypatch):
 
 def test_a_class_that_the_network_does_not_know_teaches_nothing(targets):
     parser = parser_of(TREES[:2])
-    corpus = SoftCorpus(corpus_for(parser, TREES[:2]), [targets.shards.read_shard(0)], targets, EASY, parser.forms())
+    corpus = SoftCorpus(corpus_for(parser, TREES[:2]), [targets.shards.read_shard(0)], targets, EASY, parser._forms())
     steps, ids = corpus.soft_steps[LABEL], corpus.soft_ids[LABEL]
     assert ids.max() < len(parser.vocab.labels)
     assert (steps[int(corpus.starts[2]) :].sum(1) < 250).any()

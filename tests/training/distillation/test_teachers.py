@@ -42,8 +42,8 @@ def test_targets_are_what_the_teacher_believes(tmp_path):
     arrays = teachers.targets(sentences, lambda _: None)
     parser = Parser(teachers.teachers[0].model)
     words = [["Anna", "liest", "."], ["Ja"], ["Er", "lacht", "heute", "."]]
-    corpus = parser.corpus([parser.tokens(sentence) for sentence in words])
-    for numbers, scores in parser.scores(corpus):
+    corpus = parser._corpus([parser.tokens(sentence) for sentence in words])
+    for numbers, scores in parser._scores(corpus):
         for row, number in enumerate(numbers):
             begin = int(corpus.starts[number])
             n = len(words[number])

@@ -167,7 +167,7 @@ class DiscotreePipe(Pipe):
             )
         if self.settings.tokens == MODEL_TOKENS and not parser.config.language:
             raise ConfigError(f"tokens: the model {self.settings.model!r} cannot tokenise text; use {SPACY_TOKENS!r}")
-        parser.batch_words = self.settings.batch_words or parser.batch_words
+        parser._batch_words = self.settings.batch_words or parser._batch_words
         paths = [parser.folder / name for name in (CARD, README)] if parser.folder else []
         self._card_texts = {path.name: path.read_text("utf-8", "replace") for path in paths if path.is_file()}
         self._parser = parser
@@ -206,7 +206,7 @@ class DiscotreePipe(Pipe):
         for doc in stream:
             group.append(doc)
             words += len(doc)
-            if len(group) >= max_docs or words >= self.parser.window_words:
+            if len(group) >= max_docs or words >= self.parser._window_words:
                 yield group
                 group, words = [], 0
         if group:

@@ -218,7 +218,7 @@ class ScoredText:
 
         def corpus(epoch: int) -> Corpus:
             part = self.targets.slice(epoch, settings.epoch_sentences, seed)
-            return SoftCorpus(treebank, part, self.targets, settings, parser.forms())
+            return SoftCorpus(treebank, part, self.targets, settings, parser._forms())
 
         return corpus
 

@@ -13,7 +13,7 @@ attaches modifiers in front of the finite verb to the clause. TIGER attaches the
 from collections.abc import Callable
 
 from discotree.treebanks.schemes.english import genia_to_craft, masc_to_craft
-from discotree.trees.tree import Tree
+from discotree.trees.tree import FUNCTION, Tree
 
 HEAD, KERNEL, ADPOSITION = "HD", "NK", "AC"
 UNARY_PHRASES = ("NP", "AP", "AVP")  # phrases that SQUOIA puts over single words
@@ -31,7 +31,7 @@ def squoia_to_tiger(tree: Tree) -> Tree:
     labels = [label for label, _, _ in nodes]
     functions = [function for _, function, _ in nodes]
     parents = [parent for _, _, parent in nodes]
-    roles = [token.function for token in tree.tokens]
+    roles = [token[FUNCTION] for token in tree.tokens]
     children = _children(parents, token_parents)
 
     removed: set[int] = set()
@@ -93,7 +93,7 @@ def attach_verb_dependents_low(tree: Tree) -> Tree:
         return parent
 
     return tree.rebuild(
-        [lower("", token.function, parent) for token, parent in zip(tree.tokens, token_parents, strict=True)],
+        [lower("", token[FUNCTION], parent) for token, parent in zip(tree.tokens, token_parents, strict=True)],
         [(label, function, lower(label, function, parent)) for label, function, parent in nodes],
     )
 

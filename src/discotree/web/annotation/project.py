@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from discotree.errors import InputError, TreebankError
-from discotree.trees.tree import Tree
+from discotree.trees.tree import FUNCTION, LEMMA, MORPH, Tree
 from discotree.web.annotation.journal import (
     ACCEPTED_STATUSES,
     AFTER,
@@ -292,11 +292,11 @@ class Project:
         if record is None:
             return tree
         labels = [text for node in tree.nodes() for text in (node.label, node.function)]
-        for text in [*labels, *(text for token in tree.tokens for text in (token.tag, token.function))]:
+        for text in [*labels, *(text for token in tree.tokens for text in (token.tag, token[FUNCTION]))]:
             if not text or not text.isprintable() or " " in text:
                 raise InputError(f"invalid label {text!r:.50}; labels must not contain spaces or control characters")
         edges = (edge.label for edge in tree.secondary)
-        for text in (*edges, tree.comment, *(text for token in tree.tokens for text in (token.lemma, token.morph))):
+        for text in (*edges, tree.comment, *(text for token in tree.tokens for text in (token[LEMMA], token[MORPH]))):
             if CONTROL.search(text):  # one such tree would make the download of all trees fail
                 raise InputError(f"{text!r:.50} contains control characters")
         return tree
