@@ -132,7 +132,8 @@ def compare(parser: Parser, split: Split, fixed: Penalties | None) -> None:
             for b, (number, decoded) in enumerate(zip(numbers.tolist(), decide(scores), strict=True)):
                 alone, n = sentence_of(scores, b), int(scores.lengths[b])
                 (prediction,) = Prediction.for_batch(cut(decoded, n), alone)
-                trees[number] = mend(parser._tree_builder.tree(split.inputs[number], prediction, split.trees[number].id))
+                tree = parser._tree_builder.tree(split.inputs[number], prediction, split.trees[number].id)
+                trees[number] = mend(tree)
         took = time.process_time() - start
         score = evaluate(split.trees, [trees[number] for number in range(len(split))])
         gaps = score.discontinuous

@@ -45,7 +45,7 @@ class Statistics:
         self.longest = max(self.longest, len(tree))
         self.lengths[len(tree)] += 1
         self.tags.update([token.tag for token in tree.tokens])
-        self.functions.update([token.function for token in tree.tokens if token.function != NONE])
+        self.functions.update([token.function for token in tree.tokens if token.function])
         self.discontinuous += tree.is_discontinuous
         for node in tree.nodes():
             if node is tree.root:

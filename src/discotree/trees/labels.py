@@ -39,7 +39,7 @@ def explain(label: str, scheme: object = None, kind: Kind | None = None) -> str 
 def guess_scheme(tree: Tree) -> str | None:
     """Return the scheme that has names for most labels of a tree; None if no scheme has enough."""
     labels: set[tuple[str, Kind]] = {(token.tag, "tag") for token in tree.tokens}
-    labels.update([(token.function, "function") for token in tree.tokens])
+    labels.update([(token.function or NONE, "function") for token in tree.tokens])
     for node in tree.nodes():
         labels |= {(node.label, "constituent"), (node.function, "function")}
     labels = {(label, kind) for label, kind in labels if label != NONE and label not in ROOTS}

@@ -325,7 +325,7 @@ def _draw_dependencies(tree: Tree, rules: HeadRules, functions: bool = True, **o
     """Draw arcs with functions; without them, or if the tree has none, with the labels that the network predicts."""
     dependencies = tree.dependencies(rules)
     spines = dependencies.functions or [()] * len(tree)
-    roles = [spine[-1] if spine else token.function for spine, token in zip(spines, tree.tokens, strict=True)]
+    roles = [spine[-1] if spine else token.function or NONE for spine, token in zip(spines, tree.tokens, strict=True)]
     if functions and set(roles) != {NONE}:
         root = dependencies.heads.index(DUMMY_ROOT)
         roles[root] = dependencies.labels[root]
@@ -338,7 +338,7 @@ def name_labels(context: WorkerContext, body: bytes) -> Reply:
     tree = tree_of(context, validate(LabelsRequest, body).tree)
     scheme = guess_scheme(tree)
     pairs: list[tuple[Kind, str, str]] = [("constituent", node.label, node.function) for node in tree.nodes()]
-    pairs += [("tag", token.tag, token.function) for token in tree.tokens]
+    pairs += [("tag", token.tag, token.function or NONE) for token in tree.tokens]
     names: dict[str, dict[str, str | None]] = {"constituent": {}, "function": {}, "tag": {}}
     for kind, label, function in pairs if scheme else ():
         names[kind][label] = explain(label, scheme, kind)
