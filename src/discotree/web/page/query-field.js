@@ -73,9 +73,7 @@ function suggest() {
   const before = get().slice(0, $("query").selectionStart);
   const [typed, values] = COMPLETED.map(([kind, pattern]) => [before.match(pattern)?.[1], inventory[kind]]).find(([text]) => text !== undefined) ?? ["", []];
   const fitting = values.filter((one) => one !== typed && one.toLowerCase().startsWith(typed.toLowerCase())).slice(0, MAX_COMPLETIONS);
-  $("query-completions").replaceChildren(...fitting.map((text, k) =>
-    make("li", { id: `completion-${k}`, role: "option", onclick: () => insert(text, typed.length) }, text)));
-  choose(-1);
+  offer(...fitting.map((text, k) => make("li", { id: `completion-${k}`, role: "option", onclick: () => insert(text, typed.length) }, text)));
 }
 
 function insert(text, typed) {
@@ -86,18 +84,19 @@ function insert(text, typed) {
   query.dispatchEvent(new Event("input"));
 }
 
+/** Show completions. */
+function offer(...items) {
+  $("query-completions").replaceChildren(...items);
+  $("query-completions").hidden = !items.length;
+  choose(-1);
+}
+
 /** Mark a completion as the one that Enter takes; -1 for none. */
 function choose(number) {
   const options = [...$("query-completions").children];
   chosen = number;
-  $("query-completions").hidden = !options.length;
   options.forEach((option, k) => { option.ariaSelected = String(k === number); });
   $("query").setAttribute("aria-activedescendant", options[number]?.id ?? "");
-}
-
-function close() {
-  $("query-completions").replaceChildren();
-  choose(-1);
 }
 
 function onKey(event) {
@@ -106,7 +105,7 @@ function onKey(event) {
   if (event.key === "ArrowDown") choose((chosen + 1) % children.length);
   else if (event.key === "ArrowUp") choose((Math.max(chosen, 0) + children.length - 1) % children.length);
   else if (event.key === "Enter" && chosen >= 0) children[chosen].click();
-  else if (event.key === "Escape") close();
+  else if (event.key === "Escape") offer();
   else return;
   event.preventDefault();
 }
@@ -114,7 +113,7 @@ function onKey(event) {
 export function setUp() {
   const query = $("query");
   query.addEventListener("keydown", onKey);
-  query.addEventListener("blur", close);
+  query.addEventListener("blur", () => offer());
   $("query-completions").addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
   query.addEventListener("input", () => {
     suggest();
