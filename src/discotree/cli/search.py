@@ -123,7 +123,7 @@ def search(
             raise DiscotreeError(f"{indexes[0]}: --punctuation cannot change an index; pass it to discotree index")
         kind: OutputKind = "keys" if keys else "nothing" if counting else ITEMS.get(format, "trees")
         is_shown = kind == "lines" and output == STANDARD_STREAM
-        console = out() if is_shown and sys.stdout.isatty() else None
+        console = out() if is_shown and sys.stdout and sys.stdout.isatty() else None
         job = SearchJob(query, kind, punctuation, source.errors is not None, maximum, group_by)
         if console:
             job = replace(job, output="contexts", width=console.width)
@@ -157,7 +157,8 @@ def search(
             write_lines([f"{matches:,} matches in {trees:,} trees"], output)
         elif is_shown:
             stopped = f", stopped by --max {maximum}" if matches == maximum else ""
-            note(f"{matches:,} matches in {trees:,} trees{stopped}" if matches else "no match")
+            total = f"{matches:,} match{'es' * (matches > 1)} in {trees:,} tree{'s' * (trees > 1)}"
+            note(f"{total}{stopped}" if matches else "no match")
         report_written(f"{matches:,} matches", output)
         if not matches:
             for reason in explain_files(parsed_query, source.paths, format=source.format, encoding=source.encoding):
