@@ -59,7 +59,7 @@ SUFFIXES = (
 punctuation_option: Decorator = choice_option(
     "--punctuation",
     Punctuation,
-    "Before searching, re-attach punctuation low, so that it causes no gaps, remove it, or attach it to the root.",
+    "Before searching, re-attach punctuation low, remove it, or attach it to the root.",
     "keep",
 )
 
@@ -249,12 +249,11 @@ def print_concordance(items: Iterable[tuple[str, Context]], console: "Console") 
         id_width = min(max(id_width, len(identity)), console.width // 4)
         left_width = (console.width - id_width) // 3
         is_long = len(bracketed(pieces)) > console.width - id_width - left_width
-        line = Text(f"{cut_left(identity, id_width):<{id_width}} ", "dim", end="")
+        line = Text(f"{cut_left(identity, id_width):<{id_width}} ", "dim")
         line.append(f"{cut_left(left, left_width):>{left_width}}", "not dim")
         for text, is_gap in pieces:
-            line.append(
-                f" {'…' if is_long else text}" if is_gap else f" [{text}]", None if is_gap else "not dim bold cyan"
-            )
+            shown = ("…" if is_long else text) if is_gap else f"[{text}]"
+            line.append(f" {shown}", None if is_gap else "not dim bold cyan")
         console.print(line.append(f" {right}", "not dim"), no_wrap=True, overflow="ellipsis")
 
 
