@@ -26,24 +26,19 @@ export function set(query) {
 
 /** Mark the character that an error of the server names; return whether there is one. */
 export function point(error) {
-  const problem = error?.fields ?? {};
-  const isWrong = Number.isInteger(problem.offset);
+  const { offset, message } = error?.fields ?? {};
+  const isWrong = Number.isInteger(offset);
   const query = $("query");
   query.setAttribute("aria-invalid", String(isWrong));
-  $("query-error").replaceChildren();
-  if (!isWrong) {
-    $("query-marks").replaceChildren();
-    return false;
-  }
+  for (const id of ["query-error", "query-marks"]) $(id).replaceChildren();
+  if (!isWrong) return false;
   const characters = [...query.value]; // the server counts characters, not UTF-16 units
-  const [before, at, after] = [characters.slice(0, problem.offset), characters.slice(problem.offset, problem.offset + 1), characters.slice(problem.offset + 1)];
-  $("query-marks").replaceChildren(before.join(""), make("mark", {}, at.join("").trim() ? at.join("") : " "), (at.join("").trim() ? "" : at.join("")) + after.join(""), "\n");
-  const start = before.join("").length;
-  const go = make("button", { type: "button", className: "link", onclick: () => {
+  const [before, at, after] = [[0, offset], [offset, offset + 1], [offset + 1]].map((range) => characters.slice(...range).join(""));
+  $("query-marks").append(before, make("mark", {}, at.trim() ? at : " "), (at.trim() ? "" : at) + after, "\n");
+  $("query-error").append(make("button", { type: "button", className: "link", onclick: () => {
     query.focus();
-    query.setSelectionRange(start, start + at.join("").length);
-  } }, `Character ${problem.offset + 1}`);
-  $("query-error").append(go, `: ${problem.message}`);
+    query.setSelectionRange(before.length, before.length + at.length);
+  } }, `Character ${offset + 1}`), `: ${message}`);
   return true;
 }
 
