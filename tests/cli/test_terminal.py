@@ -180,7 +180,7 @@ def test_the_concordance_fits_the_terminal_and_is_coloured(
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.delenv("NO_COLOR", raising=False)
         text = shown("search", '#n:[cat="NP"]', "a.json")
-        assert "\x1b[1;36m[w20]\x1b[0m" in text
+        assert "\x1b[1;36m [w20]\x1b[0m" in text
         first, second, total = OURS.sub("", text).splitlines()
         assert max(len(first), len(second)) <= columns
         assert "[w20] … [w50]" in first  # a gap that does not fit is left out, the words are not

@@ -26,9 +26,6 @@ REASONS = {
     '[cat="pp"] > [cat="np"]': "",
     '[cat="pp"] & without([cat="VP"]) & [cat="pp" & !(pos="NN")] > [word="het"]': "",
     "[pos=#t] > []": "",
-    "discontinuous(#n)": (
-        "gaps of punctuation alone do not count; discontinuous(#n, all) and gap-degree(#n, 1, all) count them"
-    ),
     "discontinuous(#n, all)": "",
 }
 

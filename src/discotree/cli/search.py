@@ -1,11 +1,10 @@
 """search and index."""
 
-import csv
-import io
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -27,24 +26,23 @@ from discotree.errors import DiscotreeError, QueryError
 from discotree.files.writing import STANDARD_STREAM, writable
 from discotree.processes import usable_cores
 from discotree.queries.index import SUFFIX, is_index, write_batches
-from discotree.queries.match import WIDTH, bracketed, concordance_line, cut_left
+from discotree.queries.match import Context, bracketed, cut_left
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, as_text, binding_table, by_count, columns, count_table, sort_key
-from discotree.queries.search import OutputKind, ParallelSearch, SearchJob, explain_no_match
+from discotree.queries.rows import GroupKey, as_text, by_count, columns, count_table, csv_lines, sort_key
+from discotree.queries.search import OutputKind, ParallelSearch, SearchJob, explain_files
 from discotree.treebanks import FORMATS, write
+from discotree.treebanks.tables import Table
 from discotree.trees.transforms import Punctuation
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from discotree.queries.match import Context
 
 NO_MATCH, FAILED = 1, 2  # exit codes, like those of grep
 LARGE, MAX_WORKERS = 5_000_000, 16  # bytes of a treebank that is searched by several processes, and at most how many
 PARQUET = "parquet"
 TABLES = ("csv", "tsv", PARQUET)
 ITEMS: dict[str, OutputKind] = {
-    "concordance": "contexts",
+    "concordance": "lines",
     "draw": "drawings",
     "html": "pictures",
     "csv": "rows",
@@ -61,7 +59,7 @@ SUFFIXES = (
 punctuation_option: Decorator = choice_option(
     "--punctuation",
     Punctuation,
-    "Before searching, re-attach punctuation low, so that it causes no gaps, remove it, or attach it to the root.",
+    "Before searching, re-attach punctuation low, remove it, or attach it to the root.",
     "keep",
 )
 
@@ -124,9 +122,11 @@ def search(
         if punctuation != "keep" and (indexes := [path for path in source.paths if is_index(path)]):
             raise DiscotreeError(f"{indexes[0]}: --punctuation cannot change an index; pass it to discotree index")
         kind: OutputKind = "keys" if keys else "nothing" if counting else ITEMS.get(format, "trees")
-        console = out() if kind == "contexts" and output == STANDARD_STREAM and sys.stdout.isatty() else None
-        width = console.width if console else WIDTH
-        job = SearchJob(query, kind, punctuation, source.errors is not None, maximum, group_by, width)
+        is_shown = kind == "lines" and output == STANDARD_STREAM
+        console = out() if is_shown and sys.stdout and sys.stdout.isatty() else None
+        job = SearchJob(query, kind, punctuation, source.errors is not None, maximum, group_by)
+        if console:
+            job = replace(job, output="contexts", width=console.width)
         matches = trees = 0
 
         def items() -> Iterator[Any]:
@@ -155,12 +155,13 @@ def search(
             write_counts(table, keys, format, output)
         elif counting:
             write_lines([f"{matches:,} matches in {trees:,} trees"], output)
-        elif kind == "contexts" and output == STANDARD_STREAM:
+        elif is_shown:
             stopped = f", stopped by --max {maximum}" if matches == maximum else ""
-            note(f"{matches:,} matches in {trees:,} trees{stopped}" if matches else "no match")
+            total = f"{matches:,} match{'es' * (matches > 1)} in {trees:,} tree{'s' * (trees > 1)}"
+            note(f"{total}{stopped}" if matches else "no match")
         report_written(f"{matches:,} matches", output)
         if not matches:
-            for reason in explain_no_match(parsed_query, source.paths, source.format, source.encoding):
+            for reason in explain_files(parsed_query, source.paths, format=source.format, encoding=source.encoding):
                 warn(reason)
     if not matches:
         raise click.exceptions.Exit(NO_MATCH)
@@ -224,24 +225,22 @@ def index(source: TreebankInput, output: str | None, punctuation: Punctuation) -
 
 
 def write_items(items: Iterable[Any], query: Query, format: str, output: str) -> None:
-    """Write the items of matches: contexts, rows of a table, pictures, drawings or trees."""
-    if format == "concordance":
-        write_lines((f"{identity}\t{concordance_line(context)}" for identity, context in items), output)
-    elif format == "html":
+    """Write the items of matches: lines, rows of a table, pictures, or trees."""
+    if format == "html":
         from discotree.drawing import draw_page
 
         write_lines((piece.removesuffix("\n") for piece in draw_page(items, query.text)), output)
     elif format == PARQUET:
-        binding_table(items, query).to_parquet(output)
+        Table(columns(query), items).to_parquet(output)
     elif format in TABLES:
-        write_rows(chain([list(columns(query))], map(as_text, items)), format, output)
+        write_lines(csv_lines(chain([columns(query)], map(as_text, items)), format), output)
     elif format in FORMATS:
         write(items, output, format)
     else:
         write_lines(items, output)
 
 
-def print_concordance(items: "Iterable[tuple[str, Context]]", console: "Console") -> None:
+def print_concordance(items: Iterable[tuple[str, Context]], console: "Console") -> None:
     """Print lines that fit the terminal, with the matches in one column and in colour."""
     from rich.text import Text
 
@@ -249,20 +248,13 @@ def print_concordance(items: "Iterable[tuple[str, Context]]", console: "Console"
     for identity, (left, pieces, right) in items:
         id_width = min(max(id_width, len(identity)), console.width // 4)
         left_width = (console.width - id_width) // 3
-        room = console.width - id_width - left_width
-        is_long = len(bracketed(pieces)) > room
-        line = Text.assemble(
-            (f"{cut_left(identity, id_width):<{id_width}} ", "dim"),
-            f"{cut_left(left, left_width - 2):>{left_width - 2}}",
-        )
+        is_long = len(bracketed(pieces)) > console.width - id_width - left_width
+        line = Text(f"{cut_left(identity, id_width):<{id_width}} ", "dim")
+        line.append(f"{cut_left(left, left_width):>{left_width}}", "not dim")
         for text, is_gap in pieces:
-            line.append(" ")
-            if is_gap:
-                line.append("…" if is_long else text, "dim")
-            else:
-                line.append(f"[{text}]", "bold cyan")
-        line.append(f" {right}")
-        console.print(line, no_wrap=True, overflow="ellipsis")
+            shown = ("…" if is_long else text) if is_gap else f"[{text}]"
+            line.append(f" {shown}", None if is_gap else "not dim bold cyan")
+        console.print(line.append(f" {right}", "not dim"), no_wrap=True, overflow="ellipsis")
 
 
 def write_counts(counts: "Counter[tuple[str, ...]]", keys: list[GroupKey], format: str, output: str) -> None:
@@ -278,21 +270,7 @@ def write_counts(counts: "Counter[tuple[str, ...]]", keys: list[GroupKey], forma
             totals[first] += number
         rows = [[f"{keys[0].text} \\ {keys[1].text}", *across]]
         rows += [[first, *[counts[first, second] for second in across]] for first, _ in by_count(totals)]
-    write_rows(rows, "csv" if format == "csv" else "tsv", output)
-
-
-def write_rows(rows: Iterable[Sequence[object]], format: str, output: str) -> None:
-    """Write the rows of a table as they come."""
-    line = io.StringIO()
-    writer = csv.writer(line, delimiter="," if format == "csv" else "\t", lineterminator="")
-
-    def text(row: Sequence[object]) -> str:
-        line.seek(0)
-        line.truncate()
-        writer.writerow(row)
-        return line.getvalue()
-
-    write_lines(map(text, rows), output)
+    write_lines(csv_lines(rows, format), output)
 
 
 def write_lines(lines: Iterable[str], output: str) -> None:

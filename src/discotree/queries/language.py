@@ -122,10 +122,6 @@ class Holds(NamedTuple):
     comparison: str = ""
     all_gaps: bool = False  # whether punctuation alone is a gap, for predicates about gaps
 
-    @property
-    def about_uncounted_gaps(self) -> bool:
-        return PREDICATES[self.predicate].about_gaps and not self.all_gaps
-
 
 class Without(NamedTuple):
     """The graph does not hold for any choice of the nodes that occur only inside it."""
@@ -174,7 +170,7 @@ _TOKENS = re.compile(
 _COMPARISON = re.compile(r"(?P<comparison><=|>=|<|>)")
 
 # The beginning of an XPath expression, or a test of an attribute, as in //node[@cat="pp"].
-_XPATH = re.compile(r"\A\s*\(*(?:count\()?\.?//?[\w*]|[\[(\s]@\w+\s*!?=")
+XPATH = re.compile(r"\A\s*\(*(?:count\()?\.?//?[\w*]|[\[(\s]@\w+\s*!?=")
 XPATH_MESSAGE = (
     """this looks like XPath, but queries are in the language of TIGERSearch: //node[@cat="pp"] is [cat="pp"]; """
     """the table "From GrETEL" in docs/search.md has more examples"""
@@ -182,11 +178,6 @@ XPATH_MESSAGE = (
 
 # Errors for characters that cannot begin a token.
 _UNTERMINATED = {'"': "unterminated string", "/": "unterminated regular expression"}
-
-
-def looks_like_xpath(query: str) -> bool:
-    """Return whether a query that cannot be read may be an XPath expression."""
-    return _XPATH.search(query) is not None
 
 
 def tokens(query: str) -> list[QueryToken]:
@@ -414,17 +405,15 @@ class Grammar:
             self.where.setdefault(self.token.text, self.token.offset)
             nodes.append(self.take().text)
         numbers: list[float] = []
-        all_gaps = signature.about_gaps and self.all_gaps
-        while self.token.text == "," and (len(numbers) < signature.max_numbers or signature.about_gaps):
-            self.next += 1
-            if signature.about_gaps and len(numbers) >= signature.min_numbers and self.accept(ALL):
-                all_gaps = True
-                break
-            if len(numbers) == signature.max_numbers:
-                self.expected(ALL)
-            numbers.append(self.number())
-        if len(numbers) < signature.min_numbers:
+        while len(numbers) < signature.min_numbers or (
+            len(numbers) < signature.max_numbers and self.token.text == "," and self.tokens[self.next + 1].text != ALL
+        ):
             self.require(",")
+            numbers.append(self.number())
+        all_gaps = signature.about_gaps and self.all_gaps
+        if signature.about_gaps and self.accept(","):
+            all_gaps = True
+            self.require(ALL)
         if numbers and numbers[0] > numbers[-1]:
             raise QueryError("expected the smaller number first", self.query, token.offset)
         self.require(")")

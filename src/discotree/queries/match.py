@@ -14,7 +14,6 @@ from discotree.trees.punctuation import gap_degree, is_punctuation
 from discotree.trees.tree import GAP, NONE, Node, SecondaryEdge, Token, Tree, lowest_bit, mask_spans
 
 FIELDS = {"word": 0, "pos": 1, "lemma": 2, "morph": 3, "edge": 4}  # indices in a Token
-WIDTH = 40  # characters of context on each side
 Context = tuple[str, list[tuple[str, bool]], str]
 """The words before a match, its own words with a flag that is True for a gap, and the words after it."""
 
@@ -330,7 +329,7 @@ class Match(Mapping[str, "FoundNode | str | None"]):
         bound = {name: value for name, value in self.bindings.items() if not isinstance(value, str)}
         return {name: () if address is None else (address,) for name, address in bound.items()}
 
-    def context(self, width: int = WIDTH, focus: str | None = None) -> Context:
+    def context(self, width: int = 40, focus: str | None = None) -> Context:
         """Return the words before a node, its own words, and those after it, with ``width`` characters on each side.
 
         The node is that of the variable ``focus``, or the first one that is bound.
@@ -353,12 +352,13 @@ class Match(Mapping[str, "FoundNode | str | None"]):
         right = right if len(right) <= width else f"{right[: max(0, width - 1)]}…"
         return cut_left(left, width), pieces, right
 
-    def concordance(self, width: int = WIDTH, focus: str | None = None) -> str:
+    def concordance(self, width: int = 40, focus: str | None = None) -> str:
         """Return a line with the words of a node in brackets, and ``width`` characters of its sentence around it.
 
         The node is that of the variable ``focus``, or the first one if it is not bound.
         """
-        return concordance_line(self.context(width, focus), width)
+        left, pieces, right = self.context(width, focus)
+        return f"{left:>{width}} {bracketed(pieces)} {right}".rstrip()
 
 
 def cut_left(text: str, width: int) -> str:
@@ -369,9 +369,3 @@ def cut_left(text: str, width: int) -> str:
 def bracketed(pieces: Sequence[tuple[str, bool]]) -> str:
     """Return the pieces of a match as text, with those that are no gaps in brackets."""
     return " ".join([text if is_gap else f"[{text}]" for text, is_gap in pieces])
-
-
-def concordance_line(context: Context, width: int = WIDTH) -> str:
-    """Return a context as a line, with its match after ``width`` characters."""
-    left, pieces, right = context
-    return f"{left:>{width}} {bracketed(pieces)} {right}".rstrip()

@@ -28,6 +28,7 @@ from discotree.queries.conditions import (
     value_uses,
 )
 from discotree.queries.language import (
+    XPATH,
     XPATH_MESSAGE,
     Conjunction,
     Described,
@@ -41,7 +42,6 @@ from discotree.queries.language import (
     SameAs,
     Without,
     conjunctions,
-    looks_like_xpath,
     node_variables,
     variables_of,
     walk,
@@ -200,10 +200,7 @@ class Plan:
             for step in self.steps:
                 if step.variable in names and not negated and asks_for_gaps(inner):
                     step.gaps.append(inner)
-            self._add(
-                lambda view, nodes, _: holds(view, inner, [nodes[name] for name in names]) != negated,
-                names,
-            )
+            self._add(lambda view, nodes, _: holds(view, inner, [nodes[x] for x in names]) != negated, names)
         elif isinstance(inner, Without):
             outside = dict.fromkeys([*self.known, *[step.variable for step in self.steps]])
             plans = [
@@ -288,7 +285,7 @@ class Query:
             grammar = Grammar(text, all_gaps)
             self.graph = grammar.read()
         except QueryError:
-            if looks_like_xpath(text):
+            if XPATH.search(text):
                 raise QueryError(XPATH_MESSAGE, text, 0) from None
             raise
         for use in value_uses(self.graph):

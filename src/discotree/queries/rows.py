@@ -1,7 +1,9 @@
 """Matches as rows: a table of bindings, and counts by features of variables."""
 
+import csv
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from discotree.errors import ConfigError
@@ -80,9 +82,11 @@ def as_text(row: Row) -> list[str]:
     return [" ".join(map(str, cell)) if isinstance(cell, tuple) else EMPTY if cell is None else cell for cell in row]
 
 
-def binding_table(rows: Iterable[Row], query: Query) -> Table[Row]:
-    """Return a table of bindings, to iterate over or to convert to a data frame."""
-    return Table(columns(query), rows)
+def csv_lines(rows: Iterable[Iterable[object]], format: str) -> Iterator[str]:
+    """Yield the lines of a table as csv or tsv, without line ends."""
+    # writerow returns the result of write, here the line itself.
+    writer = csv.writer(SimpleNamespace(write=str), delimiter="," if format == "csv" else "\t", lineterminator="")
+    return map(writer.writerow, rows)
 
 
 def count_table(counts: Counter[tuple[str, ...]], keys: Sequence[GroupKey]) -> Table[Row]:
@@ -103,7 +107,4 @@ def by_count(counts: "Counter[Any]") -> list[tuple[Any, int]]:
 def sort_key(values: str | Sequence[str]) -> list[tuple[bool, int, str]]:
     """Return a key that sorts numbers as numbers, before all other values."""
     texts = [values] if isinstance(values, str) else values
-    return [
-        (False, len(text.lstrip("0")), text.lstrip("0")) if text.isascii() and text.isdecimal() else (True, 0, text)
-        for text in texts
-    ]
+    return [(not text.isdecimal(), text.isdecimal() * len(text), text) for text in texts]

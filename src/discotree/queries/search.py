@@ -21,22 +21,21 @@ from discotree.errors import DiscotreeError, TreebankError
 from discotree.files.writing import STANDARD_STREAM
 from discotree.processes import OrderedPool
 from discotree.queries.index import Index, index_batch, is_index
-from discotree.queries.inventory import Inventory, required_features
-from discotree.queries.match import WIDTH, Match, TreeView, bracketed
+from discotree.queries.inventory import explain
+from discotree.queries.match import Match, TreeView, bracketed
 from discotree.queries.prefilter import BytePrefilter
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, binding_table, count_table, row
+from discotree.queries.rows import GroupKey, Row, columns, count_table, row
 from discotree.treebanks import read
 from discotree.treebanks.chunks import SentenceChunk, read_chunks
 from discotree.treebanks.reading import FileChunk
 from discotree.treebanks.source import ErrorHandler, stop
+from discotree.treebanks.tables import Table
 from discotree.trees.transforms import Punctuation, transform
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
     from discotree.drawing.svg import PageItem
-    from discotree.queries.rows import Row
-    from discotree.treebanks.tables import Table
 
 UNIT_SENTENCES, UNIT_BYTES = 200, 1 << 20  # the size of a work unit for another process
 PROGRESS_SENTENCES = 2000  # sentences without a possible match between two progress reports
@@ -56,18 +55,18 @@ class Matches(Iterator[Match]):
     def explanation(self) -> str:
         """Why there is no match: ``no constituent is called 'NP' here; did you mean 'np'?``.
 
-        Empty if everything that the query names occurs, or if the trees were a stream. The treebank is read again.
+        Empty if all that the query names occurs, or if the trees were an iterator. A file is read again.
         """
         return "\n".join(self._explain())
 
     def __next__(self) -> Match:
         return next(self.matches)
 
-    def table(self) -> "Table[Row]":
+    def table(self) -> Table[Row]:
         """Return one row per match, with its context and the words, label, edge and positions of each variable."""
-        return binding_table((row(match) for match in self), self.query)
+        return Table(columns(self.query), map(row, self))
 
-    def counts(self, *keys: str) -> "Table[Row]":
+    def counts(self, *keys: str) -> Table[Row]:
         """Count matches by features of variables, such as ``#n.cat`` or ``#p``; the most frequent come first."""
         group_keys = [GroupKey(key, self.query) for key in keys]
         counts = Counter(tuple([key.value(match) for key in group_keys]) for match in self)
@@ -79,27 +78,23 @@ def search(source: Iterable[Tree] | str | PathLike[str], query: str | Query) -> 
     query = query if isinstance(query, Query) else Query(query)
     if isinstance(source, str | PathLike):
         path = os.fspath(source)
-        return Matches(_matches_in_file(path, query), query, lambda: explain_no_match(query, [path]))
+        return Matches(_matches_in_file(path, query), query, lambda: explain_files(query, [path]))
     if isinstance(source, Tree) or not isinstance(source, Iterable):
         raise TypeError(f"expected trees or a path, got {type(source).__name__}; for one tree, pass [tree]")
+    trees = () if isinstance(source, Iterator) else source
     matches = (match for tree in source for match in query.matches(tree))
-    if isinstance(source, Iterator):
-        return Matches(matches, query)
-    return Matches(matches, query, lambda: Inventory(required_features(query), map(TreeView, source)).explain(query))
+    return Matches(matches, query, lambda: explain(query, map(TreeView, trees)) if trees else [])
 
 
-def explain_no_match(
-    query: Query, paths: Sequence[str], format: str | None = None, encoding: str | None = None
-) -> list[str]:
-    """Return the reasons why a query matches nothing in treebank files and indexes, which are read again."""
+def explain_files(query: Query, paths: Sequence[str], **options: Any) -> list[str]:
+    """Return the reasons why a query matches nothing in files and indexes, which are read again with these options."""
     if STANDARD_STREAM in paths:
         return []
-    trees = (
-        tree for path in paths if not is_index(path) for tree in read(path, format, encoding=encoding, on_error=_ignore)
-    )
+    files = [path for path in paths if not is_index(path)]
+    trees = (tree for path in files for tree in read(path, on_error=_ignore, **options))
     with ExitStack() as stack:
         indexes = [stack.enter_context(Index(path)) for path in paths if is_index(path)]
-        return Inventory(required_features(query), map(TreeView, trees), indexes).explain(query)
+        return explain(query, map(TreeView, trees), indexes)
 
 
 def _matches_in_file(path: str, query: Query) -> Iterator[Match]:
@@ -140,7 +135,7 @@ class WorkUnit(NamedTuple):
     position: int
 
 
-OutputKind = Literal["contexts", "rows", "keys", "trees", "drawings", "pictures", "nothing", "batches"]
+OutputKind = Literal["lines", "contexts", "rows", "keys", "trees", "drawings", "pictures", "nothing", "batches"]
 
 
 @dataclass(frozen=True)
@@ -153,7 +148,7 @@ class SearchJob:
     skip_broken: bool = False
     maximum: int | None = None  # matches
     keys: tuple[str, ...] = ()
-    width: int = WIDTH  # characters of context on each side
+    width: int = 0  # characters on each side, of contexts
 
 
 def _ignore(*_: object) -> None:
@@ -249,6 +244,8 @@ class Worker:
 
     def _items(self, matches: list[Match], is_new_tree: bool) -> list[Any]:
         output, view = self.job.output, matches[0].view
+        if output == "lines":
+            return [f"{view.id}\t{match.concordance()}" for match in matches]
         if output == "contexts":
             return [(view.id, match.context(self.job.width)) for match in matches]
         if output == "pictures":

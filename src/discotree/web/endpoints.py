@@ -125,13 +125,8 @@ class Endpoints:
     async def treebanks(self) -> list[TreebankInfo]:
         """List the treebanks that can be searched by name."""
         return [
-            TreebankInfo(
-                name=name,
-                trees=treebank.trees,
-                is_sample=bool(treebank.sample),
-                inventory=Inventory(**treebank.inventory),
-            )
-            for name, treebank in self.context.treebanks.items()
+            TreebankInfo(name=name, trees=it.trees, is_sample=bool(it.sample), inventory=Inventory(**it.inventory))
+            for name, it in self.context.treebanks.items()
         ]
 
     async def parse(self, request: Request) -> Response:

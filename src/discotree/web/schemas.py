@@ -446,9 +446,7 @@ class SearchProgress(BaseModel):
 
 class SearchResponse(SearchProgress):
     variables: list[str]
-    explanation: Annotated[
-        list[str], Field(description="At the end, if there is no hit: which labels or words of the query do not occur.")
-    ]
+    explanation: Annotated[list[str], Field(description="At the end, why there is no hit, as far as that is known.")]
     hits: list[Hit]
     trees: Annotated[list[TreeRecord], Field(description="The trees of the hits, once each.")]
 

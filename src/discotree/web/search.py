@@ -4,21 +4,18 @@ A search stops when its time is spent, and the response says where to continue, 
 single tree takes too long, the worker process ends.
 """
 
-import csv
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from importlib import resources
-from itertools import islice
-from types import SimpleNamespace
+from itertools import chain, islice
 from typing import Any
 
 from discotree.errors import QueryError
-from discotree.queries.inventory import required_features
 from discotree.queries.match import FoundNode, Match
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, as_text, by_count, columns, row
+from discotree.queries.rows import GroupKey, as_text, by_count, columns, csv_lines, row
 from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.json_lines import json_line
 from discotree.trees.tree import Tree
@@ -149,14 +146,15 @@ class HitPage:
                     indices[number] = len(trees)
                     trees.append(match.tree)
             hits.append(self._hit(number, indices[number], match))
-        explanation = (
-            [] if hits or self.cursor else self.source.inventory(required_features(self.query)).explain(self.query)
-        )
-        progress = {"size": self.source.size, "searched": self.searched, "next": self.cursor}
+        explanation = [] if hits or self.cursor else self.source.explain(self.query)
+        progress = {
+            "size": self.source.size,
+            "searched": self.searched,
+            "next": self.cursor,
+            "explanation": explanation,
+        }
         records = [json_line(tree.to_dict()) for tree in trees]
-        return with_list(
-            {"variables": self.query.variables, **progress, "explanation": explanation, "hits": hits}, "trees", records
-        )
+        return with_list({"variables": self.query.variables, **progress, "hits": hits}, "trees", records)
 
     def _hit(self, number: int, tree: int | None, match: Match) -> dict[str, Any]:
         left, pieces, right = match.context(self.request.width, self.request.focus)
@@ -172,8 +170,10 @@ class HitPage:
 
     def download(self) -> str:
         output, width, focus = self.request.output, self.request.width, self.request.focus
+        lines: Iterator[str]
         if output in ("csv", "tsv"):
-            lines = self._table("," if output == "csv" else "\t")
+            cells = (as_text(row(match, width, focus)) for _, match in self.matches())
+            lines = (f"{line}\n" for line in csv_lines(chain([columns(self.query)], cells), output))
         elif output == "concordance":
             lines = (f"{match.view.id}\t{match.concordance(width, focus)}\n" for _, match in self.matches())
         else:
@@ -192,14 +192,6 @@ class HitPage:
             if number != last:
                 last = number
                 yield match.tree
-
-    def _table(self, delimiter: str) -> Iterator[str]:
-        """Yield the lines of a table of bindings."""
-        # writerow returns the result of write, here the line itself.
-        writer = csv.writer(SimpleNamespace(write=str), delimiter=delimiter, lineterminator="\n")
-        yield writer.writerow(list(columns(self.query)))
-        for _, match in self.matches():
-            yield writer.writerow(as_text(row(match, self.request.width, self.request.focus)))
 
 
 def _binding(value: FoundNode | str | None) -> dict[str, Any] | str | None:

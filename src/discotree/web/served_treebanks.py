@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from glob import glob, has_magic
@@ -23,7 +23,7 @@ from discotree.errors import ConfigError, DiscotreeError, TreebankError
 from discotree.files.writing import STANDARD_STREAM, base_name, stems
 from discotree.log import logger
 from discotree.queries.index import FORMAT, SUFFIX, Index, is_index, write_index
-from discotree.queries.inventory import Inventory
+from discotree.queries.inventory import Inventory, explain
 from discotree.queries.match import Match, TreeView
 from discotree.queries.query import Query
 from discotree.treebanks import files, read
@@ -61,10 +61,10 @@ class TreeSource:
                     yield before + number, view
                 before += index.last
 
-    def inventory(self, features: Collection[str]) -> Inventory:
-        """Return the values of features that occur in the trees."""
+    def explain(self, query: Query) -> list[str]:
+        """Return the reasons why a query matches nothing."""
         with self._hide_paths():
-            return Inventory(features, map(TreeView, self.trees), self.indexes)
+            return explain(query, map(TreeView, self.trees), self.indexes)
 
     @contextmanager
     def _hide_paths(self) -> Iterator[None]:

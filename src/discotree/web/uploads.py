@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from discotree.errors import TreebankError
+from discotree.queries.match import TreeView
 from discotree.treebanks import TEXT_FORMATS, guess_format
 from discotree.treebanks.arrow import check_encodable
 from discotree.treebanks.formats import PEEK
 from discotree.treebanks.source import Source, stop
-from discotree.trees.punctuation import gap_degree, is_punctuation
 from discotree.trees.tree import Tree
 from discotree.web.limits import Limits, RequestRefused, size_problem
 from discotree.web.schemas import TreebankFilter, Upload
@@ -90,8 +90,8 @@ def gap_counts(tree: Tree, punctuation: bool = False) -> list[int]:
 
     Only words make a gap; with ``punctuation``, any token does.
     """
-    words = sum(1 << k for k, token in enumerate(tree.tokens) if punctuation or not is_punctuation(token))
-    return [gap_degree(node.mask, words) for node in tree.nodes()]
+    view = TreeView(tree)
+    return [view.gap_degree(address, punctuation) for address in range(view.terminals, view.size)]
 
 
 def matching_constituents(tree: Tree, gaps: Sequence[int], criteria: TreebankFilter) -> list[int] | None:

@@ -26,24 +26,19 @@ export function set(query) {
 
 /** Mark the character that an error of the server names; return whether there is one. */
 export function point(error) {
-  const problem = error?.fields ?? {};
-  const isWrong = Number.isInteger(problem.offset);
+  const { offset, message } = error?.fields ?? {};
+  const isWrong = Number.isInteger(offset);
   const query = $("query");
   query.setAttribute("aria-invalid", String(isWrong));
-  $("query-error").replaceChildren();
-  if (!isWrong) {
-    $("query-marks").replaceChildren();
-    return false;
-  }
+  for (const id of ["query-error", "query-marks"]) $(id).replaceChildren();
+  if (!isWrong) return false;
   const characters = [...query.value]; // the server counts characters, not UTF-16 units
-  const [before, at, after] = [characters.slice(0, problem.offset), characters.slice(problem.offset, problem.offset + 1), characters.slice(problem.offset + 1)];
-  $("query-marks").replaceChildren(before.join(""), make("mark", {}, at.join("").trim() ? at.join("") : " "), (at.join("").trim() ? "" : at.join("")) + after.join(""), "\n");
-  const start = before.join("").length;
-  const go = make("button", { type: "button", className: "link", onclick: () => {
+  const [before, at, after] = [[0, offset], [offset, offset + 1], [offset + 1]].map((range) => characters.slice(...range).join(""));
+  $("query-marks").append(before, make("mark", {}, at.trim() ? at : " "), (at.trim() ? "" : at) + after, "\n");
+  $("query-error").append(make("button", { type: "button", className: "link", onclick: () => {
     query.focus();
-    query.setSelectionRange(start, start + at.join("").length);
-  } }, `Character ${problem.offset + 1}`);
-  $("query-error").append(go, `: ${problem.message}`);
+    query.setSelectionRange(before.length, before.length + at.length);
+  } }, `Character ${offset + 1}`), `: ${message}`);
   return true;
 }
 
@@ -73,9 +68,7 @@ function suggest() {
   const before = get().slice(0, $("query").selectionStart);
   const [typed, values] = COMPLETED.map(([kind, pattern]) => [before.match(pattern)?.[1], inventory[kind]]).find(([text]) => text !== undefined) ?? ["", []];
   const fitting = values.filter((one) => one !== typed && one.toLowerCase().startsWith(typed.toLowerCase())).slice(0, MAX_COMPLETIONS);
-  $("query-completions").replaceChildren(...fitting.map((text, k) =>
-    make("li", { id: `completion-${k}`, role: "option", onclick: () => insert(text, typed.length) }, text)));
-  choose(-1);
+  offer(...fitting.map((text, k) => make("li", { id: `completion-${k}`, role: "option", onclick: () => insert(text, typed.length) }, text)));
 }
 
 function insert(text, typed) {
@@ -86,18 +79,19 @@ function insert(text, typed) {
   query.dispatchEvent(new Event("input"));
 }
 
+/** Show completions. */
+function offer(...items) {
+  $("query-completions").replaceChildren(...items);
+  $("query-completions").hidden = !items.length;
+  choose(-1);
+}
+
 /** Mark a completion as the one that Enter takes; -1 for none. */
 function choose(number) {
   const options = [...$("query-completions").children];
   chosen = number;
-  $("query-completions").hidden = !options.length;
   options.forEach((option, k) => { option.ariaSelected = String(k === number); });
   $("query").setAttribute("aria-activedescendant", options[number]?.id ?? "");
-}
-
-function close() {
-  $("query-completions").replaceChildren();
-  choose(-1);
 }
 
 function onKey(event) {
@@ -106,7 +100,7 @@ function onKey(event) {
   if (event.key === "ArrowDown") choose((chosen + 1) % children.length);
   else if (event.key === "ArrowUp") choose((Math.max(chosen, 0) + children.length - 1) % children.length);
   else if (event.key === "Enter" && chosen >= 0) children[chosen].click();
-  else if (event.key === "Escape") close();
+  else if (event.key === "Escape") offer();
   else return;
   event.preventDefault();
 }
@@ -114,7 +108,7 @@ function onKey(event) {
 export function setUp() {
   const query = $("query");
   query.addEventListener("keydown", onKey);
-  query.addEventListener("blur", close);
+  query.addEventListener("blur", () => offer());
   $("query-completions").addEventListener("mousedown", (event) => event.preventDefault()); // the field keeps the focus
   query.addEventListener("input", () => {
     suggest();
