@@ -9,7 +9,6 @@ import ctypes
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -27,6 +26,7 @@ from discotree.decoding.k_best import k_best, rank_with_penalties
 from discotree.decoding.trees import TreeBuilder
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import SENTENCE_ERRORS, ConfigError, InputError, ModelError, first_line, requires_extra
+from discotree.files.writing import temporary_folder
 from discotree.log import logger
 from discotree.models import HUB
 from discotree.models.card import Card
@@ -346,7 +346,7 @@ class Parser:
         from discotree.models.hub import check_names, push
 
         check_names(repository, revision)
-        with tempfile.TemporaryDirectory() as temporary:
+        with temporary_folder() as temporary:
             folder = Path(temporary, "model")
             write_with_card(self.model, folder, card, HUB + repository)
             return push(folder, repository, private, revision, commit_message, token)
