@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from discotree import text
-from discotree.config.schema import Config, Decoding
+from discotree.config.schema import MAX_TREES, Config, Decoding
 from discotree.decoding.decode import Decoded, decode
 from discotree.decoding.gap_penalty import GapPenalties
 from discotree.decoding.k_best import k_best, rank_with_penalties
@@ -233,6 +233,8 @@ class Parser:
         tokens = self.tokens(sentence)
         if problem := self.problem(tokens):
             raise InputError(f"the sentence {problem}")
+        if k > MAX_TREES:
+            raise InputError(f"k, the number of trees, is at most {MAX_TREES:,}, got {k:,}")
         if len(tokens) > MAX_WORDS_K:
             raise InputError(f"the sentence has {len(tokens)} words; k_best takes at most {MAX_WORDS_K}")
         ((_, scores),) = self.scores(self.corpus([tokens]))
