@@ -2,12 +2,14 @@
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.models import saved_model
+from support.signals import heed_interrupts
 
 import discotree as dt
 from discotree.cli import COMMANDS
@@ -123,3 +125,39 @@ def test_names_and_subpackages_can_be_imported_and_completed() -> None:
         _ = dt.dance  # type: ignore[attr-defined]
     with pytest.raises(ImportError, match="cannot import name 'dance'"):
         from discotree import dance  # type: ignore[attr-defined]  # noqa: F401
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell closes the streams")
+@pytest.mark.parametrize(
+    ("arguments", "closed", "code", "message"),
+    [
+        ("convert FILE --to penn", ">&-", 1, "discotree: -: cannot be written: Bad file descriptor\n"),
+        ("--help", ">&-", 1, "discotree: standard input or output is closed\n"),
+        ("convert FILE --to penn", "2>&-", 0, ""),
+        ("convert FILE --to penn", ">&- 2>&-", 1, ""),
+        ("convert FILE -o OUTPUT", "<&- >&-", 0, "1 trees written to OUTPUT\n"),
+        ("convert - --from export --to penn", "<&-", 1, "discotree: -: cannot be read: Bad file descriptor\n"),
+    ],
+)
+def test_a_closed_stream_is_no_traceback(arguments: str, closed: str, code: int, message: str, tmp_path: Path) -> None:
+    arguments = arguments.replace("FILE", str(FIGURE1)).replace("OUTPUT", str(tmp_path / "a.dbr"))
+    line = f"{sys.executable} -m discotree {arguments} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.replace(str(tmp_path / "a.dbr"), "OUTPUT")) == (code, message)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is not a signal there")
+@pytest.mark.parametrize("start", ["-mdiscotree", "-cfrom discotree.__main__ import main; main()"])
+def test_ctrl_c_during_the_imports_is_no_traceback(start: str, tmp_path: Path) -> None:
+    """The signal comes while Click is imported: it is sent by a module of that name."""
+    (tmp_path / "click.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(30)\n")
+    paths = [str(tmp_path), *sys.path]
+    done = subprocess.run(
+        [sys.executable, start, "--version"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=heed_interrupts,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

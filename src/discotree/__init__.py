@@ -4,10 +4,10 @@ Importing the package imports nothing else: every name, and every subpackage, is
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from discotree.version import __version__ as __version__
 
+TYPE_CHECKING = False  # importing it from typing takes longer than all else here
 if TYPE_CHECKING:
     from discotree.encoding.dependencies import Dependencies as Dependencies
     from discotree.encoding.dependencies import to_dependencies as to_dependencies

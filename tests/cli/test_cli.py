@@ -351,6 +351,14 @@ def test_evaluate_refuses_files_that_do_not_match(run: Run, pair: tuple[str, str
     assert run("evaluate", pair[0], "other.dbr", "--missing-as-empty").returncode == 0
 
 
+def test_evaluate_has_no_scores_for_empty_files(run: Run, tmp_path: Path) -> None:
+    for name in ("gold.dbr", "predicted.dbr"):
+        (tmp_path / name).write_text("")
+    done = run("evaluate", "gold.dbr", "predicted.dbr")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "gold.dbr has no trees, so there is nothing to score" in done.stderr
+
+
 def test_evaluate_knows_its_tables_and_parameters(run: Run, pair: tuple[str, str]) -> None:
     assert run("evaluate", *pair, "--by", "colour").returncode == 2
     assert run("evaluate", *pair, "--params", "nowhere.prm").returncode == 1

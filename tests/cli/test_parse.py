@@ -234,6 +234,12 @@ def test_offsets_point_at_the_token(cli: Cli, tmp_path: Path, kind: str, bom: st
     assert all(character.isspace() or place in covered for place, character in enumerate(text))
 
 
+def test_too_many_trees_are_a_usage_error(cli: Cli) -> None:
+    done = cli("-", "--k", "100000", stdin="Es kam nichts.")
+    assert done.code == 2
+    assert "100000 is not in the range 1<=x<=1000" in done.err
+
+
 def test_several_trees_for_every_sentence(cli: Cli) -> None:
     text = "Es kam nichts.\nWir lachen."
     done = cli("-", "--from", "lines", "--k", "3", stdin=text)

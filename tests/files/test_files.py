@@ -1,6 +1,10 @@
 import bz2
 import gzip
 import lzma
+import os
+import subprocess
+import sys
+from subprocess import PIPE
 
 import pytest
 
@@ -93,3 +97,52 @@ def test_an_error_leaves_the_old_file(tmp_path, error):
 def test_a_folder_that_is_missing_is_an_error_with_the_path(tmp_path):
     with pytest.raises(TreebankError, match="a: cannot be written: No such file"), writable(str(tmp_path / "b" / "a")):
         pass
+
+
+WRITE = """
+import sys
+from discotree.files.writing import temporary_folder, writable
+with writable(sys.argv[1]) as stream, temporary_folder():
+    stream.write(b"new")
+    if len(sys.argv) > 2:
+        print("writing", flush=True)
+        sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no locks of files")
+def test_what_a_killed_process_leaves_is_removed_by_the_next_one(tmp_path):
+    """A temporary file and a folder of a process that is alive stay, and so does what only looks like one."""
+    target, folders = tmp_path / "target", tmp_path / "folders"
+    folders.mkdir()
+    (folders / "discotree-mine").mkdir()
+    mine = [tmp_path / "target.tmp", tmp_path / "other.0a1b2c3d.tmp"]
+    for path in mine:
+        path.touch()
+    command = [sys.executable, "-c", WRITE, str(target)]
+    environment = {**os.environ, "TMPDIR": str(folders)}
+
+    def begin():
+        process = subprocess.Popen([*command, "wait"], stdin=PIPE, stdout=PIPE, env=environment)
+        assert process.stdout.readline() == b"writing\n"
+        return process
+
+    with begin() as dead:
+        dead.kill()
+    leftovers = {*tmp_path.glob("target.*.tmp"), *folders.glob("discotree-*.tmp")}
+    with begin() as alive:
+        for folder in folders.iterdir():
+            os.utime(folder, (0, 0))
+        written = {*tmp_path.glob("target.*.tmp"), *folders.glob("discotree-*.tmp")} - leftovers
+        subprocess.run(command, env=environment, check=True)
+        assert {*tmp_path.iterdir(), *folders.iterdir()} == {
+            *mine,
+            *written,
+            target,
+            folders,
+            folders / "discotree-mine",
+        }
+        alive.communicate(b"")
+    assert (alive.returncode, target.read_bytes()) == (0, b"new")
+    assert {*tmp_path.iterdir()} == {*mine, target, folders}
+    assert (len(leftovers), len(written)) == (2, 2)

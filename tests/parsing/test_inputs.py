@@ -1,5 +1,6 @@
 """Arguments of `discotree parse` become sources of sentences: files, folders, standard input or text."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,23 @@ def test_a_text_keeps_its_offsets() -> None:
     (item,) = text_source("  Ja, nein.").sentences("de")
     assert isinstance(item, InputSentence)
     assert item.offsets == [(2, 4), (4, 5), (6, 10), (10, 11)]
+
+
+@pytest.mark.parametrize("kind", ["lines", "tokens"])
+def test_a_line_of_many_megabytes_is_an_error_and_the_next_line_a_sentence(folder: Path, kind: str) -> None:
+    """Only its beginning is kept in memory."""
+    (folder / "a.txt").write_text("Ja .\n" + "Wort " * 4_000_000 + "\nNein .\n")
+    tracemalloc.start()
+    try:
+        first, problem, last = SentenceSource("a.txt", kind).sentences("de")
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert isinstance(problem, TreebankError)
+    assert str(problem).startswith(
+        "a.txt:2: sentence 2: the line has 20,000,001 characters, a sentence at most 1,048,576"
+    )
+    assert isinstance(first, InputSentence)
+    assert isinstance(last, InputSentence)
+    assert (last.id, last.where, last.words) == ("3", "a.txt:3", ["Nein", "."])
+    assert last.offsets == [(20_000_006, 20_000_010), (20_000_011, 20_000_012)]

@@ -120,6 +120,11 @@ def test_decoding_is_handed_on(healthy):
         assert found == healthy._parse_tokens([healthy.tokens(words) for words in WORDS], decoding)
 
 
+def test_too_many_trees_are_refused_at_once(healthy):
+    with pytest.raises(InputError, match="the number of trees, must be between 1 and 1,000, got 100,000"):
+        healthy.k_best(WORDS[0], 100_000)
+
+
 def test_the_k_best_trees_have_ids_with_their_ranks(healthy):
     options = ParseOptions(k=3, ids=["7", "8", "9"])
     first, failure, last = k_best_each(healthy, [WORDS[0], ["long"] * 201, WORDS[1]], options)

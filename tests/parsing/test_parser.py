@@ -555,7 +555,7 @@ def test_an_empty_word_is_named(german):
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_fewer_trees_than_one_are_refused(german, k):
-    with pytest.raises(InputError, match=rf"^k, the number of trees, must be at least 1, got {k}$"):
+    with pytest.raises(InputError, match=rf"^k, the number of trees, must be between 1 and 1,000, got {k}$"):
         german.k_best("Sie lachen.", k)
 
 

@@ -156,7 +156,7 @@ def test_parts_of_an_index_have_their_lists_apart(trees, tmp_path, monkeypatch):
     write_index([], tmp_path / "empty.dtindex")
     with Index(tmp_path / "parts.dtindex") as index:
         for segment in range(1, len(index.segments) + 1):
-            numbers = [k for label in index.values("cat") for k in index._postings(segment, ("cat", label))]
+            numbers = [k for label in index.values("cat") for k in index._postings(segment, "cat", label)]
             assert {(number - 1) // 7 + 1 for number in numbers} == {segment}
         expected = [k for k, tree in enumerate(trees, 1) if tree.find("NP")]
         assert list(index.candidates(Query('[cat="NP"]'))) == expected
@@ -194,7 +194,7 @@ def test_damaged_records_have_an_address(path, tmp_path):
     damaged = tmp_path / "damaged.dtindex"
     content = bytearray(path.read_bytes())
     with Index(path) as index:
-        content[index._segment(1).records[2] + 9] ^= 1
+        content[index._segment(1)[0][2] + 9] ^= 1
     damaged.write_bytes(content)
     with Index(damaged) as index:
         for read in (index.trees, index.views, lambda: index.search("[]")):

@@ -38,6 +38,11 @@ def test_no_character_breaks_a_line(tmp_path, character):
         ("[1]", r"expected an object with the fields of a tree, got \[1\]"),
         ('{"id": "2", "error": "too long"}', "the record has an error instead of a tree: too long"),
         (GOOD.replace("[0]", "[1]"), r"constituent 0: expected positions of tokens \(0 to 0\), got 1"),
+        (
+            GOOD.replace("{", '{"id": "3", "id": "4", ', 1),
+            "expected a JSON object on one line: the key 'id' occurs twice",
+        ),
+        (GOOD.replace('"form"', '"form": "x", "form"', 1), "the key 'form' occurs twice"),
         ("[" * 100_000, "expected a JSON object on one line: it is nested too deeply"),
         ('{"tokens": ' + "9" * 5000 + "}", "expected a JSON object on one line: Exceeds the limit"),
     ],

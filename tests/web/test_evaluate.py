@@ -36,6 +36,10 @@ def test_sentences_are_matched_by_their_ids(client: httpx.Client) -> None:
         ({"gold": upload(TREES[:1]), "predicted": upload(TREES[:2])}, "not in the gold file"),
         ({"gold": upload(TREES), "predicted": {"content": "(S", "format": "discbracket"}}, "unclosed brackets"),
         ({"gold": upload(TREES), "predicted": upload(TREES), "params": "/etc/passwd"}, "params"),
+        (
+            {"gold": {"content": " ", "format": "penn"}, "predicted": {"content": " ", "format": "penn"}},
+            "contains no tree",
+        ),
     ],
 )
 def test_files_that_cannot_be_compared(client: httpx.Client, body: dict[str, Any], message: str) -> None:

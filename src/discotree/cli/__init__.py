@@ -7,6 +7,7 @@ To add a command, write a module with a Click command and add a line to ``GROUPS
 """
 
 import atexit
+import errno
 import gc
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,14 @@ from typing import Any, NamedTuple
 
 import click
 
-from discotree.cli.console import INTERRUPTED, complain, exit_closed_pipe, show_warnings
+from discotree.cli.console import (
+    INTERRUPTED,
+    complain,
+    discard_unwritable_output,
+    exit_closed_pipe,
+    open_closed_streams,
+    show_warnings,
+)
 from discotree.errors import DiscotreeError, printable
 from discotree.version import __version__
 
@@ -121,11 +129,15 @@ def main() -> None:
     """Run the command line; print errors meant for the user without a traceback."""
     # Start-up creates many objects that stay, and hardly any cycles: collecting garbage again and again, and once more
     # at exit, would take a tenth of the time of a short command.
+    open_closed_streams()
     gc.set_threshold(GC_THRESHOLD)
     atexit.register(gc.freeze)
     show_warnings()
     try:
         app(prog_name="discotree")
     except (DiscotreeError, OSError) as error:
-        complain(str(error))
+        is_closed = isinstance(error, OSError) and error.errno == errno.EBADF
+        complain("standard input or output is closed" if is_closed else str(error))
         sys.exit(1)
+    finally:
+        discard_unwritable_output()

@@ -93,8 +93,26 @@ def out() -> "Console":
 
 def exit_closed_pipe() -> NoReturn:
     """Exit because the reader of standard output has gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards buffered output
+    discard_unwritable_output()
     sys.exit(CLOSED_PIPE)
+
+
+def discard_unwritable_output() -> None:
+    """Discard output that cannot be written, which Python would try, and report, once more at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def open_closed_streams() -> None:
+    """Open standard streams that are closed (``>&-``), so that no other file takes their place.
+
+    To read or write them is an error, as in other programs, except that messages on standard error are lost.
+    """
+    for name, mode, flags in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))  # noqa: SIM115
 
 
 # Messages on standard error

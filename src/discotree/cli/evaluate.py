@@ -120,6 +120,8 @@ def evaluate(
                 raise EvaluationError(f"{path} against {gold}: {error}") from None
 
         first = score(predicted, analysis if names or heads or format == "html" else None)
+        if not first.sentences:
+            raise EvaluationError(f"{gold} has no trees, so there is nothing to score")
         second = score(compare_with, None) if compare_with else None
     differences = {}
     if second is not None:

@@ -46,7 +46,7 @@ from discotree.cli.options import (
     output_option,
     workers_option,
 )
-from discotree.config.schema import Method
+from discotree.config.schema import MAX_TREES, Method
 from discotree.errors import DiscotreeError, InputError, TreebankError, printable, shorten
 from discotree.files.writing import STANDARD_STREAM, is_archive
 from discotree.models import finding
@@ -111,7 +111,9 @@ MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
 @device_option
 @engine_option
 @choice_option("--decode", Method, "Search method; by default that of the model.")
-@click.option("--k", type=click.IntRange(min=1), metavar="K", help="Return the K most probable trees per sentence.")
+@click.option(
+    "--k", type=click.IntRange(1, MAX_TREES), metavar="K", help="Return the K most probable trees per sentence."
+)
 @click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),

@@ -53,6 +53,7 @@ class Distillation(Settings):
 
 
 Method = Literal["greedy", "beam", "exact"]
+MAX_TREES = 1000  # of a sentence that k_best finds: time and memory grow with them
 EngineName = Literal["onnx", "onnx-float32", "torch"]
 # A model comes with its settings, and may not ask for more memory and time than its weights justify.
 MAX_LAYERS = 100

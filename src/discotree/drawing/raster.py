@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from discotree.drawing.svg import RIGHT_TO_LEFT
 from discotree.errors import DiscotreeError, InputError, MissingExtraError
+from discotree.files.writing import temporary_folder
 
 Raster = Literal["png", "pdf"]
 SCALE = 2.0  # PNG pixels per SVG pixel
@@ -47,7 +47,7 @@ def convert_pages(svgs: Sequence[str]) -> bytes:
     """Convert pictures into one PDF, with a page of the right size for each."""
     program = shutil.which("rsvg-convert")
     if program:
-        with TemporaryDirectory() as folder:
+        with temporary_folder() as folder:
             names = [f"{k}.svg" for k in range(len(svgs))]
             for name, svg in zip(names, svgs, strict=True):
                 (Path(folder) / name).write_text(svg, "utf-8")

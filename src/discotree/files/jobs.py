@@ -7,7 +7,7 @@ A resumable job has four parts. Every command that can be resumed takes them fro
 * A *lock* lets one process at a time write an output. The operating system releases it when the process ends.
 * A *journal* is a file of JSON lines that only grows. A line is on the disk when ``Journal.append`` returns.
 * *Atomic output*: ``writable`` and ``write_bytes`` of ``files/writing.py`` create a file under its name when it is
-  complete. Whatever a killed process was writing has a name that ends in ``.tmp``.
+  complete. Whatever a killed process was writing has a name that ends in ``.tmp`` and is removed by the next process.
 
 A job that fills a folder, one file at a time, needs no journal, because the files show what is done:
 

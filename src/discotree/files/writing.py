@@ -1,7 +1,8 @@
 """Names of files, their encodings, and output that appears under its name when it is complete.
 
 Output is written under a temporary name and renamed, so that a crash, a full disk or a second process leaves either
-the old file or the new one.
+the old file or the new one. A process locks what it writes under a temporary name. What a killed process has left there
+is not locked, and is removed by the next one that writes the same file, or that needs a temporary folder.
 """
 
 import bz2
@@ -13,21 +14,31 @@ import os
 import re
 import stat
 import sys
+import time
 import uuid
 from codecs import BOM_UTF8, getincrementaldecoder
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, AnyStr, BinaryIO, cast
 
 from discotree.errors import TreebankError, printable
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 STANDARD_STREAM = "-"
 COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 ASCII = "".join(map(chr, (9, 10, *range(32, 127))))
 MAX_DIGITS = 4000  # Python refuses to make an integer of more
+SECONDS_TO_LOCK = 10  # a new temporary folder
+_FOLDER_PREFIX = "discotree-"
+_TEMPORARY = re.compile(r"(.+)\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
 
 # Text
@@ -186,17 +197,92 @@ def _writable(path: str) -> Iterator[BinaryIO]:
         with open(target, "wb") as raw, _compressing(raw, path) as stream:
             yield stream
         return
-    temporary = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
+    folder, name = os.path.split(target)
+    for leftover in _leftovers(folder).pop(name, []):
+        if (lock := _lock(leftover, wait=False)) is not None:
+            with suppress(OSError):
+                os.unlink(leftover)
+            os.close(lock)
+    temporary, file, lock = _open_temporary(target)
     try:
-        with open(temporary, "xb") as raw:
-            with _compressing(raw, path) as stream:
+        with file:
+            with _compressing(file, path) as stream:
                 yield stream
-            raw.flush()
-            os.fsync(raw.fileno())
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, target)
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
+        if lock is not None:
+            os.close(lock)
+
+
+def _open_temporary(target: str) -> tuple[str, BinaryIO, int | None]:
+    """Create and lock a temporary file; try again if another process has removed it between the two."""
+    while True:
+        temporary = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
+        raw = open(temporary, "xb")  # noqa: SIM115
+        lock = _lock(temporary)
+        if os.path.exists(temporary):
+            return temporary, raw, lock
+        raw.close()
+
+
+def _lock(path: str, wait: bool = True) -> int | None:
+    """Lock a file or folder and return the descriptor that holds the lock; None if another process has it."""
+    if fcntl is None:
+        return None
+    descriptor = -1
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # also where a file system has no locks
+        if descriptor >= 0:
+            os.close(descriptor)
+        return None
+    return descriptor
+
+
+@lru_cache(maxsize=100)
+def _leftovers(folder: str) -> dict[str, list[str]]:
+    """Return the temporary files in a folder by their targets. A process that writes many files looks there once."""
+    found: dict[str, list[str]] = {}
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if match := _TEMPORARY.fullmatch(name):
+                found.setdefault(match[1], []).append(os.path.join(folder, name))
+    return found
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """Create a folder that is removed at the end of the block or, after a crash, by the next process that needs one."""
+    from tempfile import TemporaryDirectory
+
+    _remove_folders()
+    with TemporaryDirectory(prefix=_FOLDER_PREFIX, suffix=".tmp") as folder:
+        lock = _lock(folder)
+        try:
+            yield folder
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+
+@lru_cache(maxsize=1)
+def _remove_folders() -> None:
+    """Remove temporary folders that dead processes of this user have left."""
+    from shutil import rmtree
+    from tempfile import gettempdir
+
+    for folder in Path(gettempdir()).glob(f"{_FOLDER_PREFIX}*.tmp"):
+        status = os.lstat(folder)
+        is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+        is_young = time.time() < status.st_mtime + SECONDS_TO_LOCK
+        if is_own and not is_young and (lock := _lock(str(folder), wait=False)) is not None:
+            rmtree(folder, ignore_errors=True)
+            os.close(lock)
 
 
 @contextmanager

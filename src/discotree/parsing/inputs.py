@@ -35,6 +35,7 @@ DecodingErrors = Literal["strict", "replace"]
 
 TEXT_SUFFIXES = (".txt", ".text")  # files to parse in a folder without treebanks
 MAX_SAMPLE_BYTES = 4 * SAMPLE_CHARACTERS  # a character has at most 4 bytes in any encoding
+MAX_LINE_CHARACTERS = 1 << 20  # of a sentence on a line; ten thousand words have fewer
 NO_SUCH_FILE = "no such file; to parse text, write several words in quotes, use --text, or pipe it to standard input"
 
 WHITESPACE = " \t\r\n"  # never part of a token; other whitespace depends on the kind of input
@@ -154,18 +155,38 @@ def _sentence(number: int, words: list[Word], where: str, start: int = 0) -> Inp
 def _split_lines(text: DecodedText, language: str) -> Sentences:
     whitespace = None if language else WHITESPACE
     number = start = 0
-    for line in lines_of(text):
+    for line, size in _bounded_lines(text):
         words = line.lstrip(whitespace)
         if words:
             number += 1
             offset = start + len(line) - len(words)
-            if _undecodable_byte(words):
+            if size > MAX_LINE_CHARACTERS:
+                problem = (
+                    f"the line has {size:,} characters, a sentence at most {MAX_LINE_CHARACTERS:,}; try --from text"
+                )
+                yield TreebankError(f"sentence {number}: {problem}", text.name, text.line(offset))
+            elif _undecodable_byte(words):
                 yield _decoding_error(text, number, words, offset)
             else:
                 (row,) = sentences(line, language, lines=True) if language else read_pretokenised(line)
                 if row:
                     yield _sentence(number, row, f"{text.name}:{text.line(offset)}", start)
-        start += len(line)
+        start += size
+
+
+def _bounded_lines(text: DecodedText) -> Iterator[tuple[str, int]]:
+    """Yield every line with its length; of a line that is too long only the beginning is kept."""
+    pieces: list[str] = []
+    size = 0
+    for piece in text:
+        if size <= MAX_LINE_CHARACTERS:
+            pieces.append(piece)
+        size += len(piece)
+        if piece.endswith("\n"):
+            yield "".join(pieces), size
+            pieces, size = [], 0
+    if size:
+        yield "".join(pieces), size
 
 
 def _undecodable_byte(text: str) -> re.Match[str] | None:

@@ -10,7 +10,6 @@ import math
 import os
 import re
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import suppress
@@ -24,13 +23,14 @@ from typing import Literal, get_args
 import numpy as np
 
 from discotree import text
-from discotree.config.schema import Config, Decoding
+from discotree.config.schema import MAX_TREES, Config, Decoding
 from discotree.decoding.decode import Decoded, decode
 from discotree.decoding.gap_penalty import GapPenalties
 from discotree.decoding.k_best import k_best, rank_with_penalties
 from discotree.decoding.trees import TreeBuilder
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import SENTENCE_ERRORS, ConfigError, InputError, ModelError, first_line, requires_extra, shorten
+from discotree.files.writing import temporary_folder
 from discotree.log import logger
 from discotree.models import HUB
 from discotree.models.card import CARD, Card
@@ -292,8 +292,8 @@ class Parser:
         confidence of each tree is its own expected F1, so it need not fall from tree to tree. The trees of a sentence
         with an id have ids of their own: 7.1, 7.2, and so on.
         """
-        if k < 1:
-            raise InputError(f"k, the number of trees, must be at least 1, got {k}")
+        if not 1 <= k <= MAX_TREES:
+            raise InputError(f"k, the number of trees, must be between 1 and {MAX_TREES:,}, got {k:,}")
         tokens = self.tokens(sentence)
         if problem := self._problem(tokens):
             raise InputError(f"the sentence {problem}")
@@ -413,7 +413,7 @@ class Parser:
         from discotree.models.hub import check_names, push
 
         check_names(repository, revision)
-        with tempfile.TemporaryDirectory() as temporary:
+        with temporary_folder() as temporary:
             folder = Path(temporary, "model")
             write_with_card(self.model, folder, card, HUB + repository)
             return push(folder, repository, private, revision, commit_message, token)

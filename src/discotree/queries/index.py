@@ -8,10 +8,10 @@ trees that have all of them. The file is a copy: it does not change with the tre
 A tree is stored as a record, the compressed list of its columns. A column of strings is one string with a separator
 between the values, which is read in a third of the time of a list.
 
-After a line with the format, the file is a sequence of blobs, each with a checksum of its content and place: records,
-blocks of postings sorted by key, for every segment of trees the places of its records and blocks, and at the end a head
-with the places of the segments. A reader believes nothing else, so a damaged index gives an error or the right matches,
-and what a hostile one says about sizes and parents is checked.
+After a line with the format, the file is a sequence of blobs, each with a checksum of its content and place: for every
+segment of trees its records, its postings, lists of the values of each feature and of the places of all these, and at
+the end a head with the places of the segments. A damaged index gives an error or the right matches, and a hostile one
+is bounded: sizes and parents are checked.
 """
 
 import json
@@ -19,14 +19,14 @@ import os
 import re
 import zlib
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import islice
-from operator import lt
+from itertools import chain, groupby, islice
+from operator import itemgetter, lt
 from os import PathLike, fspath
 from threading import Lock
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, TypeVar
 from weakref import finalize
 
 from discotree.errors import DiscotreeError, TreebankError
@@ -43,16 +43,16 @@ GAP_FEATURES = ("gap", "all-gap")  # the labels of discontinuous constituents, w
 GAP_DEGREE_FEATURES = ("gap-degree", "all-gap-degree")  # from 1 on
 SEGMENT_TREES = 200_000  # trees whose postings are in memory together, for writing and for searching
 WRITTEN_TREES, FETCHED_TREES = 500, 100  # in memory at a time
-BLOCK_BYTES = 1 << 15  # of postings that are read together
 MAX_RECORD = 1 << 23  # bytes of a tree before compression; a sentence of 10,000 words has half a million
 MAX_BLOB = 2 * MAX_RECORD
-OFFSET_BYTES, CHECKSUM_BYTES, POSTING_BYTES = 8, 4, 4
+OFFSET_BYTES, CHECKSUM_BYTES = 8, 4
 
 DAMAGE = (ValueError, TypeError, OverflowError, RecursionError, zlib.error, DiscotreeError)
 """The errors that a damaged record may raise."""
 
 Key = tuple[str, str]  # a feature and its value
 Postings = dict[Key, "array[int]"]  # numbers of trees
+Span = tuple[int, int]  # the start and end of a blob in the file
 IndexBatch = tuple[list[bytes], Postings]  # the records of some trees, and their postings, which count them from 0
 Made = TypeVar("Made")
 
@@ -160,9 +160,6 @@ def _keys(view: TreeView) -> set[Key]:
     return keys
 
 
-Span = tuple[int, int]  # the start and end of a blob in the file
-
-
 class _BlobWriter:
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -178,6 +175,11 @@ class _BlobWriter:
         self.stream.write(_checksum(content, start) + content)
         return start, self.end
 
+    def add_all(self, contents: Iterable[bytes]) -> Span:
+        """Write blobs and the list of their places; return the place of that list."""
+        starts = array("Q", [self.add(content)[0] for content in contents])
+        return self.add((starts + array("Q", [self.end])).tobytes())
+
 
 def _checksum(content: bytes, start: int) -> bytes:
     """Return the checksum of a blob, which also depends on its place."""
@@ -187,69 +189,48 @@ def _checksum(content: bytes, start: int) -> bytes:
 def write_batches(batches: Iterable[IndexBatch], path: str | PathLike[str]) -> int:
     """Write an index of batches of trees and return the number of trees."""
     postings: Postings = {}
-    places: array[int] = array("Q")  # the starts of the records of a segment, and the end of the last one
     segments: list[Span] = []
     count = 0
-    with writable(fspath(path)) as stream:
-        blobs = _BlobWriter(stream)
+
+    def read_records() -> Iterator[bytes]:
+        nonlocal count
         for records, new_postings in batches:
             for key, numbers in new_postings.items():
                 postings.setdefault(key, array("I")).extend([count + 1 + number for number in numbers])
             for record in records:
-                places.append(blobs.add(record)[0])
                 count += 1
-                if count % SEGMENT_TREES == 0:
-                    postings = _write_segment(blobs, segments, places, postings)
-        if places:
-            _write_segment(blobs, segments, places, postings)
+                yield record
+
+    with writable(fspath(path)) as stream:
+        blobs = _BlobWriter(stream)
+        remaining = read_records()
+        while (first := next(remaining, None)) is not None:
+            records = blobs.add_all(chain([first], islice(remaining, SEGMENT_TREES - 1)))
+            features = _write_postings(blobs, postings, count)
+            segments.append(blobs.add(_json([records, features])))
         head, _ = blobs.add(_json([count, blobs.checksum, segments]))
         stream.write(head.to_bytes(OFFSET_BYTES, "little"))
     return count
 
 
-def _write_segment(blobs: _BlobWriter, segments: list[Span], places: "array[int]", postings: Postings) -> Postings:
-    """Write the places and postings of one segment, and return the postings of later ones."""
-    places.append(blobs.end)
-    records = blobs.add(places.tobytes())
-    del places[:]
-    last = (len(segments) + 1) * SEGMENT_TREES
-    blocks: list[tuple[str, str, int, int]] = []
-    keys: list[tuple[str, str, int]] = []
-    numbers: array[int] = array("I")
-    later: Postings = {}
-    size = 0
-    for key, trees in sorted(postings.items()):
-        end = bisect_right(trees, last)
-        if end < len(trees):
-            later[key] = trees[end:]
-        if not end:
-            continue
-        keys.append((*key, end))
-        numbers += trees[:end]
-        size += len(key[1]) + end * POSTING_BYTES
-        if size > BLOCK_BYTES:
-            blocks.append((*keys[0][:2], *blobs.add(_block(keys, numbers))))
-            keys, numbers, size = [], array("I"), 0
-    if keys:
-        blocks.append((*keys[0][:2], *blobs.add(_block(keys, numbers))))
-    segments.append(blobs.add(_json([*records, blocks])))
-    return later
-
-
-def _block(keys: list[tuple[str, str, int]], numbers: "array[int]") -> bytes:
-    names = _json(keys)
-    return len(names).to_bytes(OFFSET_BYTES, "little") + names + numbers.tobytes()
+def _write_postings(blobs: _BlobWriter, postings: Postings, last: int) -> dict[str, tuple[Span, Span]]:
+    """Write and remove the postings up to the last tree; return the places of each feature's values and postings."""
+    features: dict[str, tuple[Span, Span]] = {}
+    for feature, keys in groupby(sorted(postings), itemgetter(0)):
+        values, lists = [], []
+        for key in keys:
+            numbers = postings.pop(key)
+            end = bisect_right(numbers, last)
+            if end:
+                values.append(key[1])
+                lists.append(numbers[:end].tobytes())
+            if end < len(numbers):  # in the next segment
+                postings[key] = numbers[end:]
+        features[feature] = blobs.add(_json(values)), blobs.add_all(lists)
+    return features
 
 
 # Reading
-
-
-class Segment(NamedTuple):
-    """The places of the records of some trees, and those of their blocks of postings with their first keys."""
-
-    records: "array[int]"
-    keys: list[Key]
-    blocks: list[Span]
 
 
 class Index:
@@ -273,7 +254,7 @@ class Index:
             self.file.close()
             raise
         self._segment = lru_cache(1)(partial(self._decode, self._read_segment))
-        self._block = lru_cache(1)(partial(self._decode, self._read_block))
+        self._feature = lru_cache(8)(partial(self._decode, self._read_feature))
 
     def _check_format(self, beginning: bytes) -> None:
         """Reject files of other programs and versions."""
@@ -293,6 +274,8 @@ class Index:
         """Decode a part of the file; say what to do if it is damaged."""
         try:
             return decode(*arguments)
+        except DiscotreeError:  # the index is closed
+            raise
         except (*DAMAGE, LookupError) as error:
             raise TreebankError(
                 f"the index is damaged: {error}; create it again with discotree index", self.path
@@ -331,28 +314,31 @@ class Index:
             raise ValueError("the number of trees is wrong")
         return trees, checksum, [(start, end) for start, end in segments]
 
-    def _read_segment(self, number: int) -> Segment:
-        start, end, blocks = json.loads(self._blob(*self.segments[number - 1]))
-        records = array("Q", self._blob(start, end))
-        trees = min(self.last - (number - 1) * SEGMENT_TREES, SEGMENT_TREES)
-        keys = [(str(feature), str(value)) for feature, value, _, _ in blocks]
-        spans = [(start, end) for _, _, start, end in blocks]
-        if len(records) != trees + 1 or any(part != sorted(part) for part in (records.tolist(), keys, spans)):
-            raise ValueError(f"the places of segment {number} are wrong")
-        return Segment(records, keys, spans)
+    def _places(self, span: Span) -> "array[int]":
+        """Return the starts of some blobs, and the end of the last one."""
+        places = array("Q", self._blob(*span))
+        if places.tolist() != sorted(places):
+            raise ValueError("a list of places is not in order")
+        return places
 
-    def _read_block(self, span: Span) -> tuple[dict[Key, Span], bytes]:
-        """Return the keys of a block, each with the place of its postings, and the bytes with all postings."""
-        content = self._blob(*span)
-        start = OFFSET_BYTES + int.from_bytes(content[:OFFSET_BYTES], "little")
-        places: dict[Key, Span] = {}
-        end = 0
-        for feature, value, count in json.loads(content[OFFSET_BYTES:start]):
-            places[str(feature), str(value)] = end, end + count * POSTING_BYTES
-            end += len(range(count)) * POSTING_BYTES  # fails unless it is a whole number
-        if len(content) - start != end:
-            raise ValueError("a block of postings has the wrong size")
-        return places, content[start:]
+    def _read_segment(self, number: int) -> tuple["array[int]", dict[str, tuple[Span, Span]]]:
+        """Return the places of a segment's records, and those of the values and postings of every feature."""
+        records, features = json.loads(self._blob(*self.segments[number - 1]))
+        places = self._places(records)
+        if len(places) != min(self.last - (number - 1) * SEGMENT_TREES, SEGMENT_TREES) + 1:
+            raise ValueError(f"segment {number} has too many or too few trees")
+        return places, features
+
+    def _read_feature(self, segment: int, feature: str) -> tuple[list[str], "array[int]"]:
+        """Return the values of a feature in a segment, sorted, and the places of their postings."""
+        _, features = self._segment(segment)
+        if feature not in features:
+            return [], array("Q")
+        values, postings = features[feature]
+        values, places = json.loads(self._blob(*values)), self._places(postings)
+        if len(places) != len(values) + 1 or not {str}.issuperset(map(type, values)):
+            raise ValueError(f"the values of {feature} are wrong")
+        return values, places
 
     def trees(self, numbers: Iterable[int] | None = None) -> Iterator[Tree]:
         """Yield the trees with these numbers, counted from 1; all trees by default."""
@@ -367,7 +353,7 @@ class Index:
             if not 1 <= number <= self.last:
                 raise TreebankError(f"the index is damaged: tree {number} is missing", self.path)
             segment, place = divmod(number - 1, SEGMENT_TREES)
-            records = self._segment(segment + 1).records
+            records, _ = self._segment(segment + 1)
             try:
                 made = make(unpack(self._blob(records[place], records[place + 1])))
             except DAMAGE as error:
@@ -405,7 +391,7 @@ class Index:
             for feature, values in (required for step in plan.steps for required in self._required(step)):
                 trees: set[int] = set()
                 for value in values:
-                    trees.update(self._postings(segment, (feature, value)))
+                    trees.update(self._postings(segment, feature, value))
                 possible = trees if possible is None else possible & trees
                 if not possible:
                     break
@@ -436,15 +422,13 @@ class Index:
                     [degree for degree in degrees if all(not x or x[0] <= int(degree) <= x[-1] for x in bounds)],
                 )
 
-    def _postings(self, segment: int, key: Key) -> "array[int]":
+    def _postings(self, segment: int, feature: str, value: str) -> "array[int]":
         """Return the trees of a segment that have a value of a feature."""
-        _, keys, blocks = self._segment(segment)
-        block = bisect_right(keys, key) - 1
-        if block < 0:
+        values, places = self._feature(segment, feature)
+        at = bisect_left(values, value)
+        if at == len(values) or values[at] != value:
             return array("I")
-        places, content = self._block(blocks[block])
-        start, end = places.get(key, (0, 0))
-        return array("I", content[start:end])
+        return self._decode(lambda: array("I", self._blob(places[at], places[at + 1])))
 
     def values(self, feature: str, prefix: str = "") -> list[str]:
         """Return the values of a feature, or those with a prefix, sorted."""
@@ -454,15 +438,12 @@ class Index:
         """Return the values of a feature, or those with a prefix, each with the number of trees that have it."""
         counts: dict[str, int] = {}
         for segment in range(1, len(self.segments) + 1):
-            _, keys, blocks = self._segment(segment)
-            for block in range(max(bisect_right(keys, (feature, prefix)) - 1, 0), len(blocks)):
-                name, value = keys[block]
-                if (name, value) > (feature, prefix) and not (name == feature and value.startswith(prefix)):
+            values, places = self._feature(segment, feature)
+            for at in range(bisect_left(values, prefix), len(values)):
+                if not values[at].startswith(prefix):
                     break
-                places, _ = self._block(blocks[block])
-                for (name, value), (start, end) in places.items():
-                    if name == feature and value.startswith(prefix):
-                        counts[value] = counts.get(value, 0) + (end - start) // POSTING_BYTES
+                trees = (places[at + 1] - places[at] - CHECKSUM_BYTES) // array("I").itemsize
+                counts[values[at]] = counts.get(values[at], 0) + trees
         return counts
 
 

@@ -17,6 +17,17 @@ from discotree.trees.tree import Offsets, Tree
 _UNSAFE = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {max(keys, key=keys.count)!r:.50} occurs twice")
+    return record
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_unique).decode
+
+
 def read_json(source: Source) -> Iterator[Tree]:
     seen = source.seen
     for number, line in source.lines():
@@ -26,7 +37,7 @@ def read_json(source: Source) -> Iterator[Tree]:
         if source.is_damaged():
             continue
         try:
-            record = json.loads(line)
+            record = _decode(line)
         except (ValueError, RecursionError) as error:
             source.broken(number, f"expected a JSON object on one line: {_reason(error)}")
             continue

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from discotree.errors import DiscotreeError
+from discotree.files.writing import temporary_folder
 from discotree.web import search  # noqa: F401  a job's process needs it: imported once, not by each child
 from discotree.web.limits import MIB, SMALL_BODY_BYTES, FairQueue, Limits, RequestRefused
 from discotree.web.tasks import WorkerContext
@@ -131,7 +132,7 @@ class WorkerPool:
 def _delegate(local: socket.socket, job: tuple[Any, ...], limits: Limits) -> Any:
     """Let a child do a job and return the result. End the child and programs that it has started if it sends none."""
     child = 0
-    with tempfile.TemporaryDirectory(prefix="discotree-") as folder, Connection(os.dup(local.fileno())) as connection:
+    with temporary_folder() as folder, Connection(os.dup(local.fileno())) as connection:
         try:
             child = connection.recv()
             connection.send((folder, *job))

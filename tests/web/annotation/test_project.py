@@ -11,7 +11,7 @@ from support.annotation import CONFIDENCES, accept, correct, flat, predicted, pr
 from support.networks import TREES
 
 import discotree as dt
-from discotree.web.annotation.journal import ConflictError
+from discotree.web.annotation.journal import ConflictError, Journal
 from discotree.web.annotation.project import Project
 
 
@@ -65,6 +65,26 @@ def test_undo_goes_back_step_by_step(project: Project) -> None:
     with pytest.raises(dt.InputError, match="nothing to undo in sentence 1"):
         project.step(1, "undo", "Bob")
     assert [entry["action"] for entry in project.history(1)] == ["correct", "correct", "skip", "undo", "undo", "undo"]
+
+
+def test_comments_on_a_sentence_are_bounded(project: Project, tmp_path: Path) -> None:
+    """Thousands of long ones made everybody wait who opened it. A journal that has more can still be opened."""
+    for _ in range(9):
+        project.step(1, "comment", "Bob", text="x" * 10_000)
+    with pytest.raises(dt.InputError, match="sentence 1 has too many comments"):
+        project.step(1, "comment", "Bob", text="x" * 10_000)
+    project.step(1, "comment", "Bob", text="short")
+    old = [
+        {"step": 11 + k, "sentence": 2, "action": "comment", "time": "", "who": "Bob", "text": "x"} for k in range(900)
+    ]
+    project.journal.append(old)
+    project.close()
+    project = Project(Journal(str(tmp_path / "a.jsonl")))
+    assert (len(project.comments(1)), len(project.comments(2))) == (10, 900)
+    with pytest.raises(dt.InputError, match="sentence 2 has too many comments"):
+        project.step(2, "comment", "Bob", text="x")
+    assert accept(project, 2)["status"] == "accepted"
+    project.close()
 
 
 def test_comments_do_not_disturb(project: Project) -> None:

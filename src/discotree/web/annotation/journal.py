@@ -37,6 +37,8 @@ ACCEPTED_STATUSES = (ACCEPTED, CORRECTED)
 NO_TREE = -1.0  # the confidence of a sentence that cannot be read
 MAX_NAME_CHARACTERS = 100
 MAX_COMMENT_CHARACTERS = 10_000
+MAX_SENTENCE_CHARACTERS = 100_000  # in all comments on a sentence; everybody who opens it gets them
+COMMENT_CHARACTERS = 200  # that a comment takes in addition to its text
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # characters that treebank formats cannot represent
 
 Record = dict[str, Any]  # of a tree

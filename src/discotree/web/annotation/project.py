@@ -7,7 +7,7 @@ only the steps of annotators are kept in lists.
 import json
 import threading
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,8 +19,10 @@ from discotree.trees.tree import FUNCTION, LEMMA, MORPH, Tree
 from discotree.web.annotation.journal import (
     ACCEPTED_STATUSES,
     AFTER,
+    COMMENT_CHARACTERS,
     CONTROL,
     FAILED,
+    MAX_SENTENCE_CHARACTERS,
     NO_TREE,
     OPEN,
     PREDICTED,
@@ -58,7 +60,7 @@ class Project:
         self.step_offsets = array("q")
         self.step_statuses = bytearray()  # the status after every step
         self.steps_of: defaultdict[int, list[int]] = defaultdict(list)
-        self.commented: set[int] = set()
+        self.commented: Counter[int] = Counter()  # characters of comments by sentence
         self.models: list[Entry] = []
         self.scores: list[Entry] = []
         self.input_digest = ""  # of all sentences
@@ -122,7 +124,7 @@ class Project:
         elif action != "comment":
             self.states[at], self.statuses[at] = step, AFTER[action]
         else:
-            self.commented.add(at + 1)
+            self.commented[at + 1] += len(entry["text"]) + COMMENT_CHARACTERS
         self.step_offsets.append(offset)
         self.step_statuses.append(self.statuses[at])
         self.steps_of[at + 1].append(step)
@@ -254,6 +256,8 @@ class Project:
             at = self._index(sentence)
             if action == "comment":
                 effect: Entry = {"text": normalise_comment(text)}
+                if self.commented[sentence] + len(effect["text"]) > MAX_SENTENCE_CHARACTERS:
+                    raise InputError(f"sentence {sentence:,} has too many comments; their total length is limited")
             elif self.statuses[at] == FAILED:
                 raise InputError(f"cannot {action} sentence {sentence:,}: it could not be read")
             elif version and version != self.version(sentence):
