@@ -41,7 +41,9 @@ class EvaluationError(DiscotreeError):
 
 
 class ConfigError(DiscotreeError, ValueError):
-    """An invalid setting, preset or recipe."""
+    """An invalid setting, preset or recipe; ``keys`` lead to the setting in its table."""
+
+    keys: tuple[str | int, ...] = ()
 
 
 class InputError(DiscotreeError, ValueError):
@@ -89,6 +91,19 @@ def list_some(names: Iterable[str], maximum: int = 5) -> str:
     """Return the first names, separated by commas; a list that is cut ends in "…"."""
     first = list(islice(names, maximum + 1))
     return ", ".join([*first[:maximum], "…"] if len(first) > maximum else first)
+
+
+def did_you_mean(name: object, choices: Iterable[str]) -> str:
+    """Return the end of an error about an unknown name: the name that was probably meant; "" if none is like it."""
+    from difflib import get_close_matches  # only when something went wrong
+
+    close = get_close_matches(name, list(choices), 1, cutoff=0.7) if isinstance(name, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def expected(name: object, choices: Iterable[str]) -> str:
+    """Return the end of an error about an unknown name: the name that was probably meant, or all names."""
+    return did_you_mean(name, choices) or f", expected one of {', '.join(choices)}"
 
 
 _UNPRINTABLE = {

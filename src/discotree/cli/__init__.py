@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import click
 
 from discotree.cli.console import INTERRUPTED, complain, exit_closed_pipe, show_warnings
-from discotree.errors import DiscotreeError, printable
+from discotree.errors import DiscotreeError, expected, printable
 from discotree.version import __version__
 
 GC_THRESHOLD = 100_000  # new objects before the garbage collector runs
@@ -77,6 +77,11 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"unknown command {args[0]!r}{expected(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         width = max(map(len, COMMANDS))
         for title, entries in GROUPS.items():
@@ -84,11 +89,11 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name.ljust(width), entry.summary) for name, entry in entries.items()])
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        with printable_usage_errors():
+        with report_usage_errors():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with printable_usage_errors():
+        with report_usage_errors():
             try:
                 return super().invoke(ctx)
             except BrokenPipeError:
@@ -99,12 +104,17 @@ class LazyGroup(click.Group):
 
 
 @contextmanager
-def printable_usage_errors() -> Iterator[None]:
-    """Replace control characters in usage errors: they quote arguments, which may be file names."""
+def report_usage_errors() -> Iterator[None]:
+    """Print usage errors like all others; they quote arguments, which may have control characters."""
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
     except click.UsageError as error:
-        error.message = printable(error.message)  # type: ignore[misc]
+        command = error.ctx.command_path if error.ctx else "discotree"
+        message = printable(error.format_message()).rstrip(".")
+        message = message[0].lower() + message[1:] if message[1:2].islower() else message
+        error.show = lambda *_: complain(f"{message} (see {command} --help)")  # type: ignore[method-assign]
         raise
 
 

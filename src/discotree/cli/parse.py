@@ -260,6 +260,8 @@ def _write_whole(
 
 def _sources(inputs: list[str], text: str | None, kind: str | None) -> list[SentenceSource]:
     """Return the sources of sentences."""
+    if not all(map(str.strip, inputs if text is None else [text])):
+        raise click.UsageError("the text to parse is empty: pass a text, a file, or - for standard input")
     if text is not None:
         if inputs:
             raise click.UsageError("--text cannot be combined with INPUT")

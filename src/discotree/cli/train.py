@@ -5,12 +5,14 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from discotree.cli.console import INTERRUPTED, ProgressBar, err, number, out, table, warn
 from discotree.cli.options import (
+    Choice,
     Decorator,
     check_output,
     check_output_folder,
@@ -72,10 +74,8 @@ def trees_option(flag: str, help: str) -> Decorator:
 @trees_option("--dev", "Dev trees. With --base and without dev trees, every tenth training tree is held out.")
 @trees_option("--test", "Test trees; they are only scored.")
 @settings_option("training.epochs=20")
-@click.option(
-    "--preset", type=click.Choice(tuple(PRESETS)), help="Start from these settings instead of those of the recipe."
-)
-@click.option("--scenario", type=click.Choice(tuple(SCENARIOS)), help="Input of the network in addition to the words.")
+@click.option("--preset", type=Choice(tuple(PRESETS)), help="Start from these settings instead of those of the recipe.")
+@click.option("--scenario", type=Choice(tuple(SCENARIOS)), help="Input of the network in addition to the words.")
 @output_option("Folder for the model and its results. By default, runs/RECIPE.", default=None, metavar="FOLDER")
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Train N models with different seeds.")
 @click.option(
@@ -124,7 +124,7 @@ def train(
     with requires_extra("train"):
         from discotree.models import RESULTS
         from discotree.training.data import recipe_files, resolve
-        from discotree.training.distributed import ProcessGroup
+        from discotree.training.distributed import ProcessGroup, device_name
         from discotree.training.run import MODEL, labelled
         from discotree.training.run import train as train_one
     sources = [str(recipe_path(recipe)) if recipe else "", *recipe_files(resolve(config.data))]
@@ -132,7 +132,8 @@ def train(
     check_output_folder(str(target), expand([*filter(None, sources)], or_text=True))  # training reports missing files
 
     process_group = ProcessGroup.join(config.training.device)
-    with TrainingProgress(config.training, "dev/las", "LAS", process_group.is_first, target) as watch:
+    device = f"{process_group.device.type} ({device_name(process_group.device)})"
+    with TrainingProgress(config.training, "dev/las", "LAS", process_group.is_first, target, device) as watch:
         names = [""]
         if seeds:
             first = config.training.seed
@@ -156,6 +157,9 @@ def train(
         console.print(f"\n{skipped:,} broken trees were skipped")
     models = ", ".join(str(target / name / MODEL) for name in names)
     console.print(f"\nmodel: {models}", soft_wrap=True)
+    best = max(zip(runs, names, strict=True), key=lambda run: run[0]["scores"]["dev"]["attachment"]["las"])[1]
+    what = "TREEBANK --tags" if config.data.tags != "none" else "FILE" if config.language else "FILE --from tokens"
+    err.print(f"next: discotree parse {what} --model {quote(str(target / best / MODEL))}", style="dim", soft_wrap=True)
 
 
 def _config(
@@ -214,7 +218,13 @@ class TrainingProgress(ProgressBar):
     """
 
     def __init__(
-        self, settings: Training, criterion: str, title: str, is_first: bool = True, folder: Path | None = None
+        self,
+        settings: Training,
+        criterion: str,
+        title: str,
+        is_first: bool = True,
+        folder: Path | None = None,
+        device: str = "",
     ) -> None:
         resumable = "run the same command to continue after the last complete epoch"
         lost = "nothing was saved, because training.checkpoint_epochs is 0"
@@ -224,6 +234,8 @@ class TrainingProgress(ProgressBar):
         self.title = title
         self.is_first = is_first
         self.folder = folder if is_first else None  # for TensorBoard
+        self.device = device  # its name
+        self.started = False
         self.last = ""
         self.writers: dict[Path, Any] = {}
         self.show("reading the treebank", 0, None, "")
@@ -237,6 +249,11 @@ class TrainingProgress(ProgressBar):
         if not self.is_first:
             return
         epochs = metrics.get("epochs", self.settings.epochs)
+        if event == "start":
+            if not self.started:
+                err.print("; ".join([*_sizes(metrics), self.device]), soft_wrap=True)
+            self.started = True
+            return
         if event == "resume":
             err.print("  ".join([*_which(metrics), self.resumed(metrics, epochs)]), style="dim", soft_wrap=True)
             return
@@ -277,6 +294,14 @@ class TrainingProgress(ProgressBar):
             if name not in ("epoch", "seed"):
                 self.writers[folder].add_scalar(name, value, int(metrics["epoch"]))
         self.writers[folder].flush()
+
+
+def _sizes(metrics: Mapping[str, float]) -> Iterator[str]:
+    """Name the sizes of the data and the network, for the first line of a run."""
+    for name in ("train", "dev", "test"):
+        if metrics[f"{name}_sentences"]:
+            yield f"{name}: {metrics[f'{name}_sentences']:,.0f} sentences, {metrics[f'{name}_words']:,.0f} words"
+    yield f"{metrics['weights']:,.0f} weights"
 
 
 def _which(metrics: Mapping[str, float]) -> Iterator[str]:

@@ -21,7 +21,15 @@ from typing import BinaryIO, Literal, cast
 
 from discotree.errors import TreebankError
 from discotree.files.reading import ByteCounter, files_in, open_binary, open_compressed, readable
-from discotree.files.writing import STANDARD_STREAM, base_name, is_archive, is_compressed, stems, without_bom
+from discotree.files.writing import (
+    STANDARD_STREAM,
+    base_name,
+    is_archive,
+    is_compressed,
+    stems,
+    undecodable,
+    without_bom,
+)
 from discotree.text import Word, read_pretokenised, sentences
 from discotree.text.recognition import SAMPLE_CHARACTERS, recognise, sample_of
 from discotree.text.streams import BLOCK, lines_of
@@ -176,8 +184,8 @@ def _undecodable_byte(text: str) -> re.Match[str] | None:
 def _decoding_error(text: DecodedText, number: int, damaged: str, offset: int) -> TreebankError:
     match = _undecodable_byte(damaged)
     byte = ord(match[0]) & 0xFF if match else 0
-    message = f"sentence {number}: byte {byte:#04x} is not {text.encoding}; use --errors replace to read it as �"
-    return TreebankError(message, text.name, text.line(offset))
+    problem = undecodable(byte, text.encoding, "use --errors replace to read it as �")
+    return TreebankError(f"sentence {number}: {problem}", text.name, text.line(offset))
 
 
 # Standard input

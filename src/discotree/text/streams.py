@@ -9,7 +9,7 @@ from functools import partial
 from typing import BinaryIO, NamedTuple
 
 from discotree.errors import TreebankError
-from discotree.files.writing import without_bom
+from discotree.files.writing import undecodable, without_bom
 from discotree.text.segmentation import Convention, Word, boundaries, convention, split_standalone_lines, tokenise
 
 TOKEN = re.compile(r"[^ \t\r\n]+")  # in text that is already tokenised
@@ -134,8 +134,7 @@ def _decoded(decoder: codecs.IncrementalDecoder, raw: bytes, path: str, line: in
     try:
         return decoder.decode(raw, final=not raw)
     except UnicodeDecodeError as error:
-        byte = f"byte {error.object[error.start]:#04x} is not {error.encoding}"
-        raise TreebankError(f"{byte}; specify the file's encoding", path, line) from None
+        raise TreebankError(undecodable(error.object[error.start], error.encoding), path, line) from None
 
 
 # Sentences

@@ -6,16 +6,18 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from math import inf
 from pathlib import Path
 
 from discotree.config.schema import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
-from discotree.errors import ConfigError, TreebankError
+from discotree.errors import ConfigError, TreebankError, expected, list_some
 from discotree.files.reading import read_regular_file
+from discotree.log import logger
 from discotree.network.batch import Corpus, Forms
-from discotree.treebanks import read
+from discotree.treebanks import FORMATS, read
 from discotree.treebanks.reading import read_ids, select_ids
 from discotree.treebanks.schemes import SCHEMES
 from discotree.treebanks.source import ErrorHandler, stop
@@ -25,6 +27,8 @@ from discotree.trees.tree import Token, Tree
 
 SPLITS = ("train", "dev", "test")
 FOLDER_VARIABLE = "DISCOTREE_DATA"
+MIN_OVERLAP_WORDS = 6  # shorter sentences repeat by chance
+MAX_OVERLAP = 0.2  # share of the longer sentences of a split that another one may have
 
 Cache = dict[tuple[str, str, bool], list[Tree | None]]  # None: a broken tree that was skipped
 
@@ -47,8 +51,12 @@ class Split:
 
     def filter(self, wanted: Callable[[Tree], bool]) -> None:
         """Keep only the wanted trees."""
-        pairs = [(tree, source) for tree, source in zip(self.trees, self.sources, strict=True) if wanted(tree)]
+        pairs = [(tree, source) for tree, source in self.pairs() if wanted(tree)]
         self.trees, self.sources = [tree for tree, _ in pairs], [source for _, source in pairs]
+
+    def pairs(self) -> Iterator[tuple[Tree, DataSource]]:
+        """Yield the trees with their sources."""
+        return zip(self.trees, self.sources, strict=True)
 
     def by_source_name(self) -> dict[str, list[int]]:
         """Return the numbers of the sentences of every source that has a name."""
@@ -155,17 +163,52 @@ def load_splits(data: Data) -> dict[str, Split]:
         raise ConfigError(
             "data.predicted_tags: expected the file of predicted tags, as written by `discotree train --predict-tags`"
         )
-    for name in ("dev", "test"):
-        if any(source.repeat > 1 for source in getattr(data, name)):
-            raise ConfigError(f"data.{name}: repeat can only be used in data.train")
-    splits = read_splits(data)
+    if data.vectors:
+        matching(data.vectors)
     rules = HeadRules.load(data.heads, marked_first=data.marked_heads)
+    splits = read_splits(data)
     for name, split in splits.items():
         if not split.trees and getattr(data, name):
             raise TreebankError(f"no {name} trees found")
         split.encoded = [to_dependencies(tree, rules, data.unaries) for tree in split.trees]
         split.inputs = _inputs(split, data)
     return splits
+
+
+def _check_source(source: DataSource, split: str, data: Data) -> None:
+    """Raise an error for settings and names of files that would fail later, after other sources have been read."""
+    if source.repeat > 1 and split != "train":
+        raise ConfigError(f"data.{split}: repeat can only be used in data.train")
+    if source.format and source.format not in FORMATS:
+        raise ConfigError(f"{source.file}: unknown format {source.format!r}{expected(source.format, FORMATS)}")
+    if source.split and not (source.splits or data.splits):
+        raise ConfigError(f"{source.file}: split={source.split!r} requires a table of splits; set data.splits")
+    for path in filter(None, (source.file, source.split and (source.splits or data.splits))):
+        matching(path)
+    _ranges(source)
+
+
+def check_overlap(splits: Mapping[str, Split]) -> None:
+    """Raise an error if trees, or many longer sentences, are in two splits; warn about a few.
+
+    Short sentences repeat in every treebank.
+    """
+    for one, other in combinations(SPLITS, 2):
+        trees = {(source.file, tree.id, tree.words) for tree, source in splits[one].pairs()}
+        words = {tree.words for tree in splits[one].trees}
+        shared = [tree for tree, source in splits[other].pairs() if (source.file, tree.id, tree.words) in trees]
+        long = [tree for tree in splits[other].trees if len(tree) >= MIN_OVERLAP_WORDS]
+        equal = [tree for tree in long if tree.words in words]
+        ids = list_some(tree.id for tree in shared or equal)
+        remedy = "choose other trees, or leave out repeated sentences with --set data.drop_repeats=true"
+        if shared or len(equal) > MAX_OVERLAP * len(long):
+            count, all_of = (shared, splits[other].trees) if shared else (equal, long)
+            raise ConfigError(
+                f"{one} and {other} overlap: {len(count):,} of {len(all_of):,} {other} sentences are also in {one} "
+                f"({ids}); {remedy}"
+            )
+        if equal:
+            logger.warning("%s", f"{len(equal):,} sentences of {other} are also in {one} ({ids}); {remedy}")
 
 
 def read_held_out(data: Data) -> dict[str, Split]:
@@ -218,6 +261,9 @@ def corpus_of(split: Split, forms: Forms, has_tags: bool) -> Corpus:
 
 def read_splits(data: Data) -> dict[str, Split]:
     """Read the trees of train, dev and test."""
+    for name in SPLITS:
+        for source in getattr(data, name):
+            _check_source(source, name, data)
     cache: Cache = {}
     splits = {name: _read_split(data, getattr(data, name), cache) for name in SPLITS}
     if data.hold_out and not data.dev:
@@ -251,8 +297,6 @@ def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Spli
         split.skipped += chosen.count(None)
         if source.split:
             table = source.splits or data.splits
-            if not table:
-                raise ConfigError(f"{source.file}: split={source.split!r} requires a table of splits; set data.splits")
             trees = select_ids(trees, read_ids(table, source.split), table)
         if source.drop_tags:
             trees = _drop_tags(trees, source)
@@ -289,12 +333,16 @@ def select_numbers(trees: list[Tree | None], source: DataSource) -> list[Tree | 
     """Select trees by ``source.sentences``, ranges of numbers counted from 1 such as ``"1-18602"`` or ``"5,7,10-"``."""
     if not source.sentences:
         return trees
-    ranges = [_range(text.strip(), source) for text in source.sentences.split(",")]
+    ranges = _ranges(source)
     missing = [number for bounds in ranges for number in bounds if len(trees) < number < inf]
     if missing:
         # A different version of the treebank, where the ranges would select other sentences
         raise TreebankError(f"sentences: expected at least {missing[0]:,} sentences, got {len(trees):,}", source.file)
     return [tree for number, tree in enumerate(trees, 1) if any(first <= number <= last for first, last in ranges)]
+
+
+def _ranges(source: DataSource) -> list[tuple[int, float]]:
+    return [_range(text.strip(), source) for text in source.sentences.split(",")] if source.sentences else []
 
 
 def _range(text: str, source: DataSource) -> tuple[int, float]:
