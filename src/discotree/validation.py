@@ -8,8 +8,8 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 from discotree.errors import ConfigError, DiscotreeError, expected
@@ -72,16 +72,6 @@ def _built(build: Callable[[], T], where: str, error: type[DiscotreeError]) -> T
         raise located from None
 
 
-@contextmanager
-def _inside(key: str | int) -> Iterator[None]:
-    """Add a key to the path of an error in the block."""
-    try:
-        yield
-    except ConfigError as error:
-        error.keys = (key, *error.keys)
-        raise
-
-
 def _values(
     kind: type, table: object, where: str, error: type[DiscotreeError], instance: object = None
 ) -> dict[str, Any]:
@@ -91,13 +81,16 @@ def _values(
     kinds = {entry.name: hints[entry.name] for entry in dataclasses.fields(kind)}
     values = {}
     for name, value in table.items():
-        with _inside(name):
+        try:
             if name not in kinds:
                 raise error(f"{where}: unknown key {name!r}{expected(name, kinds)}")
             if instance is not None and dataclasses.is_dataclass(kinds[name]):
                 values[name] = updated(getattr(instance, name), value, f"{where}: {name}", error)
             else:
                 values[name] = _checked(value, kinds[name], f"{where}: {name}", error)
+        except ConfigError as complaint:
+            complaint.keys = (name, *complaint.keys)
+            raise
     return values
 
 
@@ -118,10 +111,13 @@ def _checked(value: Any, kind: Any, where: str, error: type[DiscotreeError]) -> 
     if origin in (tuple, list):
         if not isinstance(value, list | tuple):
             raise error(f"{where}: expected a list, got {value!r:.50}")
-        items = []
-        for number, item in enumerate(value):
-            with _inside(number):
-                items.append(_checked(item, arguments[0], where, error))
+        items: list[Any] = []
+        try:
+            for item in value:
+                items.append(_checked(item, arguments[0], where, error))  # noqa: PERF401 (the error needs the number)
+        except ConfigError as complaint:
+            complaint.keys = (len(items), *complaint.keys)
+            raise
         return origin(items)
     if origin is dict:
         if not isinstance(value, Mapping):

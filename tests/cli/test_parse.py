@@ -426,8 +426,8 @@ def test_a_record_is_one_line_for_every_reader(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["Ja.", "--from", "klingon"], 2, "'klingon' is not one of"),
-        (["Ja.", "--to", "klingon"], 2, "'klingon' is not one of"),
+        (["Ja.", "--from", "klingon"], 2, "unknown value 'klingon', expected one of"),
+        (["Ja.", "--to", "klingon"], 2, "unknown value 'klingon', expected one of"),
         (["Ja.", "--decode", "guess"], 2, "guess"),
         (["Ja.", "--k", "3", "--decode", "beam"], 2, "cannot be combined with --decode"),
         (["Ja.", "--resume"], 2, "-o FILE"),

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import click
 
 from discotree.cli.console import INTERRUPTED, complain, exit_closed_pipe, show_warnings
-from discotree.errors import DiscotreeError, expected, printable
+from discotree.errors import DiscotreeError, printable
 from discotree.version import __version__
 
 GC_THRESHOLD = 100_000  # new objects before the garbage collector runs
@@ -76,11 +76,6 @@ class LazyGroup(click.Group):
         command = getattr(import_module(f"discotree.cli.{COMMANDS[cmd_name].module}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"unknown command {args[0]!r}{expected(args[0], COMMANDS)}")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         width = max(map(len, COMMANDS))

@@ -214,9 +214,7 @@ class ProgressBar:
             from rich import progress
             from rich.text import Text
 
-            class Elapsed(progress.ProgressColumn):
-                """The time since the beginning, which continues when a stage is complete."""
-
+            class Elapsed(progress.ProgressColumn):  # unlike Rich's, it continues when a stage is complete
                 def render(column, _: progress.Task) -> Text:
                     return Text(str(timedelta(seconds=int(time.monotonic() - self.began))), "progress.elapsed")
 

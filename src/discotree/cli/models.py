@@ -1,5 +1,6 @@
 """models."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH = 80  # columns of the notes
-LEFT_ALIGNED = ("name", "not installed", "language", "licence")
 ListFormat = Literal["text", "json"]
 
 
@@ -50,12 +50,9 @@ def models(name: str | None, output: str, to: ListFormat | None) -> None:
         write_json([asdict(card) for card in cards.values()], output)
         return
     missing = {name: model for name, model in published().items() if model.released and name not in cards}
-    tables: list[Table | str] = ["no models are installed"]
-    if cards:
-        tables = [_table("name", [_installed_row(name, card) for name, card in cards.items()])]
+    tables: list[Table | str] = [_table("name", cards) if cards else "no models are installed"]
     if missing:
-        rows = [_available_row(name, model) for name, model in missing.items()]
-        tables += ["", _table("not installed", rows), f"to install one: {install_command('NAME')}"]
+        tables += ["", _table("not installed", missing), f"to install one: {install_command('NAME')}"]
     listed: dict[str, Card | PublishedModel] = {**cards, **missing}
     notes: dict[str, list[str]] = {}  # models with the same note are listed together
     for name, model in listed.items():
@@ -80,20 +77,16 @@ def _show(path: Path, output: str) -> None:
         write_text(text, output)
 
 
-def _table(heading: str, rows: list[list[str]]) -> "Table":
+def _table(heading: str, models: Mapping[str, Card | PublishedModel]) -> "Table":
+    rows = []
+    for name, model in models.items():
+        if isinstance(model, Card):
+            size, scores = _size(find(name)), (model.scores.test.f1, model.scores.test.discontinuous_f1)
+        else:
+            size, scores = f"{model.megabytes} MB" if model.megabytes else number(None), (None, None)
+        rows.append([name, model.language, size, number(model.speed, 0), *map(number, scores), model.licence])
     columns = (heading, "language", "size", "sentences/s", "F1", "disc. F1", "licence")
-    return table(columns, rows, LEFT_ALIGNED)
-
-
-def _installed_row(name: str, card: Card) -> list[str]:
-    scores = card.scores.test
-    numbers = [number(card.speed, 0), number(scores.f1), number(scores.discontinuous_f1)]
-    return [name, card.language, _size(find(name)), *numbers, card.licence]
-
-
-def _available_row(name: str, model: PublishedModel) -> list[str]:
-    size = f"{model.megabytes} MB" if model.megabytes else number(None)
-    return [name, model.language, size, number(model.speed, 0), number(None), number(None), model.licence]
+    return table(columns, rows, left=(heading, "language", "licence"))
 
 
 def _size(folder: Path) -> str:

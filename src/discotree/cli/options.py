@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 import click
 
 from discotree.cli.console import ProgressBar, err
-from discotree.errors import DiscotreeError, TreebankError, did_you_mean
+from discotree.errors import DiscotreeError, TreebankError, expected
 from discotree.files.reading import ByteCounter
 from discotree.files.writing import STANDARD_STREAM, base_name, is_encoding, overlaps, stems
 from discotree.treebanks import FORMATS, read
@@ -61,9 +61,8 @@ def complete_recipe(_: click.Context, __: click.Parameter, incomplete: str) -> l
 class Choice(click.Choice[str]):
     """One of some values; an error names the one that was probably meant."""
 
-    def get_invalid_choice_message(self, value: str, ctx: click.Context | None) -> str:
-        hint = did_you_mean(value, self.choices)
-        return f"{value!r} is unknown{hint}" if hint else super().get_invalid_choice_message(value, ctx)
+    def get_invalid_choice_message(self, value: str, ctx: click.Context | None) -> str:  # noqa: ARG002
+        return f"unknown value {value!r}{expected(value, self.choices)}"
 
 
 class EncodingName(click.types.StringParamType):

@@ -132,8 +132,8 @@ def train(
     check_output_folder(str(target), expand([*filter(None, sources)], or_text=True))  # training reports missing files
 
     process_group = ProcessGroup.join(config.training.device)
-    device = f"{process_group.device.type} ({device_name(process_group.device)})"
-    with TrainingProgress(config.training, "dev/las", "LAS", process_group.is_first, target, device) as watch:
+    with TrainingProgress(config.training, "dev/las", "LAS", process_group.is_first, target) as watch:
+        watch.device = f"{process_group.device.type} ({device_name(process_group.device)})"
         names = [""]
         if seeds:
             first = config.training.seed
@@ -218,13 +218,7 @@ class TrainingProgress(ProgressBar):
     """
 
     def __init__(
-        self,
-        settings: Training,
-        criterion: str,
-        title: str,
-        is_first: bool = True,
-        folder: Path | None = None,
-        device: str = "",
+        self, settings: Training, criterion: str, title: str, is_first: bool = True, folder: Path | None = None
     ) -> None:
         resumable = "run the same command to continue after the last complete epoch"
         lost = "nothing was saved, because training.checkpoint_epochs is 0"
@@ -234,8 +228,7 @@ class TrainingProgress(ProgressBar):
         self.title = title
         self.is_first = is_first
         self.folder = folder if is_first else None  # for TensorBoard
-        self.device = device  # its name
-        self.started = False
+        self.device = ""  # printed once, with the sizes of the data and the network
         self.last = ""
         self.writers: dict[Path, Any] = {}
         self.show("reading the treebank", 0, None, "")
@@ -250,9 +243,10 @@ class TrainingProgress(ProgressBar):
             return
         epochs = metrics.get("epochs", self.settings.epochs)
         if event == "start":
-            if not self.started:
-                err.print("; ".join([*_sizes(metrics), self.device]), soft_wrap=True)
-            self.started = True
+            if self.device:
+                sizes = [f"{size:,.0f} {name}" for name, size in metrics.items() if name != "seed"]
+                err.print(", ".join([*sizes[1:], sizes[0], self.device]), soft_wrap=True)
+            self.device = ""
             return
         if event == "resume":
             err.print("  ".join([*_which(metrics), self.resumed(metrics, epochs)]), style="dim", soft_wrap=True)
@@ -294,14 +288,6 @@ class TrainingProgress(ProgressBar):
             if name not in ("epoch", "seed"):
                 self.writers[folder].add_scalar(name, value, int(metrics["epoch"]))
         self.writers[folder].flush()
-
-
-def _sizes(metrics: Mapping[str, float]) -> Iterator[str]:
-    """Name the sizes of the data and the network, for the first line of a run."""
-    for name in ("train", "dev", "test"):
-        if metrics[f"{name}_sentences"]:
-            yield f"{name}: {metrics[f'{name}_sentences']:,.0f} sentences, {metrics[f'{name}_words']:,.0f} words"
-    yield f"{metrics['weights']:,.0f} weights"
 
 
 def _which(metrics: Mapping[str, float]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from discotree.config.schema import LSTM, MAX_BITS, Config, Data, Decoding, Distillation, NetworkSettings, Training
-from discotree.errors import ConfigError, did_you_mean, expected
+from discotree.errors import ConfigError, expected
 from discotree.validation import updated
 
 # The paper's network, its hyper-parameters and its search
@@ -136,10 +136,7 @@ def load_recipe(recipe: str | Path, settings: Sequence[str] = (), scenario: str 
 
 
 def line_of(toml: str, keys: Sequence[str | int]) -> int:
-    """Return the line of a setting in a TOML file, or that of the table or list around it; 0 if it has none.
-
-    Keys are names of tables and settings, and indices of the tables in a list.
-    """
+    """Return the line of a setting in a TOML file, or of the table or list around it; 0 if it is not there."""
     longest = found = 0
     table: list[str | int] = []
     counts: Counter[str] = Counter()
@@ -192,9 +189,8 @@ def recipe_path(recipe: str | Path) -> Path:
     path = Path(recipe)
     if not path.is_file():
         names = recipe_names()
-        hint = did_you_mean(str(recipe), names)
-        problem = f"no such recipe{hint}" if hint else f"neither a file nor one of the recipes {', '.join(names)}"
-        raise ConfigError(f"{recipe}: {problem}")
+        hint = expected(str(recipe), names, f" {', '.join(names)}")
+        raise ConfigError(f"{recipe}: neither a file nor one of the recipes{hint}")
     return path
 
 

@@ -27,7 +27,6 @@ STANDARD_STREAM = "-"
 COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 ASCII = "".join(map(chr, (9, 10, *range(32, 127))))
-WESTERN = "äöüÄÖÜßéèêëáàåæçíïóôøúñýÉþðÞ€„“”‘’…–—«»°§"  # in Windows-1252; few of these bytes are in damaged UTF-8
 MAX_DIGITS = 4000  # Python refuses to make an integer of more
 
 
@@ -56,13 +55,6 @@ def is_encoding(name: str) -> bool:
         return b"".join([encode(ASCII), encode(ASCII, True)]).decode(name) == ASCII * 2
     except (LookupError, ValueError, TypeError, OSError):  # a UnicodeError is a ValueError
         return False
-
-
-def undecodable(byte: int, encoding: str, remedy: str = "specify the file's encoding") -> str:
-    """Return the error for a byte that is not in the encoding of a file, which may really be Windows-1252."""
-    if encoding.replace("_", "-").lower() in ("utf-8", "utf8") and bytes([byte]).decode("cp1252", "replace") in WESTERN:
-        remedy = "it looks like Windows-1252; use --encoding cp1252"
-    return f"byte {byte:#04x} is not {encoding}; {remedy}"
 
 
 def keeps_ascii(name: str) -> bool:

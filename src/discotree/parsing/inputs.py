@@ -19,17 +19,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import BinaryIO, Literal, cast
 
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, undecodable
 from discotree.files.reading import ByteCounter, files_in, open_binary, open_compressed, readable
-from discotree.files.writing import (
-    STANDARD_STREAM,
-    base_name,
-    is_archive,
-    is_compressed,
-    stems,
-    undecodable,
-    without_bom,
-)
+from discotree.files.writing import STANDARD_STREAM, base_name, is_archive, is_compressed, stems, without_bom
 from discotree.text import Word, read_pretokenised, sentences
 from discotree.text.recognition import SAMPLE_CHARACTERS, recognise, sample_of
 from discotree.text.streams import BLOCK, lines_of

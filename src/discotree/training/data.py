@@ -15,7 +15,6 @@ from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
 from discotree.errors import ConfigError, TreebankError, expected, list_some
 from discotree.files.reading import read_regular_file
-from discotree.log import logger
 from discotree.network.batch import Corpus, Forms
 from discotree.treebanks import FORMATS, read
 from discotree.treebanks.reading import read_ids, select_ids
@@ -51,12 +50,8 @@ class Split:
 
     def filter(self, wanted: Callable[[Tree], bool]) -> None:
         """Keep only the wanted trees."""
-        pairs = [(tree, source) for tree, source in self.pairs() if wanted(tree)]
+        pairs = [(tree, source) for tree, source in zip(self.trees, self.sources, strict=True) if wanted(tree)]
         self.trees, self.sources = [tree for tree, _ in pairs], [source for _, source in pairs]
-
-    def pairs(self) -> Iterator[tuple[Tree, DataSource]]:
-        """Yield the trees with their sources."""
-        return zip(self.trees, self.sources, strict=True)
 
     def by_source_name(self) -> dict[str, list[int]]:
         """Return the numbers of the sentences of every source that has a name."""
@@ -155,8 +150,8 @@ def checksum(pattern: str) -> str:
 # Splits
 
 
-def load_splits(data: Data) -> dict[str, Split]:
-    """Read train, dev and test, and prepare them for the network."""
+def load_splits(data: Data, allow_overlap: bool = True) -> dict[str, Split]:
+    """Read train, dev and test, and prepare them for the network; they may be required not to overlap."""
     if not data.train or not (data.dev or data.hold_out):
         raise ConfigError("data.train and data.dev: expected at least one source each")
     if data.tags == "predicted" and not data.predicted_tags:
@@ -167,6 +162,8 @@ def load_splits(data: Data) -> dict[str, Split]:
         matching(data.vectors)
     rules = HeadRules.load(data.heads, marked_first=data.marked_heads)
     splits = read_splits(data)
+    if not allow_overlap:
+        _refuse_overlap(splits)
     for name, split in splits.items():
         if not split.trees and getattr(data, name):
             raise TreebankError(f"no {name} trees found")
@@ -183,32 +180,25 @@ def _check_source(source: DataSource, split: str, data: Data) -> None:
         raise ConfigError(f"{source.file}: unknown format {source.format!r}{expected(source.format, FORMATS)}")
     if source.split and not (source.splits or data.splits):
         raise ConfigError(f"{source.file}: split={source.split!r} requires a table of splits; set data.splits")
-    for path in filter(None, (source.file, source.split and (source.splits or data.splits))):
-        matching(path)
+    matching(source.file)
     _ranges(source)
 
 
-def check_overlap(splits: Mapping[str, Split]) -> None:
-    """Raise an error if trees, or many longer sentences, are in two splits; warn about a few.
-
-    Short sentences repeat in every treebank.
-    """
+def _refuse_overlap(splits: Mapping[str, Split]) -> None:
+    """Raise an error if two splits share trees of a file, or many sentences; short ones repeat in every treebank."""
     for one, other in combinations(SPLITS, 2):
-        trees = {(source.file, tree.id, tree.words) for tree, source in splits[one].pairs()}
-        words = {tree.words for tree in splits[one].trees}
-        shared = [tree for tree, source in splits[other].pairs() if (source.file, tree.id, tree.words) in trees]
-        long = [tree for tree in splits[other].trees if len(tree) >= MIN_OVERLAP_WORDS]
-        equal = [tree for tree in long if tree.words in words]
-        ids = list_some(tree.id for tree in shared or equal)
-        remedy = "choose other trees, or leave out repeated sentences with --set data.drop_repeats=true"
+        first, second = splits[one], splits[other]
+        trees = {(source.file, tree.id, tree.words) for tree, source in zip(first.trees, first.sources, strict=True)}
+        pairs = zip(second.trees, second.sources, strict=True)
+        shared = [tree.id for tree, source in pairs if (source.file, tree.id, tree.words) in trees]
+        words = {tree.words for tree in first.trees}
+        long = [tree for tree in second.trees if len(tree) >= MIN_OVERLAP_WORDS]
+        equal = [tree.id for tree in long if tree.words in words]
         if shared or len(equal) > MAX_OVERLAP * len(long):
-            count, all_of = (shared, splits[other].trees) if shared else (equal, long)
             raise ConfigError(
-                f"{one} and {other} overlap: {len(count):,} of {len(all_of):,} {other} sentences are also in {one} "
-                f"({ids}); {remedy}"
+                f"{one} and {other} overlap: {len(shared or equal):,} sentences are in both "
+                f"({list_some(shared or equal)}); choose other trees, or set data.drop_repeats=true"
             )
-        if equal:
-            logger.warning("%s", f"{len(equal):,} sentences of {other} are also in {one} ({ids}); {remedy}")
 
 
 def read_held_out(data: Data) -> dict[str, Split]:

@@ -11,9 +11,9 @@ from functools import partial
 from typing import BinaryIO
 from xml.parsers import expat
 
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, undecodable
 from discotree.files.reading import ReadLimits
-from discotree.files.writing import keeps_ascii, undecodable, without_bom
+from discotree.files.writing import keeps_ascii, without_bom
 from discotree.trees.tree import Tree
 
 
