@@ -159,13 +159,15 @@ def test_fine_tuning_shows_scores_before_and_after_and_what_is_new(run: Run, tmp
     """Twice: with --base, and with a recipe that names its model; the folder of the model is not for output."""
     model = str(saved_model(tmp_path / "model"))
     quick = ["--set", "training.epochs=1", "--set", "training.device=cpu"]
-    result = done(run("train", "--base", model, "--train", "small.export", "--test", "small.export", *quick))
+    write(TREES[:14], "first.export")
+    write(TREES[14:], "last.export")
+    result = done(run("train", "--base", model, "--train", "first.export", "--test", "last.export", *quick))
     _, *rows = result.stdout.splitlines()
     assert [row.split("  ")[0] for row in rows[:4]] == ["dev, before", "dev", "test, before", "test"]
     assert rows[5] == f"new to {model}: nothing"
-    assert rows[6].startswith("the 2 dev sentences are too few to select an epoch or to fit gap penalties")
+    assert rows[6].startswith("the 1 dev sentences are too few to select an epoch or to fit gap penalties")
     assert rows[7].startswith(f"licence: those of {model} (unknown: ask its authors) and of your trees both apply")
-    assert rows[-1] == "model: runs/model-small/model"
+    assert rows[-1] == "model: runs/model-first/model"
     recipe = tmp_path / "mine.toml"
     text = (tmp_path / "small.toml").read_text("utf-8")
     recipe.write_text(f'{text}heads = "ptb"\n[training]\nbase_model = "model"\nepochs = 1\n', "utf-8")
@@ -188,6 +190,7 @@ def test_an_interrupted_run_says_how_to_resume_and_does(run: Run, tmp_path: Path
     command = ["train", "small.toml", *QUICK, "--set", "training.epochs=20"]
     first = process(tmp_path, *command, OMP_NUM_THREADS="1")
     assert first.stderr is not None
+    assert " weights, cpu (" in first.stderr.readline()
     line = first.stderr.readline()
     assert line.startswith("epoch 1/20  loss ")
     first.send_signal(signal.SIGINT)
@@ -198,7 +201,7 @@ def test_an_interrupted_run_says_how_to_resume_and_does(run: Run, tmp_path: Path
     result = done(run(*command))
     before, after = (
         [int(line.split()[1].partition("/")[0]) for line in run_lines]
-        for run_lines in (lines, result.messages.splitlines())
+        for run_lines in (lines, [row for row in result.messages.splitlines() if row.startswith("epoch")])
     )
     assert after == list(range(after[0], 21))
     assert after[0] - before[-1] in (0, 1)  # an epoch is complete when its checkpoint is written

@@ -103,13 +103,11 @@ def report_usage_errors() -> Iterator[None]:
     """Print usage errors like all others; they quote arguments, which may have control characters."""
     try:
         yield
-    except click.exceptions.NoArgsIsHelpError:
-        raise
     except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "discotree"
-        message = printable(error.format_message()).rstrip(".")
-        message = message[0].lower() + message[1:] if message[1:2].islower() else message
-        error.show = lambda *_: complain(f"{message} (see {command} --help)")  # type: ignore[method-assign]
+        command, message = error.ctx.command_path if error.ctx else "discotree", printable(error.format_message())
+        message = (message[0].lower() if message[1:2].islower() else message[:1]) + message[1:].rstrip(".")
+        if not isinstance(error, click.exceptions.NoArgsIsHelpError):
+            error.show = lambda *_: complain(f"{message} (see {command} --help)")  # type: ignore[method-assign]
         raise
 
 

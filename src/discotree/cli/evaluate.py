@@ -92,14 +92,13 @@ def evaluate(
     if common and missing_as_empty:
         raise click.UsageError("--common and --missing-as-empty cannot be combined")
     format = to or cast(ReportFormat, format_for(output, REPORT_SUFFIXES, "table"))
-    check_output(output, [*expand([gold, predicted, *filter(None, [compare_with])]), params, heads])
+    files = [gold, predicted, *filter(None, [compare_with])]
+    check_output(output, [*expand(files), params, heads])
     settings = Params.load(params)
     rules = HeadRules.load(heads) if heads else None
     analysis = Analysis(settings, rules=rules)
-    files = [gold, predicted, *filter(None, [compare_with])]
-    systems = [base_name(path) for path in files[1:]]
-    if len(set(systems)) < len(systems):
-        systems = [predicted, f"{compare_with} (2)"]
+    systems = [base_name(predicted), base_name(compare_with or "")]
+    systems = [predicted, f"{compare_with} (2)"] if systems[0] == systems[1] else systems
     with ProgressBar() as bar:
 
         def read(path: str) -> Iterator[Tree]:
@@ -149,8 +148,7 @@ def _columns(first: Score, second: Score | None, systems: list[str], settings: P
     """Return the columns of the table: all and discontinuous brackets, all and short sentences, two systems."""
     cutoff = settings.cutoff_len
     columns: dict[str, Score] = {}
-    names = [f"{system}\n" for system in systems] if second else [""]
-    for system, score in zip(names, filter(None, (first, second)), strict=True):
+    for system, score in [(f"{systems[0]}\n", first), (f"{systems[1]}\n", second)] if second else [("", first)]:
         for name, part in (("all", score), ("disc.", score.discontinuous)):
             if settings.disc_only and name == "all":
                 continue
