@@ -592,7 +592,10 @@ def test_bytes_that_are_no_text_cost_one_sentence_or_none(full: Installed) -> No
     commands = [parsing("latin", "nl", JSON, "text", f"latin{n}", *more) for n, more in enumerate(options)]
     (strict, replaced, named), _ = full.answers(commands)
     assert strict["code"] == 1
-    assert "latin:3: sentence 2: byte 0xe9 is not utf-8; use --errors replace to read it as �" in strict["err"]
+    assert (
+        "latin:3: sentence 2: byte 0xe9 is not utf-8; it looks like Windows-1252; use --encoding cp1252"
+        in strict["err"]
+    )
     assert "2 sentences written" in strict["err"]
     assert replaced["code"] == named["code"] == 0
     written = [(full.work / f"latin{n}").read_bytes().splitlines() for n in range(3)]

@@ -41,7 +41,9 @@ class EvaluationError(DiscotreeError):
 
 
 class ConfigError(DiscotreeError, ValueError):
-    """An invalid setting, preset or recipe."""
+    """An invalid setting, preset or recipe; ``keys`` lead to the setting in its table."""
+
+    keys: tuple[str | int, ...] = ()
 
 
 class InputError(DiscotreeError, ValueError):
@@ -94,6 +96,22 @@ def list_some(names: Iterable[str], maximum: int = 5) -> str:
     return ", ".join([*first[:maximum], "…"] if len(first) > maximum else first)
 
 
+def expected(name: object, choices: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of an error about an unknown name: the name that was probably meant, or all choices."""
+    from difflib import get_close_matches  # only when something went wrong
+
+    close = get_close_matches(name, list(choices), 1, cutoff=0.7) if isinstance(name, str) else []
+    return f"; did you mean {close[0]!r}?" if close else otherwise or f", expected one of {', '.join(choices)}"
+
+
+def undecodable(byte: int, encoding: str, remedy: str = "specify the file's encoding") -> str:
+    """Return the error for a byte that is not in the encoding of a file, which may really be Windows-1252."""
+    if encoding in ("utf-8", "utf_8") and bytes([byte]).decode("cp1252", "replace") in WESTERN:
+        remedy = "it looks like Windows-1252; use --encoding cp1252"
+    return f"byte {byte:#04x} is not {encoding}; {remedy}"
+
+
+WESTERN = "äöüÄÖÜßéèêëáàåæçíïóôøúñýÉþðÞ€„“”‘’…–—«»°§"  # in Windows-1252; few of these bytes are in damaged UTF-8
 _UNPRINTABLE = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},  # shown as ␛ and the like
     0x7F: 0x2421,

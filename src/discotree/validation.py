@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
-from discotree.errors import ConfigError, DiscotreeError
+from discotree.errors import ConfigError, DiscotreeError, expected
 
 T = TypeVar("T")
 MAX_NUMBER = 1 << 40  # upper bound for whole numbers without another one
@@ -66,7 +66,10 @@ def _built(build: Callable[[], T], where: str, error: type[DiscotreeError]) -> T
     try:
         return build()
     except ConfigError as complaint:
-        raise error(f"{where}: {complaint}") from None
+        located = error(f"{where}: {complaint}")
+        if isinstance(located, ConfigError):
+            located.keys = complaint.keys or (str(complaint).partition(":")[0],)
+        raise located from None
 
 
 def _values(
@@ -78,12 +81,16 @@ def _values(
     kinds = {entry.name: hints[entry.name] for entry in dataclasses.fields(kind)}
     values = {}
     for name, value in table.items():
-        if name not in kinds:
-            raise error(f"{where}: unknown key {name!r}, expected one of {', '.join(kinds)}")
-        if instance is not None and dataclasses.is_dataclass(kinds[name]):
-            values[name] = updated(getattr(instance, name), value, f"{where}: {name}", error)
-        else:
-            values[name] = _checked(value, kinds[name], f"{where}: {name}", error)
+        try:
+            if name not in kinds:
+                raise error(f"{where}: unknown key {name!r}{expected(name, kinds)}")
+            if instance is not None and dataclasses.is_dataclass(kinds[name]):
+                values[name] = updated(getattr(instance, name), value, f"{where}: {name}", error)
+            else:
+                values[name] = _checked(value, kinds[name], f"{where}: {name}", error)
+        except ConfigError as complaint:
+            complaint.keys = (name, *complaint.keys)
+            raise
     return values
 
 
@@ -104,7 +111,14 @@ def _checked(value: Any, kind: Any, where: str, error: type[DiscotreeError]) -> 
     if origin in (tuple, list):
         if not isinstance(value, list | tuple):
             raise error(f"{where}: expected a list, got {value!r:.50}")
-        return origin(_checked(item, arguments[0], where, error) for item in value)
+        items: list[Any] = []
+        try:
+            for item in value:
+                items.append(_checked(item, arguments[0], where, error))  # noqa: PERF401 (the error needs the number)
+        except ConfigError as complaint:
+            complaint.keys = (len(items), *complaint.keys)
+            raise
+        return origin(items)
     if origin is dict:
         if not isinstance(value, Mapping):
             raise error(f"{where}: expected a table, got {value!r:.50}")

@@ -41,6 +41,27 @@ def test_there_are_few_commands_and_options() -> None:
     assert len(options) <= MAX_OPTIONS
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["train", "x", "--preset", "papr"],
+            "invalid value for '--preset': unknown value 'papr'; did you mean 'paper'?",
+        ),
+        (["parse", "Ja.", "--to", "exprt"], "invalid value for '--to': unknown value 'exprt'; did you mean 'export'?"),
+        (["train"], "pass a RECIPE, or --base MODEL to fine-tune a model on --train TREEBANK"),
+        (["split", "x.export"], "missing argument 'SHARES'"),
+    ],
+)
+def test_a_wrong_option_looks_like_any_other_error(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        app(arguments, prog_name="discotree")
+    assert ended.value.code == 2
+    assert " ".join(capsys.readouterr().err.split()) == f"discotree: {message} (see discotree {arguments[0]} --help)"
+
+
 def test_an_unknown_command_is_not_imported() -> None:
     assert app.get_command(click.Context(app), "console") is None
     assert app.get_command(click.Context(app), "dance") is None

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -88,14 +89,19 @@ def test_train_ends_with_a_table_and_a_model(run: Run, tmp_path: Path) -> None:
     assert dev.split()[-1] == f"{results['scores']['dev']['attachment']['las']:.2f}"
     assert (results["config"]["data"]["tags"], results["config"]["data"]["unaries"]) == ("gold", "drop")
     assert Parser.from_pretrained(tmp_path / "runs/small-paper-gold-pos/model").has_tags
-    lines = result.messages.splitlines()
+    first, *lines, last = result.messages.splitlines()
+    assert first.startswith("14 train sentences, 69 train words, 3 dev sentences, 15 dev words, 3 test sentences, ")
+    assert f", {results['parameters']:,} weights, cpu (" in first
+    assert last == "next: discotree parse TREEBANK --tags --model runs/small-paper-gold-pos/model"
     assert [line.split("  ")[0] for line in lines] == ["epoch 1/2", "epoch 2/2"]
     assert all("loss " in line and "dev LAS " in line for line in lines)
 
 
 def test_train_with_several_seeds(run: Run, tmp_path: Path) -> None:
     result = done(run("train", "small.toml", *QUICK, "--output", "here", "--seeds", "2", "--set", "training.seed=5"))
-    assert [line.split("  ")[:2] for line in result.messages.splitlines()] == [
+    *lines, last = result.messages.splitlines()[1:]
+    assert last.startswith("next: discotree parse FILE --from tokens --model here/seed-")
+    assert [line.split("  ")[:2] for line in lines] == [
         ["seed 5", "epoch 1/1"],
         ["seed 6", "epoch 1/1"],
     ]
@@ -140,14 +146,12 @@ def test_only_the_first_of_several_processes_reports(run: Run, monkeypatch: pyte
 
 
 def test_a_run_needs_a_recipe_or_a_model_with_trees(run: Run) -> None:
-    result = run("train")
+    result: Any = run("train")
     assert result.exit_code == 2
-    assert "pass a RECIPE, or --base MODEL to fine-tune" in " ".join(result.output.replace("│", " ").split())
+    assert "pass a RECIPE, or --base MODEL to fine-tune" in result.messages
     result = run("train", "--base", "nowhere", "--preset", "bert", "--train", "small.export")
     assert result.exit_code == 2
-    assert "--preset cannot be combined with --base: nowhere already defines the network" in " ".join(
-        result.output.replace("│", " ").split()
-    )
+    assert "--preset cannot be combined with --base: nowhere already defines the network" in result.messages
 
 
 @pytest.mark.slow
@@ -155,13 +159,15 @@ def test_fine_tuning_shows_scores_before_and_after_and_what_is_new(run: Run, tmp
     """Twice: with --base, and with a recipe that names its model; the folder of the model is not for output."""
     model = str(saved_model(tmp_path / "model"))
     quick = ["--set", "training.epochs=1", "--set", "training.device=cpu"]
-    result = done(run("train", "--base", model, "--train", "small.export", "--test", "small.export", *quick))
+    write(TREES[:14], "first.export")
+    write(TREES[14:], "last.export")
+    result = done(run("train", "--base", model, "--train", "first.export", "--test", "last.export", *quick))
     _, *rows = result.stdout.splitlines()
     assert [row.split("  ")[0] for row in rows[:4]] == ["dev, before", "dev", "test, before", "test"]
     assert rows[5] == f"new to {model}: nothing"
-    assert rows[6].startswith("the 2 dev sentences are too few to select an epoch or to fit gap penalties")
+    assert rows[6].startswith("the 1 dev sentences are too few to select an epoch or to fit gap penalties")
     assert rows[7].startswith(f"licence: those of {model} (unknown: ask its authors) and of your trees both apply")
-    assert rows[-1] == "model: runs/model-small/model"
+    assert rows[-1] == "model: runs/model-first/model"
     recipe = tmp_path / "mine.toml"
     text = (tmp_path / "small.toml").read_text("utf-8")
     recipe.write_text(f'{text}heads = "ptb"\n[training]\nbase_model = "model"\nepochs = 1\n', "utf-8")
@@ -184,6 +190,7 @@ def test_an_interrupted_run_says_how_to_resume_and_does(run: Run, tmp_path: Path
     command = ["train", "small.toml", *QUICK, "--set", "training.epochs=20"]
     first = process(tmp_path, *command, OMP_NUM_THREADS="1")
     assert first.stderr is not None
+    assert " weights, cpu (" in first.stderr.readline()
     line = first.stderr.readline()
     assert line.startswith("epoch 1/20  loss ")
     first.send_signal(signal.SIGINT)
@@ -194,7 +201,7 @@ def test_an_interrupted_run_says_how_to_resume_and_does(run: Run, tmp_path: Path
     result = done(run(*command))
     before, after = (
         [int(line.split()[1].partition("/")[0]) for line in run_lines]
-        for run_lines in (lines, result.messages.splitlines())
+        for run_lines in (lines, [row for row in result.messages.splitlines() if row.startswith("epoch")])
     )
     assert after == list(range(after[0], 21))
     assert after[0] - before[-1] in (0, 1)  # an epoch is complete when its checkpoint is written
@@ -214,6 +221,18 @@ def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = screen.getvalue()
     for text in ("reading the treebank", "seed 4  epoch 1/2", "epoch 2/2", "1/3", "loss 1.250  dev LAS 50.00"):
         assert text in shown
+
+
+def test_the_elapsed_time_runs_on_between_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(console, "err", data_console(file=screen, force_terminal=True, width=120))
+    with train.TrainingProgress(Training(epochs=2), "dev/las", "LAS") as watch:
+        for epoch in (1, 2):
+            watch("step", {"epoch": epoch, "step": 1, "steps": 1, "done": 1})  # complete; dev is scored now
+            watch.began -= 3600
+            watch.bar.refresh()
+    assert "1:00:0" in screen.getvalue()
+    assert "2:00:0" in screen.getvalue()
 
 
 def test_an_interruption_that_loses_everything_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,6 +267,10 @@ def test_a_wrong_recipe_or_setting_is_an_error_without_a_traceback(run: Run) -> 
         (["--set", "data.dev=['missing.export']"], "missing.export: no such file"),
         (["--set", "data.vectors='small.toml'"], "small.toml:1: expected a word and its vector"),
         (["--set", "training.device=toaster"], "training.device: "),
+        (
+            ["--test", "small.export"],
+            "train and test overlap: 14 sentences are in both (s1, s2, s3, s4, s5, …); choose other trees",
+        ),
         (["--output", "small.toml/out"], "Not a directory"),
     ],
 )
@@ -255,6 +278,25 @@ def test_a_mistake_ends_the_command_with_a_sentence(run: Run, arguments: list[st
     result = run("train", "small.toml", *QUICK, *arguments)
     assert isinstance(result.exception, DiscotreeError | OSError)  # main prints these without a traceback
     assert complaint in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("setting", "complaint"),
+    [
+        ("training.schedule=clock", "requires training.max_seconds"),
+        ("data.heads=klingon", "klingon"),
+        ("data.vectors=nowhere.vec", "nowhere.vec: no such file"),
+        ("network.encoder=hf:nowhere", "nowhere"),
+        ("data.test=[{file='small.export',format='exprt'}]", "unknown format 'exprt'; did you mean 'export'?"),
+        ("data.test=[{file='small.export',sentences='3-1'}]", "expected an ascending range"),
+        ("data.test=[{file='small.export',split='test'}]", "requires a table of splits"),
+        ("data.test=['nowhere.export']", "nowhere.export: no such file"),
+    ],
+)
+def test_settings_are_checked_before_data_is_read(run: Run, tmp_path: Path, setting: str, complaint: str) -> None:
+    (tmp_path / "small.export").write_text("#FORMAT 4\n#BOS 1\nthis treebank is broken\n#EOS 1\n")
+    with pytest.raises(DiscotreeError, match=re.escape(complaint)):
+        done(run("train", "small.toml", *QUICK, "--set", setting))
 
 
 BARE = """

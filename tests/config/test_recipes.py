@@ -148,9 +148,9 @@ def test_a_setting_on_the_command_line_is_toml_or_else_a_string(load, setting, p
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("[training]\nsed = 1", "training: unknown key 'sed', expected one of seed,"),
-        ("[trainin]\nseed = 1", "unknown key 'trainin', expected one of name, data,"),
-        ("seed = 1", "unknown key 'seed'"),
+        ("[training]\nsed = 1", "training: unknown key 'sed'; did you mean 'seed'?"),
+        ("[trainin]\nseed = 1", "unknown key 'trainin'; did you mean 'training'?"),
+        ("seed = 1", "unknown key 'seed', expected one of name, data,"),
         ("[training]\nseed = '1'", "training: seed: expected int, got '1'"),
         ("[training]\nseed = 1.0", "training: seed: expected int, got 1.0"),
         ("[training]\nseed = true", "training: seed: expected int, got True"),
@@ -170,20 +170,47 @@ def test_a_setting_on_the_command_line_is_toml_or_else_a_string(load, setting, p
         ("[data]\ntrain = [{ split = 'a' }]", "data: train: 'file' is missing"),
         ("[data]\ntrain = [{ file = 'a', spilt = 'a' }]", "data: train: unknown key 'spilt'"),
         ("training = 1", "training: expected a table, got 1"),
-        ("preset = 'papr'", "unknown preset 'papr', expected one of paper, default"),
+        ("preset = 'papr'", "unknown preset 'papr'; did you mean 'paper'?"),
         ("preset = ['paper']", "unknown preset ['paper'], expected one of paper, default"),
         ("[network]\nlstm_size = 0", "network: lstm_size: expected at least 1 and below 16,385, got 0"),
         ("[network]\nlstm_layers = -1", "network: lstm_layers: expected at least 1, got -1"),
         ("[network]\nmlp_dropout = 1.0", "network: mlp_dropout: expected at least 0 and below 1, got 1.0"),
         ("[network]\nunknown = -0.5", "network: unknown: expected at least 0 and below 1, got -0.5"),
         ("[network]\nlstm_dropout = nan", "network: lstm_dropout: expected at least 0 and below 1, got nan"),
-        ("[network", "small.toml: "),
+        ("name = = 1", "Invalid value"),
     ],
 )
 def test_a_mistake_in_a_recipe_is_named_with_its_file_and_key(load, tmp_path, content, complaint):
     message = refused(load, content)
-    assert message.startswith(f"{tmp_path / 'small.toml'}: ")
+    line = len(content.splitlines())  # the last one has the mistake, or the name of its table
+    assert message.startswith(
+        (f"{tmp_path / 'small.toml'}:{line}: ", f"{tmp_path / 'small.toml'}:1: unknown key 'trainin'")
+    )
     assert complaint in message
+
+
+def test_the_line_of_a_mistake_is_named_in_a_long_recipe(load, tmp_path):
+    content = """# a recipe
+name = "x"
+
+[training]
+seed = 1 # of the weights
+epochs = "many"
+
+[[data.train]]
+file = "a"
+[[data.train]]
+file = "b"
+repeat = 0
+
+[network]
+lstm_size = 0
+"""
+    for line, removed in ((6, ""), (12, 'epochs = "many"'), (15, 'epochs = "many"|repeat = 0')):
+        kept = content
+        for text in filter(None, removed.split("|")):
+            kept = kept.replace(text, "")
+        assert refused(load, kept).startswith(f"{tmp_path / 'small.toml'}:{line}: ")
 
 
 @pytest.mark.parametrize(

@@ -132,4 +132,4 @@ def overfitted() -> tuple[Path, dict[str, Any]]:
         Training(epochs=36, batch_words=60, learning_rate=0.01, beta2=0.99, patience=36, checkpoint_epochs=0),
         Decoding(consistent=True),
     )
-    return folder, train(settings, folder / "run")
+    return folder, train(settings, folder / "run", allow_overlap=True)

@@ -122,7 +122,13 @@ def test_decode_is_the_inverse_of_encode(text: str, block: int, encoding: str) -
 
 @pytest.mark.parametrize("raw", [b"a\n\nb \xff c\n", b"a\nb\n\xc3", b"a\nb\nc\xe2\x82"])
 def test_undecodable_bytes_have_an_address(raw: bytes) -> None:
-    with pytest.raises(TreebankError, match=r"^x\.txt:3: byte 0x\w\w is not utf-8") as caught:
+    with pytest.raises(TreebankError, match=r"^x\.txt:3: byte 0x\w\w is not utf-8; specify the file's") as caught:
         list(decode(io.BytesIO(raw), "x.txt"))
     assert (caught.value.path, caught.value.line) == ("x.txt", 3)
     assert "�" in "".join(decode_lines(io.BytesIO(raw), "x.txt", errors="replace"))
+
+
+@pytest.mark.parametrize("raw", ["Überall", "Café", "„Ja“", "10 €", "Þetta"])
+def test_a_file_in_windows_1252_is_told_so(raw: str) -> None:
+    with pytest.raises(TreebankError, match=r"^x\.txt:1: .*; it looks like Windows-1252; use --encoding cp1252$"):
+        list(decode(io.BytesIO(raw.encode("cp1252")), "x.txt"))

@@ -163,7 +163,7 @@ def test_the_format_may_be_named(bank, tmp_path):
     split = loaded(with_sources(bank, DataSource("trees.txt", format="discbracket")))["train"]
     assert [tree.words for tree in split.trees] == [tree.words for tree in TREES[:3]]
     assert "unknown format 'discobracket'" in message(
-        with_sources(bank, DataSource("trees.txt", format="discobracket"))
+        with_sources(bank, DataSource("trees.txt", format="discobracket")), ConfigError
     )
 
 

@@ -16,13 +16,14 @@ import torch
 from support.networks import CALM, HEADS, TINY, TREES, corpus_for, overfitted, saved_trees
 
 import discotree
-from discotree import ConfigError, DiscotreeError, HeadRules, ModelError
+from discotree import ConfigError, DiscotreeError, HeadRules, ModelError, write
 from discotree.config.recipes import load_recipe
 from discotree.config.schema import Config, DataSource, Decoding, Training
 from discotree.models import CONFIG, RESULTS, VOCAB, WEIGHTS
 from discotree.models.folder import read_model
 from discotree.network.weights import dense
 from discotree.parsing.parser import Parser
+from discotree.training.data import load_splits, resolve
 from discotree.training.fit import CHECKPOINT
 from discotree.training.results import attachment
 from discotree.training.run import MODEL, train
@@ -36,8 +37,8 @@ def settings_of(folder, network=QUICK, **training):
     data = saved_trees(
         folder,
         train=(DataSource("small.export", sentences="1-6"),),
-        dev=(DataSource("small.export", sentences="1-2,10-11"),),
-        test=(DataSource("small.export", sentences="3-4"),),
+        dev=(DataSource("small.export", sentences="7-8,10-11"),),
+        test=(DataSource("small.export", sentences="12-13"),),
     )
     return Config("quick", data, network, Training(**{"epochs": 2, "batch_words": 20} | training))
 
@@ -128,8 +129,30 @@ def test_a_finished_run_is_scored_again_but_not_trained_again(run):
     settings, folder, results, _ = run
     events = []
     again = train(settings, folder / "out", lambda *event: events.append(event))
-    assert events == [("resume", {"epoch": 2, "planned": 2, "over": 1.0})]
+    assert events[1:] == [("resume", {"epoch": 2, "planned": 2, "over": 1.0})]
     assert timeless(json.loads(json.dumps(again))) == timeless(json.loads(json.dumps(results)))
+
+
+def test_a_run_starts_with_its_sizes(run):
+    _, _, results, events = run
+    name, sizes = events[0]
+    assert (name, sizes["weights"]) == ("start", results["parameters"])
+    assert [sizes[f"{split} sentences"] for split in ("train", "dev", "test")] == [6, 4, 2]
+    assert sizes["train words"] == sum(map(len, TREES[:6]))
+
+
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_train_dev_and_test_must_not_overlap(tmp_path, split):
+    """One tree of the same file is enough; of another file, it takes many sentences, and short ones do not count."""
+    data = settings_of(tmp_path).data
+    write([tree for tree in TREES if len(tree) >= 6], tmp_path / "long.dbr")
+    write(TREES[4:6], tmp_path / "short.dbr")  # of three words
+    one_tree = dataclasses.replace(data, **{split: (DataSource("small.export", sentences="6-9"),)})
+    copy = dataclasses.replace(data, **{split: (DataSource("long.dbr"),)})
+    for overlapping in (one_tree, copy):
+        with pytest.raises(ConfigError, match=rf"train and {split} overlap: \d+ sentences are in both \(.+\); choose"):
+            load_splits(resolve(overlapping), allow_overlap=False)
+    load_splits(resolve(dataclasses.replace(data, **{split: (DataSource("short.dbr"),)})), allow_overlap=False)
 
 
 def test_another_recipe_does_not_go_on_in_the_same_folder(run):
@@ -142,7 +165,7 @@ def test_another_recipe_does_not_go_on_in_the_same_folder(run):
 def test_other_data_do_not_go_on_in_the_same_folder(tmp_path):
     settings = settings_of(tmp_path, epochs=1)
     train(settings, tmp_path / "out")
-    saved_trees(tmp_path, TREES[:11])
+    saved_trees(tmp_path, TREES[:13])
     with pytest.raises(ModelError, match="written with different settings or data"):
         train(settings, tmp_path / "out")
 
@@ -178,7 +201,7 @@ def test_the_model_has_the_averaged_weights_that_were_scored(tmp_path):
     settings = settings_of(tmp_path, QUIET, ema_decay=0.9, schedule="cosine", warmup=2, learning_rate=0.02)
     results = train(settings, tmp_path / "out")
     parser = Parser.from_pretrained(tmp_path / "out" / MODEL)
-    corpus = corpus_for(parser, TREES[:2] + TREES[9:11])
+    corpus = corpus_for(parser, TREES[6:8] + TREES[9:11])
     found = attachment(parser, corpus)
     assert found == pytest.approx(results["scores"]["dev"]["attachment"])
     plain = train(dataclasses.replace(settings, training=dataclasses.replace(settings.training, ema_decay=0.0)),
@@ -269,7 +292,7 @@ def test_another_decoding_method_does_not_train_again(run):
     events = []
     greedy = dataclasses.replace(settings, decoding=Decoding("greedy"))
     train(greedy, folder / "out", lambda *event: events.append(event))
-    assert [event for event, _ in events] == ["resume"]
+    assert [event for event, _ in events] == ["start", "resume"]
 
 
 def test_a_loss_that_is_no_number_ends_the_run_with_a_sentence(tmp_path):
@@ -318,7 +341,7 @@ def test_the_same_run_goes_on_with_more_epochs(tmp_path, schedule):
     events = []
     longer = settings_of(tmp_path, epochs=2, schedule=schedule, max_seconds=1e6, checkpoint_epochs=2)
     more = train(longer, tmp_path / "out", lambda *event: events.append(event))
-    assert events[0] == ("resume", {"epoch": 1, "planned": 1, "over": 0.0})
+    assert events[1] == ("resume", {"epoch": 1, "planned": 1, "over": 0.0})
     assert [epoch["epoch"] for epoch in more["history"]] == [1, 2]
     whole = train(longer, tmp_path / "whole")
     if schedule == "plateau":  # epochs are only a limit: nothing tells the two apart

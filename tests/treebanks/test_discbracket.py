@@ -142,7 +142,9 @@ def test_a_broken_byte_is_an_error_with_its_line(file):
     path = file("broken.dbr", b"(ROOT (N 0=\xc3\xa4))\n(ROOT (N 0=\xe4))\n(ROOT (N 0=c))\n")
     trees = read(path)
     assert next(trees).words == ("ä",)
-    with pytest.raises(TreebankError, match="byte 0xe4 is not utf-8; specify the file's encoding") as caught:
+    with pytest.raises(
+        TreebankError, match="byte 0xe4 is not utf-8; it looks like Windows-1252; use --encoding cp1252"
+    ) as caught:
         next(trees)
     assert (caught.value.path, caught.value.line) == (str(path), 2)
 

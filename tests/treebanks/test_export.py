@@ -114,7 +114,9 @@ def test_latin_1_read_as_utf_8_on_demand_is_an_error_with_its_line(data):
     path = data / "negra3.export"
     lines = path.read_bytes().splitlines()
     first = next(k for k, line in enumerate(lines, 1) if line.startswith(b"#BOS") and not line.isascii())
-    with pytest.raises(TreebankError, match="byte 0xfc is not utf-8; specify the file's encoding") as caught:
+    with pytest.raises(
+        TreebankError, match="byte 0xfc is not utf-8; it looks like Windows-1252; use --encoding cp1252"
+    ) as caught:
         list(read(path, encoding="utf-8"))
     assert (caught.value.path, caught.value.line) == (str(path), first)
 

@@ -92,11 +92,11 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name.ljust(width), entry.summary) for name, entry in entries.items()])
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        with printable_usage_errors():
+        with report_usage_errors():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with printable_usage_errors():
+        with report_usage_errors():
             try:
                 return super().invoke(ctx)
             except BrokenPipeError:
@@ -107,12 +107,15 @@ class LazyGroup(click.Group):
 
 
 @contextmanager
-def printable_usage_errors() -> Iterator[None]:
-    """Replace control characters in usage errors: they quote arguments, which may be file names."""
+def report_usage_errors() -> Iterator[None]:
+    """Print usage errors like all others; they quote arguments, which may have control characters."""
     try:
         yield
     except click.UsageError as error:
-        error.message = printable(error.message)  # type: ignore[misc]
+        command, message = error.ctx.command_path if error.ctx else "discotree", printable(error.format_message())
+        message = (message[0].lower() if message[1:2].islower() else message[:1]) + message[1:].rstrip(".")
+        if not isinstance(error, click.exceptions.NoArgsIsHelpError):
+            error.show = lambda *_: complain(f"{message} (see {command} --help)")  # type: ignore[method-assign]
         raise
 
 

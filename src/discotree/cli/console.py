@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -226,16 +227,21 @@ class ProgressBar:
         self.interrupted = interrupted
         self.stage = ""
         self.count = self.bytes = 0
-        self.start = self.updated = time.monotonic()
+        self.began = self.start = self.updated = time.monotonic()
         if self.shown:
             from rich import progress
+            from rich.text import Text
+
+            class Elapsed(progress.ProgressColumn):  # unlike Rich's, it continues when a stage is complete
+                def render(column, _: progress.Task) -> Text:
+                    return Text(str(timedelta(seconds=int(time.monotonic() - self.began))), "progress.elapsed")
 
             self.bar = progress.Progress(
                 progress.SpinnerColumn(),
                 progress.TextColumn("{task.description}", markup=False),
                 progress.BarColumn(),
                 progress.TextColumn("{task.fields[counted]}", markup=False),
-                progress.TimeElapsedColumn(),
+                Elapsed(),
                 progress.TimeRemainingColumn(),
                 console=err,
                 transient=True,

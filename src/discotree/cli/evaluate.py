@@ -23,7 +23,7 @@ from discotree.evaluation.analysis import TABLES, Analysis, BootstrapResult, boo
 from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import Score, common_trees
 from discotree.evaluation.parseval import evaluate as score_trees
-from discotree.evaluation.report import MAX_CONFUSIONS, ROWS, html
+from discotree.evaluation.report import MAX_CONFUSIONS, ROWS, html, systems_of
 from discotree.files.writing import STANDARD_STREAM, base_name
 from discotree.trees.tree import Tree
 
@@ -92,14 +92,13 @@ def evaluate(
     if common and missing_as_empty:
         raise click.UsageError("--common and --missing-as-empty cannot be combined")
     format = to or cast(ReportFormat, format_for(output, REPORT_SUFFIXES, "table"))
-    check_output(output, [*expand([gold, predicted, *filter(None, [compare_with])]), params, heads])
+    files = [gold, predicted, *filter(None, [compare_with])]
+    check_output(output, [*expand(files), params, heads])
     settings = Params.load(params)
     rules = HeadRules.load(heads) if heads else None
     analysis = Analysis(settings, rules=rules)
-    files = [gold, predicted, *filter(None, [compare_with])]
-    systems = [base_name(path) for path in files[1:]]
-    if len(set(systems)) < len(systems):
-        systems = [predicted, f"{compare_with} (2)" if compare_with == predicted else str(compare_with)]
+    systems = [base_name(predicted), base_name(compare_with or "")]
+    systems = [predicted, f"{compare_with} (2)"] if systems[0] == systems[1] else systems
     with ProgressBar() as bar:
 
         def read(path: str) -> Iterator[Tree]:
@@ -129,11 +128,11 @@ def evaluate(
             differences[name] = bootstrap(first, second, discontinuous=gaps)
     columns = _columns(first, second, systems, settings)
     if format == "html":
-        write_text(html(f"{predicted} against {gold}", columns, analysis, differences, systems), output)
+        write_text(html(f"{predicted} against {gold}", columns, analysis, differences), output)
     elif format == "json":
         write_json(_object(first, second, settings.disc_only, analysis, names, differences), output)
     else:
-        write_rich(*_tables(columns, analysis, names, differences, systems), output=output)
+        write_rich(*_tables(columns, analysis, names, differences), output=output)
     report_written("scores", output)
 
 
@@ -151,8 +150,7 @@ def _columns(first: Score, second: Score | None, systems: list[str], settings: P
     """Return the columns of the table: all and discontinuous brackets, all and short sentences, two systems."""
     cutoff = settings.cutoff_len
     columns: dict[str, Score] = {}
-    names = [f"{system}\n" for system in systems] if second else [""]
-    for system, score in zip(names, filter(None, (first, second)), strict=True):
+    for system, score in [(f"{systems[0]}\n", first), (f"{systems[1]}\n", second)] if second else [("", first)]:
         for name, part in (("all", score), ("disc.", score.discontinuous)):
             if settings.disc_only and name == "all":
                 continue
@@ -196,11 +194,7 @@ def _plain(value: float) -> float | None:
 
 
 def _tables(
-    scores: dict[str, Score],
-    analysis: Analysis,
-    names: list[str],
-    differences: dict[str, BootstrapResult],
-    systems: list[str],
+    scores: dict[str, Score], analysis: Analysis, names: list[str], differences: dict[str, BootstrapResult]
 ) -> "Iterator[Table | str]":
     """Yield the tables and lines for a terminal, from top to bottom."""
     metrics = [score.metrics() for score in scores.values()]
@@ -230,7 +224,7 @@ def _tables(
             yield table(["", *COUNTS[:-1], "F1"], rows, left=[""])
     for name, d in differences.items():
         yield (
-            f"\nF1, {name}: {' → '.join(systems)}: {d.first:.2f} → {d.second:.2f}, {d.difference:+.2f} "
+            f"\nF1, {name}: {' → '.join(systems_of(scores))}: {d.first:.2f} → {d.second:.2f}, {d.difference:+.2f} "
             f"(95 % between {d.low:+.2f} and {d.high:+.2f}), p {d.p_text}"
         )
 

@@ -1,7 +1,9 @@
 """models."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -11,13 +13,13 @@ from discotree.cli.options import check_output, choice_option, complete_model, e
 from discotree.errors import ModelError, printable
 from discotree.files.writing import STANDARD_STREAM
 from discotree.models.card import CARD, README, Card, without_metadata
-from discotree.models.finding import find, install_command, installed, published, tier
+from discotree.models.finding import PublishedModel, find, install_command, installed, published
 from discotree.models.folder import describe, read_config
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-LEFT_ALIGNED = ("name", "not installed", "tier", "language", "treebanks", "licence", "to install")
+WIDTH = 80  # columns of the notes
 ListFormat = Literal["text", "json"]
 
 
@@ -28,9 +30,9 @@ ListFormat = Literal["text", "json"]
 def models(name: str | None, output: str, to: ListFormat | None) -> None:
     """List the installed models, or show the card of one model.
 
-    MODEL is an installed model, a folder, or hub:ORG/NAME. The table shows the training sentences, the F1 in percent on
-    the test split, and the speed on two cores. A second table lists models that can be installed with pip. The notes
-    below describe the weaknesses of each model.
+    MODEL is an installed model, a folder, or hub:ORG/NAME. The table shows the F1 in percent on the test split, and the
+    speed on two cores. A second table lists models that can be installed with pip. The notes below describe the
+    weaknesses of each model; the card of a model also names its treebanks.
     """
     as_json = (to or format_for(output, {".txt": "text", ".md": "text", ".json": "json"}, "text")) == "json"
     if name:
@@ -47,13 +49,17 @@ def models(name: str | None, output: str, to: ListFormat | None) -> None:
     if as_json:
         write_json([asdict(card) for card in cards.values()], output)
         return
-    tables: list[Table | str] = [_installed_table(cards)] if cards else ["no models are installed"]
-    if missing := [name for name, model in published().items() if model.released and name not in cards]:
-        tables += ["", _available_table(missing)]
-    weak = {name: card.weaknesses for name, card in cards.items()}
-    weak |= {name: published()[name].weaknesses for name in missing}
-    if any(weak.values()):
-        tables += ["", *(f"{name}: {printable(text)}" for name, text in weak.items() if text)]
+    missing = {name: model for name, model in published().items() if model.released and name not in cards}
+    tables: list[Table | str] = [_table("name", cards) if cards else "no models are installed"]
+    if missing:
+        tables += ["", _table("not installed", missing), f"to install one: {install_command('NAME')}"]
+    listed: dict[str, Card | PublishedModel] = {**cards, **missing}
+    notes: dict[str, list[str]] = {}  # models with the same note are listed together
+    for name, model in listed.items():
+        terms = "" if model.commercial else "Non-commercial use only. "
+        notes.setdefault(terms + printable(model.weaknesses), []).append(name)
+    for text, names in notes.items():
+        tables += ["", fill(f"{', '.join(names)}: {text}", WIDTH)] if text else []
     write_rich(*tables, output=output)
 
 
@@ -71,46 +77,16 @@ def _show(path: Path, output: str) -> None:
         write_text(text, output)
 
 
-def _installed_table(cards: dict[str, Card]) -> "Table":
-    rows = [
-        [
-            name,
-            tier(name),
-            _size(find(name)),
-            number(card.speed, 0),
-            card.language,
-            ", ".join(treebank.name for treebank in card.treebanks),
-            _terms(card.licence, card.commercial),
-            f"{card.sentences:,}",
-            number(card.scores.test.f1),
-            number(card.scores.test.discontinuous_f1),
-        ]
-        for name, card in cards.items()
-    ]
-    columns = ("name", "tier", "size", "sentences/s", "language", "treebanks", "licence", "sentences", "F1", "disc. F1")
-    return table(columns, rows, LEFT_ALIGNED)
-
-
-def _available_table(names: list[str]) -> "Table":
-    rows = [
-        [
-            name,
-            tier(name),
-            f"{model.megabytes} MB" if model.megabytes else number(None),
-            number(model.speed, 0),
-            model.language,
-            _terms(model.licence, model.commercial),
-            install_command(name),
-        ]
-        for name, model in published().items()
-        if name in names
-    ]
-    columns = ("not installed", "tier", "size", "sentences/s", "language", "licence", "to install")
-    return table(columns, rows, LEFT_ALIGNED)
-
-
-def _terms(licence: str, commercial: bool) -> str:
-    return licence if commercial else f"{licence} (non-commercial use only)"
+def _table(heading: str, models: Mapping[str, Card | PublishedModel]) -> "Table":
+    rows = []
+    for name, model in models.items():
+        if isinstance(model, Card):
+            size, scores = _size(find(name)), (model.scores.test.f1, model.scores.test.discontinuous_f1)
+        else:
+            size, scores = f"{model.megabytes} MB" if model.megabytes else number(None), (None, None)
+        rows.append([name, model.language, size, number(model.speed, 0), *map(number, scores), model.licence])
+    columns = (heading, "language", "size", "sentences/s", "F1", "disc. F1", "licence")
+    return table(columns, rows, left=(heading, "language", "licence"))
 
 
 def _size(folder: Path) -> str:

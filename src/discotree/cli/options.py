@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 import click
 
 from discotree.cli.console import ProgressBar, err
-from discotree.errors import DiscotreeError, TreebankError
+from discotree.errors import DiscotreeError, TreebankError, expected
 from discotree.files.reading import ByteCounter
 from discotree.files.writing import STANDARD_STREAM, base_name, is_encoding, overlaps, stems
 from discotree.treebanks import FORMATS, read
@@ -58,6 +58,13 @@ def complete_recipe(_: click.Context, __: click.Parameter, incomplete: str) -> l
     return [name for name in recipe_names() if name.startswith(incomplete)]
 
 
+class Choice(click.Choice[str]):
+    """One of some values; an error names the one that was probably meant."""
+
+    def get_invalid_choice_message(self, value: str, ctx: click.Context | None) -> str:  # noqa: ARG002
+        return f"unknown value {value!r}{expected(value, self.choices)}"
+
+
 class EncodingName(click.types.StringParamType):
     """The name of an encoding that Python knows."""
 
@@ -74,7 +81,7 @@ class EncodingName(click.types.StringParamType):
 
 def choice_option(flag: str, choices: Any, help: str, default: str | None = None, **options: Any) -> Decorator:
     """Return an option that takes one of the values of a Literal type."""
-    return click.option(flag, type=click.Choice(get_args(choices)), default=default, help=help, **options)
+    return click.option(flag, type=Choice(get_args(choices)), default=default, help=help, **options)
 
 
 def output_option(help: str, default: str | None = STANDARD_STREAM, metavar: str = "FILE") -> Decorator:
@@ -87,7 +94,7 @@ def format_option(flag: str, names: Iterable[str], help: str) -> Decorator:
     formats = tuple(names)
     flags = [flag, "from_"] if flag == "--from" else [flag]
     help = f"{help}: {', '.join(formats)}."
-    return click.option(*flags, type=click.Choice(formats), metavar="FORMAT", help=help)
+    return click.option(*flags, type=Choice(formats), metavar="FORMAT", help=help)
 
 
 @dataclass

@@ -248,20 +248,21 @@ def _write_whole(
                     yield from outcome
             bar.advance(len(items), bar.bytes)
 
-    if format in BINARY:
-        with bar:
+    with bar:
+        if format in BINARY:
             count = write(trees(), output, format, on_error=lambda error: failures.add(str(error)))
+        else:
+            pairs, target = ((tree, None) for tree in trees()), None if output == STANDARD_STREAM else output
+            Artist(cast(PictureFormat, format), functions=True).write(pairs, target, Path(output).name)
+    if format in BINARY:
         report_written(f"{count:,} sentences", output)
-    else:
-        pairs = ((tree, None) for tree in trees())
-        artist = Artist(cast(PictureFormat, format), functions=True)
-        with bar:
-            artist.write(pairs, None if output == STANDARD_STREAM else output, Path(output).name)
     return failures.count, failures.omitted
 
 
 def _sources(inputs: list[str], text: str | None, kind: str | None) -> list[SentenceSource]:
     """Return the sources of sentences."""
+    if not all(map(str.strip, inputs if text is None else [text])):
+        raise click.UsageError("the text to parse is empty: pass a text, a file, or - for standard input")
     if text is not None:
         if inputs:
             raise click.UsageError("--text cannot be combined with INPUT")

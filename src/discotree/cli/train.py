@@ -5,12 +5,14 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from discotree.cli.console import INTERRUPTED, ProgressBar, err, number, out, table, warn
 from discotree.cli.options import (
+    Choice,
     Decorator,
     check_output,
     check_output_folder,
@@ -72,10 +74,8 @@ def trees_option(flag: str, help: str) -> Decorator:
 @trees_option("--dev", "Dev trees. With --base and without dev trees, every tenth training tree is held out.")
 @trees_option("--test", "Test trees; they are only scored.")
 @settings_option("training.epochs=20")
-@click.option(
-    "--preset", type=click.Choice(tuple(PRESETS)), help="Start from these settings instead of those of the recipe."
-)
-@click.option("--scenario", type=click.Choice(tuple(SCENARIOS)), help="Input of the network in addition to the words.")
+@click.option("--preset", type=Choice(tuple(PRESETS)), help="Start from these settings instead of those of the recipe.")
+@click.option("--scenario", type=Choice(tuple(SCENARIOS)), help="Input of the network in addition to the words.")
 @output_option("Folder for the model and its results. By default, runs/RECIPE.", default=None, metavar="FOLDER")
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Train N models with different seeds.")
 @click.option(
@@ -124,7 +124,7 @@ def train(
     with requires_extra("train"):
         from discotree.models import RESULTS
         from discotree.training.data import recipe_files, resolve
-        from discotree.training.distributed import ProcessGroup
+        from discotree.training.distributed import ProcessGroup, device_name
         from discotree.training.run import MODEL, labelled
         from discotree.training.run import train as train_one
     sources = [str(recipe_path(recipe)) if recipe else "", *recipe_files(resolve(config.data))]
@@ -133,6 +133,7 @@ def train(
 
     process_group = ProcessGroup.join(config.training.device)
     with TrainingProgress(config.training, "dev/las", "LAS", process_group.is_first, target) as watch:
+        watch.device = f"{process_group.device.type} ({device_name(process_group.device)})"
         names = [""]
         if seeds:
             first = config.training.seed
@@ -156,6 +157,9 @@ def train(
         console.print(f"\n{skipped:,} broken trees were skipped")
     models = ", ".join(str(target / name / MODEL) for name in names)
     console.print(f"\nmodel: {models}", soft_wrap=True)
+    best = max(zip(runs, names, strict=True), key=lambda run: run[0]["scores"]["dev"]["attachment"]["las"])[1]
+    what = "TREEBANK --tags" if config.data.tags != "none" else "FILE" if config.language else "FILE --from tokens"
+    err.print(f"next: discotree parse {what} --model {quote(str(target / best / MODEL))}", style="dim", soft_wrap=True)
 
 
 def _config(
@@ -224,6 +228,7 @@ class TrainingProgress(ProgressBar):
         self.title = title
         self.is_first = is_first
         self.folder = folder if is_first else None  # for TensorBoard
+        self.device = ""  # printed once, with the sizes of the data and the network
         self.last = ""
         self.writers: dict[Path, Any] = {}
         self.show("reading the treebank", 0, None, "")
@@ -237,6 +242,12 @@ class TrainingProgress(ProgressBar):
         if not self.is_first:
             return
         epochs = metrics.get("epochs", self.settings.epochs)
+        if event == "start":
+            if self.device:
+                sizes = [f"{size:,.0f} {name}" for name, size in metrics.items() if name != "seed"]
+                err.print(", ".join([*sizes[1:], sizes[0], self.device]), soft_wrap=True)
+            self.device = ""
+            return
         if event == "resume":
             err.print("  ".join([*_which(metrics), self.resumed(metrics, epochs)]), style="dim", soft_wrap=True)
             return

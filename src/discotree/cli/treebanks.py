@@ -25,9 +25,8 @@ from discotree.encoding.head_rules import HeadRules
 from discotree.errors import DiscotreeError
 from discotree.evaluation.statistics import Statistics
 from discotree.files.reading import ReadLimits
-from discotree.files.writing import STANDARD_STREAM, base_name, is_archive
+from discotree.files.writing import STANDARD_STREAM, is_archive
 from discotree.treebanks import FORMATS, write
-from discotree.treebanks.formats import ALL_SUFFIXES
 from discotree.treebanks.reading import divide, open_treebank, read_ids, select_ids
 from discotree.treebanks.source import stop
 from discotree.trees.transforms import Functions, Punctuation, transform
@@ -103,30 +102,20 @@ def split(file: str, shares: str, output: str | None, from_: str | None, encodin
     """Split a treebank into training, dev and test files.
 
     SHARES are percentages of the trees: 80/10/10 for train, dev and test, or 90/10 for train and dev. The parts of
-    trees.export are written beside it, in the same format, as trees.train.export, trees.dev.export and
-    trees.test.export; existing files are not overwritten. Trees are chosen at random, and always in the same way.
-    Sentences with the same words go to the same file. Every file keeps the order of its trees.
+    trees.export are trees.train.export, trees.dev.export and trees.test.export; existing files are not overwritten.
+    Trees are chosen at random, and always in the same way. Sentences with the same words go to the same file.
     """
-    percent = [int(share) if re.fullmatch(r"[1-9]\d?", share) else 0 for share in shares.split("/")]
-    if not 2 <= len(percent) <= len(PARTS) or 0 in percent or sum(percent) != 100:
-        raise click.UsageError(
-            f"SHARES: expected percentages that add up to 100, such as 80/10/10 or 90/10, got {shares!r}"
-        )
-    if not path.exists(file):
-        raise DiscotreeError(f"{file}: no such file")
-    if not path.isfile(file) or is_archive(file):
-        raise DiscotreeError(f"{file}: not a single file; convert a folder or an archive to one file first")
-    base = base_name(file)
-    stem = next(
-        (base[: -len(suffix)] for suffix in ALL_SUFFIXES if base.lower().endswith(suffix)), path.splitext(base)[0]
-    )
-    end = path.basename(file)[len(stem) :]
+    percent = [int(share) for share in shares.split("/") if re.fullmatch("[1-9][0-9]?", share)]
+    if not 2 <= len(percent) == shares.count("/") + 1 <= len(PARTS) or sum(percent) != 100:
+        raise click.UsageError(f"expected percentages that add up to 100, such as 80/10/10 or 90/10, got {shares!r}")
+    if path.isdir(file) or is_archive(file):
+        raise DiscotreeError(f"{file}: expected a single file; convert folders and archives first")
+    suffix = r"((?:\.tiger|\.alpino)?(?:\.\w+)?(?:\.gz|\.bz2|\.xz)?)$"
+    stem, end, _ = re.split(suffix, path.basename(file), maxsplit=1)
     folder = path.dirname(file) if output is None else output
     outputs = [path.join(folder, f"{stem}.{part}{end}") for part in PARTS[: len(percent)]]
     for name in filter(path.lexists, outputs):
         raise DiscotreeError(f"{name} already exists; remove it or rename it first")
-    if folder:
-        makedirs(folder, exist_ok=True)
     with ProgressBar() as bar:
         bar.expect("splitting", [file])
         for opened in open_treebank(file, from_, encoding, "", bar.on_bytes, ReadLimits.from_environment()):
@@ -134,21 +123,17 @@ def split(file: str, shares: str, output: str | None, from_: str | None, encodin
     parts = divide(trees, percent)
     if not all(parts):
         raise DiscotreeError(f"{file}: {len(trees):,} trees are too few for {shares}")
+    makedirs(folder or ".", exist_ok=True)
     for name, part in zip(outputs, parts, strict=True):
         report_written(f"{write(part, name, format):,} trees", name)
 
 
 StatisticsFormat = Literal["table", "json"]
+KINDS = ("labels", "functions", "tags")
 STATISTICS_SUFFIXES = {".txt": "table", ".json": "json"}
 
 
-@click.command(
-    epilog=examples(
-        "discotree stats negra.export tiger.xml",
-        "discotree stats negra.export -o stats.json",
-        "discotree stats negra.export --labels",
-    )
-)
+@click.command(epilog=examples("discotree stats negra.export tiger.xml", "discotree stats negra.export --labels"))
 @output_option("File to write: .txt or .json. By default, standard output.")
 @choice_option("--to", StatisticsFormat, "A table, or all numbers as JSON.")
 @click.option("--labels", is_flag=True, help="Add the frequencies of all labels, functions and tags.")
@@ -169,7 +154,7 @@ def stats(source: TreebankInput, output: str, to: StatisticsFormat | None, label
     if format == "json":
         tables = {name: result.summary() for name, result in results.items()}
         for name in tables if labels else ():
-            tables[name]["frequencies"] = results[name].frequencies()
+            tables[name]["frequencies"] = {kind: dict(getattr(results[name], kind).most_common()) for kind in KINDS}
         write_json(tables, output)
     else:
         write_rich(_table(results), *(_frequencies(results) if labels else ()), output=output)
@@ -178,16 +163,13 @@ def stats(source: TreebankInput, output: str, to: StatisticsFormat | None, label
 
 def _frequencies(results: dict[str, Statistics]) -> "Iterator[Table | str]":
     """Yield a table each for labels, functions and tags, with a column for every treebank; shares are of the last."""
-    counted = {name: result.frequencies() for name, result in results.items()}
-    *_, last = counted.values()
-    for kind, total in last.items():
-        whole = sum(total.values())
-        rows = [
-            [key, *(f"{counts[kind].get(key, 0):,}" for counts in counted.values()), number(100 * count / whole, 2)]
-            for key, count in total.items()
-        ]
+    for kind in KINDS:
+        *_, total = counters = [getattr(result, kind) for result in results.values()]
+        keys = [key for key, _ in total.most_common()]
+        shares = [number(100 * total[key] / total.total(), 2) for key in keys]
+        counts = [[f"{counter[key]:,}" for key in keys] for counter in counters]
         yield ""
-        yield table([kind, *counted, "%"], rows, left=[kind]) if rows else f"no {kind}"
+        yield table([kind, *results, "%"], list(zip(keys, *counts, shares, strict=True)), left=[kind])
 
 
 COLUMNS = ("treebank", "trees", "tokens", "length\nmean / max", "% disc. trees\nraw / no punct.",

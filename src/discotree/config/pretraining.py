@@ -7,7 +7,7 @@ from typing import Literal
 
 from discotree.config.recipes import with_settings
 from discotree.config.schema import MAX_LAYERS, MAX_SIZE, Settings
-from discotree.errors import ConfigError
+from discotree.errors import ConfigError, expected
 from discotree.validation import MAX_NUMBER, setting
 
 MAX_VOCAB = 1 << 20
@@ -88,7 +88,7 @@ SIZES = {
 def load_pretraining(size: str = "small", settings: Sequence[str] = ()) -> Pretraining:
     """Return the settings of a size, with single ones (``section.name=value``) changed."""
     if size not in SIZES:
-        raise ConfigError(f"unknown size {size!r}, expected one of {', '.join(SIZES)}")
+        raise ConfigError(f"unknown size {size!r}{expected(size, SIZES)}")
     config = with_settings(SIZES[size], settings)
     network, training = config.network, config.training  # checked here because settings are applied one by one
     if network.hidden_size % network.heads:

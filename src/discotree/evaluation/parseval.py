@@ -269,36 +269,23 @@ def pair_trees(
 def common_trees(files: Sequence[Iterable[Tree]]) -> list[tuple[Tree, ...]]:
     """Return the sentences that all files have, in the order of the first file and with its ids.
 
-    Sentences are matched by id and words, then by words alone, then by id alone if only some words are left out.
+    Sentences are matched by id and words, then by words alone, then by id alone if only some words are left out. An id
+    that is a number may only count the sentences of its file, so it proves nothing without the words.
     """
-    first, *others = [list(file) for file in files]
-    columns = [_counterparts(first, other) for other in others]
-    return [
-        (tree, *(replace(column[k], id=tree.id) for column in columns))
-        for k, tree in enumerate(first)
-        if all(k in column for column in columns)
-    ]
-
-
-def _counterparts(gold: list[Tree], predicted: list[Tree]) -> dict[int, Tree]:
-    """Return the prediction for every gold tree that has one, by the gold tree's position."""
-    result: dict[int, Tree] = {}
-    # An id that is a number may only count the sentences of its file, so it proves nothing without the words.
-    keys: list[Callable[[Tree], object]] = [
-        lambda tree: (tree.id, tree.words),
-        lambda tree: tree.words,
-        lambda tree: tree.words if tree.id.isdecimal() else tree.id,
-    ]
-    for key in keys:
-        used = set(map(id, result.values()))
-        waiting: dict[object, deque[Tree]] = {}
-        for tree in predicted:
-            if id(tree) not in used:
+    rows: list[tuple[Tree, ...]] = [(tree,) for tree in files[0]]
+    for file in files[1:]:
+        unmatched = list(file)
+        pairs: dict[int, Tree] = {}
+        for key in (lambda t: (t.id, t.words), lambda t: t.words, lambda t: t.words if t.id.isdecimal() else t.id):
+            waiting: dict[object, deque[Tree]] = {}
+            for tree in unmatched:
                 waiting.setdefault(key(tree), deque()).append(tree)
-        for k, tree in enumerate(gold):
-            if k not in result and (matches := waiting.get(key(tree))) and _agree(tree, matches[0]):
-                result[k] = matches.popleft()
-    return result
+            for k, (gold, *_) in enumerate(rows):
+                if k not in pairs and (found := waiting.get(key(gold))) and _agree(gold, found[0]):
+                    pairs[k] = found.popleft()
+            unmatched = [tree for queue in waiting.values() for tree in queue]
+        rows = [(*row, replace(pairs[k], id=row[0].id)) for k, row in enumerate(rows) if k in pairs]
+    return rows
 
 
 def _is_nameless(tree: Tree, position: int) -> bool:

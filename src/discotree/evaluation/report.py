@@ -26,12 +26,8 @@ def html(
     scores: dict[str, Score],
     analysis: Analysis,
     differences: dict[str, BootstrapResult] | None = None,
-    systems: Sequence[str] = ("first", "second"),
 ) -> str:
-    """Return a report with a column for each of ``scores``; ``analysis`` belongs to the first of them.
-
-    ``systems`` are the names of the two systems that ``differences`` compare.
-    """
+    """Return a report with a column for each of ``scores``; ``analysis`` belongs to the first of them."""
     metrics = [score.metrics() for score in scores.values()]
     summary = [[name, *(column[key] for column in metrics)] for key, name in ROWS.items()]
     parts = [f"<h1>{escape(title)}</h1>", _table(["", *scores], summary)]
@@ -40,7 +36,7 @@ def html(
             [name, d.first, d.second, f"{d.difference:+.2f}", f"{d.low:+.2f} … {d.high:+.2f}", d.p_text.lstrip("= ")]
             for name, d in differences.items()
         ]
-        columns = ["F1", *systems, "difference", "95 % interval", "p"]
+        columns = ["F1", *systems_of(scores), "difference", "95 % interval", "p"]
         parts += ["<h2>Significance of the difference</h2>", _table(columns, rows)]
     if analysis.rules is not None:
         uas, las = map(_text, analysis.attachment.values())
@@ -81,6 +77,11 @@ ROWS = {
     "pos_accuracy": "POS accuracy",
     "function_accuracy": "function accuracy",
 }
+
+
+def systems_of(columns: Iterable[str]) -> list[str]:
+    """Return the names of the systems in a comparison: the first lines of the names of columns."""
+    return list(dict.fromkeys(name.partition("\n")[0] for name in columns))
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[Any]], bars: bool = False) -> str:

@@ -69,11 +69,6 @@ class Statistics:
         sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         return Statistics(**{**sums, "longest": max(self.longest, other.longest)})
 
-    def frequencies(self) -> dict[str, dict[str, int]]:
-        """Return how often every label, function and tag occurs, the most frequent ones first."""
-        counters = {"labels": self.labels, "functions": self.functions, "tags": self.tags}
-        return {kind: dict(counter.most_common()) for kind, counter in counters.items()}
-
     def summary(self) -> dict[str, Any]:
         """Return the numbers that papers report. Percentages are not rounded; they are None if nothing was counted."""
         bare = sum(self.gap_degrees.values())

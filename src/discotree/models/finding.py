@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
-from discotree.errors import InputError, ModelError
+from discotree.errors import InputError, ModelError, expected
 from discotree.files.reading import check_regular_file
 from discotree.log import logger
 from discotree.models import CALIBRATION, CONFIG, ENCODER, HEAD_RULES, HUB, VOCAB
@@ -152,9 +152,8 @@ def find(name: str | PathLike[str], revision: str | None = None) -> Path:
         return _folder(name, packages[name])
     if name in published() and published()[name].released:
         raise ModelError(f"the model {name!r} is not installed: {install_command(name)}")
-    raise ModelError(
-        f"there is no model {name!r}: it is neither a folder nor installed ({', '.join(packages) or 'nothing is'})"
-    )
+    listed = f": it is neither a folder nor installed ({', '.join(packages) or 'nothing is'})"
+    raise ModelError(f"there is no model {name!r}{expected(name, [*packages, *published()], listed)}")
 
 
 def _folder(name: str, packages: list[ModelPackage]) -> Path:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import BinaryIO, Literal, cast
 
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, undecodable
 from discotree.files.reading import ByteCounter, files_in, open_binary, open_compressed, readable
 from discotree.files.writing import STANDARD_STREAM, base_name, is_archive, is_compressed, stems, without_bom
 from discotree.text import Word, read_pretokenised, sentences
@@ -197,8 +197,8 @@ def _undecodable_byte(text: str) -> re.Match[str] | None:
 def _decoding_error(text: DecodedText, number: int, damaged: str, offset: int) -> TreebankError:
     match = _undecodable_byte(damaged)
     byte = ord(match[0]) & 0xFF if match else 0
-    message = f"sentence {number}: byte {byte:#04x} is not {text.encoding}; use --errors replace to read it as �"
-    return TreebankError(message, text.name, text.line(offset))
+    problem = undecodable(byte, text.encoding, "use --errors replace to read it as �")
+    return TreebankError(f"sentence {number}: {problem}", text.name, text.line(offset))
 
 
 # Standard input

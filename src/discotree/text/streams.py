@@ -4,18 +4,17 @@ import codecs
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import BinaryIO, NamedTuple
 
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, undecodable
 from discotree.files.writing import without_bom
 from discotree.text.segmentation import Convention, Word, boundaries, convention, split_standalone_lines, tokenise
 
 TOKEN = re.compile(r"[^ \t\r\n]+")  # in text that is already tokenised
 BLOCK = 1 << 16  # bytes or characters per read
 MAX_PARAGRAPH = 1 << 18  # characters; longer paragraphs are split
-SentenceSplitter = Callable[[str, int, Convention], Iterator[list[Word]]]
 
 _PARAGRAPH_BREAK = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]\s*")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens, zero-width spaces, joiners of words
@@ -134,8 +133,7 @@ def _decoded(decoder: codecs.IncrementalDecoder, raw: bytes, path: str, line: in
     try:
         return decoder.decode(raw, final=not raw)
     except UnicodeDecodeError as error:
-        byte = f"byte {error.object[error.start]:#04x} is not {error.encoding}"
-        raise TreebankError(f"{byte}; specify the file's encoding", path, line) from None
+        raise TreebankError(undecodable(error.object[error.start], error.encoding), path, line) from None
 
 
 # Sentences
@@ -152,12 +150,7 @@ def sentences(source: str | Iterable[str], language: str | Convention, *, lines:
     rules = convention(language)
     if lines:
         return _sentence_per_line(source, rules)
-    return (
-        words
-        for text, start in paragraphs(source)
-        for words in _visible_sentences(text, start, rules, _by_line)
-        if words
-    )
+    return (words for text, start in paragraphs(source) for words in _sentences(text, start, rules) if words)
 
 
 def read_pretokenised(lines: str | Iterable[str]) -> Iterator[list[Word]]:
@@ -172,30 +165,25 @@ def read_pretokenised(lines: str | Iterable[str]) -> Iterator[list[Word]]:
 
 
 def _sentences(text: str, start: int, rules: Convention) -> Iterator[list[Word]]:
-    begin = 0
-    for end in boundaries(text, rules):
-        yield tokenise(text, begin, end, rules, start)
-        begin = end
-    yield tokenise(text, begin, len(text), rules, start)
-
-
-def _by_line(text: str, start: int, rules: Convention) -> Iterator[list[Word]]:
-    for begin, end in split_standalone_lines(text, rules):
-        yield from _sentences(text[begin:end], start + begin, rules)
-
-
-def _visible_sentences(text: str, start: int, rules: Convention, split: SentenceSplitter) -> Iterator[list[Word]]:
     """Split a text as if it had no invisible characters; the offsets are those of the text as it is."""
     if text.isascii() or not _INVISIBLE.search(text):
-        yield from split(text, start, rules)
+        yield from _visible_sentences(text, start, rules)
         return
     offsets = [offset for offset, character in enumerate(text) if not _INVISIBLE.match(character)]
-    for words in split("".join([text[offset] for offset in offsets]), 0, rules):
+    for words in _visible_sentences("".join([text[offset] for offset in offsets]), 0, rules):
         yield [Word(form, start + offsets[first], start + offsets[last - 1] + 1) for form, first, last in words]
+
+
+def _visible_sentences(text: str, start: int, rules: Convention) -> Iterator[list[Word]]:
+    for first, last in split_standalone_lines(text, rules):
+        part, begin = text[first:last], 0
+        for end in [*boundaries(part, rules), len(part)]:
+            yield tokenise(part, begin, end, rules, start + first)
+            begin = end
 
 
 def _sentence_per_line(source: str | Iterable[str], rules: Convention) -> Iterator[list[Word]]:
     start = 0
     for line in lines_of(source):
-        yield [word for words in _visible_sentences(line, start, rules, _sentences) for word in words]
+        yield [word for words in _sentences(line, start, rules) for word in words]
         start += len(line)

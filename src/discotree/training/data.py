@@ -6,16 +6,17 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from math import inf
 from pathlib import Path
 
 from discotree.config.schema import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
-from discotree.errors import ConfigError, TreebankError
+from discotree.errors import ConfigError, TreebankError, expected, list_some
 from discotree.files.reading import read_regular_file
 from discotree.network.batch import Corpus, Forms
-from discotree.treebanks import read
+from discotree.treebanks import FORMATS, read
 from discotree.treebanks.reading import read_ids, select_ids
 from discotree.treebanks.schemes import SCHEMES
 from discotree.treebanks.source import ErrorHandler, stop
@@ -25,6 +26,8 @@ from discotree.trees.tree import Token, Tree
 
 SPLITS = ("train", "dev", "test")
 FOLDER_VARIABLE = "DISCOTREE_DATA"
+MIN_OVERLAP_WORDS = 6  # shorter sentences repeat by chance
+MAX_OVERLAP = 0.2  # share of the longer sentences of a split that another one may have
 
 Cache = dict[tuple[str, str, bool], list[Tree | None]]  # None: a broken tree that was skipped
 
@@ -147,25 +150,55 @@ def checksum(pattern: str) -> str:
 # Splits
 
 
-def load_splits(data: Data) -> dict[str, Split]:
-    """Read train, dev and test, and prepare them for the network."""
+def load_splits(data: Data, allow_overlap: bool = True) -> dict[str, Split]:
+    """Read train, dev and test, and prepare them for the network; they may be required not to overlap."""
     if not data.train or not (data.dev or data.hold_out):
         raise ConfigError("data.train and data.dev: expected at least one source each")
     if data.tags == "predicted" and not data.predicted_tags:
         raise ConfigError(
             "data.predicted_tags: expected the file of predicted tags, as written by `discotree train --predict-tags`"
         )
-    for name in ("dev", "test"):
-        if any(source.repeat > 1 for source in getattr(data, name)):
-            raise ConfigError(f"data.{name}: repeat can only be used in data.train")
-    splits = read_splits(data)
+    if data.vectors:
+        matching(data.vectors)
     rules = HeadRules.load(data.heads, marked_first=data.marked_heads)
+    splits = read_splits(data)
+    if not allow_overlap:
+        _refuse_overlap(splits)
     for name, split in splits.items():
         if not split.trees and getattr(data, name):
             raise TreebankError(f"no {name} trees found")
         split.encoded = [to_dependencies(tree, rules, data.unaries) for tree in split.trees]
         split.inputs = _inputs(split, data)
     return splits
+
+
+def _check_source(source: DataSource, split: str, data: Data) -> None:
+    """Raise an error for settings and names of files that would fail later, after other sources have been read."""
+    if source.repeat > 1 and split != "train":
+        raise ConfigError(f"data.{split}: repeat can only be used in data.train")
+    if source.format and source.format not in FORMATS:
+        raise ConfigError(f"{source.file}: unknown format {source.format!r}{expected(source.format, FORMATS)}")
+    if source.split and not (source.splits or data.splits):
+        raise ConfigError(f"{source.file}: split={source.split!r} requires a table of splits; set data.splits")
+    matching(source.file)
+    _ranges(source)
+
+
+def _refuse_overlap(splits: Mapping[str, Split]) -> None:
+    """Raise an error if two splits share trees of a file, or many sentences; short ones repeat in every treebank."""
+    for one, other in combinations(SPLITS, 2):
+        first, second = splits[one], splits[other]
+        trees = {(source.file, tree.id, tree.words) for tree, source in zip(first.trees, first.sources, strict=True)}
+        pairs = zip(second.trees, second.sources, strict=True)
+        shared = [tree.id for tree, source in pairs if (source.file, tree.id, tree.words) in trees]
+        words = {tree.words for tree in first.trees}
+        long = [tree for tree in second.trees if len(tree) >= MIN_OVERLAP_WORDS]
+        equal = [tree.id for tree in long if tree.words in words]
+        if shared or len(equal) > MAX_OVERLAP * len(long):
+            raise ConfigError(
+                f"{one} and {other} overlap: {len(shared or equal):,} sentences are in both "
+                f"({list_some(shared or equal)}); choose other trees, or set data.drop_repeats=true"
+            )
 
 
 def read_held_out(data: Data) -> dict[str, Split]:
@@ -218,6 +251,9 @@ def corpus_of(split: Split, forms: Forms, has_tags: bool) -> Corpus:
 
 def read_splits(data: Data) -> dict[str, Split]:
     """Read the trees of train, dev and test."""
+    for name in SPLITS:
+        for source in getattr(data, name):
+            _check_source(source, name, data)
     cache: Cache = {}
     splits = {name: _read_split(data, getattr(data, name), cache) for name in SPLITS}
     if data.hold_out and not data.dev:
@@ -251,8 +287,6 @@ def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Spli
         split.skipped += chosen.count(None)
         if source.split:
             table = source.splits or data.splits
-            if not table:
-                raise ConfigError(f"{source.file}: split={source.split!r} requires a table of splits; set data.splits")
             trees = select_ids(trees, read_ids(table, source.split), table)
         if source.drop_tags:
             trees = _drop_tags(trees, source)
@@ -289,12 +323,16 @@ def select_numbers(trees: list[Tree | None], source: DataSource) -> list[Tree | 
     """Select trees by ``source.sentences``, ranges of numbers counted from 1 such as ``"1-18602"`` or ``"5,7,10-"``."""
     if not source.sentences:
         return trees
-    ranges = [_range(text.strip(), source) for text in source.sentences.split(",")]
+    ranges = _ranges(source)
     missing = [number for bounds in ranges for number in bounds if len(trees) < number < inf]
     if missing:
         # A different version of the treebank, where the ranges would select other sentences
         raise TreebankError(f"sentences: expected at least {missing[0]:,} sentences, got {len(trees):,}", source.file)
     return [tree for number, tree in enumerate(trees, 1) if any(first <= number <= last for first, last in ranges)]
+
+
+def _ranges(source: DataSource) -> list[tuple[int, float]]:
+    return [_range(text.strip(), source) for text in source.sentences.split(",")] if source.sentences else []
 
 
 def _range(text: str, source: DataSource) -> tuple[int, float]:

@@ -32,7 +32,7 @@ from discotree.training.distributed import ProcessGroup
 from discotree.validation import from_table
 
 Epochs = Callable[[int], Corpus]  # gives the sentences of an epoch, counted from 1
-Report = Callable[[str, dict[str, float]], None]  # gets an event, "resume", "step" or "epoch", and its metrics
+Report = Callable[[str, dict[str, float]], None]  # gets an event, "start", "resume", "step" or "epoch", and its metrics
 T = TypeVar("T")
 CHECKPOINT = "checkpoint.safetensors"
 BETA1 = 0.9  # of Adam

@@ -47,16 +47,21 @@ def train(
     report: Report = silent,
     process_group: ProcessGroup | None = None,
     extra: ScoredText | None = None,
+    allow_overlap: bool = False,
 ) -> dict[str, Any]:
     """Train one model and return the content of its results.json.
 
     Pass ``process_group`` if the process has joined one already. ``extra`` is training data beside the treebank.
+    ``allow_overlap`` accepts training sentences in dev and test, for experiments in learning trees by heart.
     """
     folder = Path(folder)
     process_group = process_group or ProcessGroup.join(config.training.device)
+    Run(config.training)  # refuses settings that do not fit together, before the data is read
+    if config.network.transformer and not config.training.base_model:
+        pretrained_pieces(config.network)
     with remove_folder_on_error(folder):
         data = resolve(config.data)
-        splits, sha256 = load_splits(data), checksums(config.data, data)
+        splits, sha256 = load_splits(data, allow_overlap), checksums(config.data, data)
         config, vectors = with_vectors(config, data.vectors, words_of(splits))
         base = BaseModel.read(config) if config.training.base_model else None
         parser = build(config, splits, vectors, process_group.device, own_head_rules(data), base, extra)
@@ -70,6 +75,10 @@ def train(
             base.check_language(splits["train"].trees)
             before = {name: score_split(parser, splits[name], corpora[name]) for name in scored}
             about = {"start": {**base.record(parser.vocab, dev_decides), "scores": before}}
+        sizes: dict[str, float] = {"weights": sum(weight.numel() for weight in network.parameters())}
+        for name in ("train", *scored):
+            sizes |= {f"{name} sentences": len(splits[name]), f"{name} words": sum(map(len, splits[name].trees))}
+        report("start", sizes)
         fingerprint = run_fingerprint(config, sha256 | ({"base_model": base.fingerprint} if base else {}))
         fingerprint += extra.fingerprint if extra else ""
         run = Run(config.training, process_group, folder, fingerprint, report, dev_decides)
@@ -105,7 +114,7 @@ def train(
             **({"distillation": extra.record()} if extra else {}),
             "versions": {"discotree": __version__, "torch": torch.__version__, "python": platform.python_version()},
             "device": device_name(process_group.device),
-            "parameters": sum(weight.numel() for weight in network.parameters()),
+            "parameters": sizes["weights"],
             "best_epoch": state.best_epoch,
             "seconds": sum(epoch["seconds"] + epoch["validation_seconds"] for epoch in state.history),
             "scores": scores,

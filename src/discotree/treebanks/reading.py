@@ -24,8 +24,6 @@ from discotree.treebanks.formats import (
 from discotree.treebanks.source import ErrorHandler, Source, stop
 from discotree.trees.tree import Tree
 
-SPLIT_SEED = 1  # of a random division into parts
-
 
 def read(
     path: str | PathLike[str],
@@ -143,7 +141,7 @@ def divide(trees: Iterable[Tree], shares: Sequence[int]) -> list[list[Tree]]:
     for number, tree in enumerate(trees):
         groups.setdefault(tree.words, []).append(number)
     shuffled = list(groups.values())
-    Random(SPLIT_SEED).shuffle(shuffled)
+    Random(1).shuffle(shuffled)  # a fixed seed
     bounds = [len(trees) * total / sum(shares) for total in accumulate(shares)]
     parts: list[list[int]] = [[] for _ in shares]
     done = part = 0

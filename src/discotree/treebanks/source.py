@@ -11,7 +11,7 @@ from functools import partial
 from typing import BinaryIO
 from xml.parsers import expat
 
-from discotree.errors import TreebankError
+from discotree.errors import TreebankError, undecodable
 from discotree.files.reading import ReadLimits
 from discotree.files.writing import keeps_ascii, without_bom
 from discotree.trees.tree import Tree
@@ -99,8 +99,7 @@ class Source:
         except UnicodeDecodeError as error:
             if self.encoding or not fallback:
                 at = line + raw.count(b"\n", 0, error.start)
-                message = f"byte {raw[error.start]:#04x} is not {encoding}; specify the file's encoding"
-                raise self.error(at, message) from None
+                raise self.error(at, undecodable(raw[error.start], encoding)) from None
             encoding = fallback
             text = raw.decode(encoding)
         self.encoding = encoding
