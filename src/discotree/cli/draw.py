@@ -87,6 +87,8 @@ QUERY_SIGNS = "[#"  # a query contains one of them; anything else is a label
 @click.option("--functions", is_flag=True, help="Show functions in text, which hides them by default.")
 @click.option("--gloss", metavar="GLOSS", help="Text under the words: lemma, morph, or a file of glosses.")
 @choice_option("--lines", Lines, "Shape of the lines.", "square")
+@click.option("--legend", is_flag=True, help="List the names of the labels below the tree.")
+@click.option("--arrows", is_flag=True, help="Draw arrows from heads to parts of their phrases beyond a gap.")
 @choice_option("--theme", Theme, "Colours; auto follows the light or dark mode of the reader's system.", "auto")
 @treebank_options()
 def draw(
@@ -105,6 +107,8 @@ def draw(
     functions: bool,
     gloss: str | None,
     lines: Lines,
+    legend: bool,
+    arrows: bool,
     theme: Theme,
 ) -> None:
     """Draw trees as text, SVG, PNG, PDF, LaTeX or one HTML page.
@@ -118,6 +122,8 @@ def draw(
         tags="tags" not in hide,
         depth=depth,
         lines=lines,
+        legend=legend,
+        arrows=arrows,
         glosses=cast(TokenGloss, gloss) if gloss in get_args(TokenGloss) else (),
     )
     glosses = None
@@ -131,11 +137,11 @@ def draw(
         raise click.UsageError("--heads needs --arcs")
     if (arcs or predicted) and (options != DEFAULT or triangles or highlight or gloss):
         raise click.UsageError(
-            "--highlight, --triangle, --depth, --gloss, --lines and --hide cannot be combined with "
+            "--highlight, --triangle, --depth, --gloss, --lines, --legend, --arrows and --hide cannot be combined with "
             + ("--arcs" if arcs else "--predicted")
         )
-    if format == "text" and options.is_slanted:
-        raise click.UsageError("text cannot show slanted lines; pass --to svg, png, pdf, latex or html")
+    if format == "text" and (options.is_slanted or arrows):
+        raise click.UsageError("text cannot show slanted lines or arrows; pass --to svg, png, pdf, latex or html")
     if arcs and format in ("text", "latex"):
         raise click.UsageError(f"--arcs cannot be drawn as {format}; pass --to svg, png, pdf or html")
     if predicted and format == "latex":
