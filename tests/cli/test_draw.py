@@ -267,7 +267,11 @@ def test_a_legend_and_arrows(run: Run) -> None:
     drawing = DrawingOptions(legend=True, arrows=True)
     assert run(FIGURE1, "--legend", "--arrows", "--to", "svg").stdout == draw_svg(TREE, options=drawing)
     assert run(FIGURE1, "--legend", "--arrows", "--to", "latex").stdout == draw_latex(TREE, options=drawing)
-    assert "NP: noun phrase\n" in run(FIGURE1, "--legend").stdout
+    done = run(FIGURE1, "--legend")
+    assert "NP: noun phrase\n" in done.stdout
+    assert not done.stderr
+    done = run("-", "--from", "discbracket", "--legend", stdin="(ROOT (foo (bar 0=a) (baz 1=b)))\n")
+    assert "--legend: the labels belong to none of the schemes alpino, tiger, penn, icepahc" in done.stderr
 
 
 def test_triangles_by_query_by_label_and_by_depth(run: Run) -> None:

@@ -38,6 +38,7 @@ from discotree.errors import DiscotreeError, QueryError, printable
 from discotree.evaluation.parseval import pair_trees
 from discotree.files.writing import STANDARD_STREAM, writable
 from discotree.queries.query import Query
+from discotree.trees.labels import SCHEMES, guess_scheme
 from discotree.trees.tree import Tree
 
 Hidden = Literal["punctuation", "root", "tags", "functions"]
@@ -165,6 +166,8 @@ def draw(
     for query in artist.queries:
         if not query.matched:
             warn(f"{query.option} {query.query.text}: no match in these trees")
+    if legend and not artist.has_names:
+        warn(f"--legend: the labels belong to none of the schemes {', '.join(SCHEMES)}")
     source.report_skipped()
 
 
@@ -219,6 +222,7 @@ class Artist:
     triangles: Sequence[NodeQuery] = ()  # the nodes of the first variable of each
     highlighted: NodeQuery | None = None  # None: discontinuous constituents
     glosses: GlossFile | None = None
+    has_names: bool = False  # whether the labels of a tree had names for a legend
 
     def __post_init__(self) -> None:
         if self.format in ("png", "pdf") and self.theme == "auto":
@@ -237,6 +241,7 @@ class Artist:
         if self.glosses is not None:
             glosses, translation = self.glosses.glosses_for(tree)
             options = replace(options, glosses=glosses, translation=translation)
+        self.has_names |= options.legend and guess_scheme(tree) is not None
         highlight = True if self.highlighted is None else self.highlighted.nodes(tree)
         return {"functions": self.functions, "highlight": highlight, "options": options}
 
