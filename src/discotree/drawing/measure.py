@@ -217,7 +217,9 @@ class LabelledGrid:
         self, xs: Mapping[int, int], sizes: Sizes, y: Callable[[int], int], top: Callable[[int], int]
     ) -> list[Rectangle]:
         """Return the rectangles of all texts and lines, given the y of addresses and where lines to them end."""
-        boxes = []
+        boxes: list[Rectangle] = []
+        if not self.figure.secondary:
+            return boxes  # no label needs a place among them
         for address, (width, cell) in enumerate(zip(self.widths, self.grid.cells, strict=True)):
             x, half = xs[cell.column], width // 2
             boxes.append((x - half, top(address), x + half, y(address) + sizes.reach))

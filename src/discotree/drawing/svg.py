@@ -352,8 +352,7 @@ class DrawnTree:
 
     def secondary_edges(self) -> Iterator[str]:
         """Yield dashed arrows from above the child to the side of the other parent."""
-        labelled = self.labelled
-        cells = labelled.grid.cells
+        labelled, cells = self.labelled, self.labelled.grid.cells
         obstacles = labelled.obstacles(self.xs, SIZES, lambda address: self.y(cells[address].row), self.top)
         labels = []  # drawn last, on top of all curves
         for role, child, parent in labelled.figure.secondary:
@@ -361,7 +360,7 @@ class DrawnTree:
             width, height = math.ceil(SIZES.function * ems(label)) + 6, 14
             curve = secondary_curve(
                 (self.x(child), self.top(child)),
-                (self.x(parent), self.y(labelled.grid.cells[parent].row)),
+                (self.x(parent), self.y(cells[parent].row)),
                 labelled.widths[parent] // 2 + 4,
             )
             (a, b), (c, d), (e, f), (to, level) = curve

@@ -8,10 +8,9 @@ from discotree.errors import InputError
 from discotree.trees.tree import NONE, Tree
 
 Kind = Literal["constituent", "function", "tag"]
-CASE = "case"  # endings of tags
 SCHEMES = ("alpino", "tiger", "penn", "icepahc")
 SAME_SCHEMES = {"negra": "tiger", "ptb": "penn", "nl": "alpino", "de": "tiger", "en": "penn", "is": "icepahc"}
-ROOTS = ("ROOT", "TOP", "VROOT", "top")
+NOT_NAMED = frozenset([NONE, "ROOT", "TOP", "VROOT", "top"])
 MIN_KNOWN = 0.8  # share of a tree's labels that its scheme must have
 
 
@@ -57,7 +56,7 @@ def _labels_of(tree: Tree) -> dict[tuple[str, Kind], None]:
     labels: list[tuple[str, Kind]] = [(label, "constituent") for label, _ in nodes]
     labels += [(function, "function") for _, function in nodes + words]
     labels += [(tag, "tag") for tag, _ in words]
-    return dict.fromkeys([label for label in labels if label[0] not in (NONE, *ROOTS)])
+    return dict.fromkeys([label for label in labels if label[0] not in NOT_NAMED])
 
 
 def _scheme_of(scheme: object) -> str | None:
@@ -88,7 +87,7 @@ def _name(label: str, kind: str, scheme: str) -> str | None:
     known = _names()[scheme, kind]
     if label in known:
         return known[label]
-    endings = _names().get((scheme, CASE), {}) if kind == "tag" else _names()[scheme, "function"]
+    endings = _names().get((scheme, "case"), {}) if kind == "tag" else _names()[scheme, "function"]
     base, *others = label.split("-")
     try:
         return ", ".join([" + ".join([known[part] for part in base.split("+")]), *[endings[part] for part in others]])
