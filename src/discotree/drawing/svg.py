@@ -339,7 +339,7 @@ class DrawnTree:
             if self.labelled.glosses and self.labelled.glosses[leaf]:
                 below = self.pen.text("gloss", x, y + SIZES.below, self.labelled.glosses[leaf])
             kind, token = f"word {mark}".strip(), self.labelled.grid.tree.tokens[leaf]
-            explanation = self._explanation(token.tag, "tag", token.function)
+            explanation = self._explanation(token.tag, "tag", token.function or NONE)
             title = f"<title>{escape(token.form + explanation)}</title>" if explanation else ""
             yield f'<g{identity} class="{kind}" {data}>{title}{self.tag(leaf, mark)}{word}{below}</g>'
 

@@ -52,7 +52,7 @@ def explain_tree(tree: Tree) -> dict[tuple[str, Kind], str]:
 
 def _labels_of(tree: Tree) -> dict[tuple[str, Kind], None]:
     nodes = [(node.label, node.function) for node in tree.nodes()]
-    words = [(token.tag, token.function) for token in tree.tokens]
+    words = [(token.tag, token.function or NONE) for token in tree.tokens]
     labels: list[tuple[str, Kind]] = [(label, "constituent") for label, _ in nodes]
     labels += [(function, "function") for _, function in nodes + words]
     labels += [(tag, "tag") for tag, _ in words]
