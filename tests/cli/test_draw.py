@@ -263,6 +263,17 @@ def test_a_look_in_every_format(run: Run, tmp_path: Path) -> None:
     assert "Nothing came." in run(FIGURE1, *options, "--to", "html").stdout
 
 
+def test_a_legend_and_arrows(run: Run) -> None:
+    drawing = DrawingOptions(legend=True, arrows=True)
+    assert run(FIGURE1, "--legend", "--arrows", "--to", "svg").stdout == draw_svg(TREE, options=drawing)
+    assert run(FIGURE1, "--legend", "--arrows", "--to", "latex").stdout == draw_latex(TREE, options=drawing)
+    done = run(FIGURE1, "--legend")
+    assert "NP: noun phrase\n" in done.stdout
+    assert not done.stderr
+    done = run("-", "--from", "discbracket", "--legend", stdin="(ROOT (foo (bar 0=a) (baz 1=b)))\n")
+    assert "--legend: the labels belong to none of the schemes alpino, tiger, penn, icepahc" in done.stderr
+
+
 def test_triangles_by_query_by_label_and_by_depth(run: Run) -> None:
     expected = f"1\n{draw_text(TREE, options=DrawingOptions(triangles=[8]))}\n\n"
     assert run(FIGURE1, "--triangle", '#n:[cat="NP"] & [cat="NP"] > #n').stdout == expected
@@ -311,7 +322,8 @@ def test_gold_against_predicted(run: Run, tmp_path: Path) -> None:
         (("--arcs", "--predicted", "x", "--to", "svg"), "cannot be combined"),
         (("--heads", "negra"), "--heads needs --arcs"),
         (("--predicted", "x", "--to", "latex"), "--predicted cannot be drawn as latex"),
-        (("--lines", "slanted"), "text cannot show slanted lines"),
+        (("--lines", "slanted"), "text cannot show slanted lines or arrows"),
+        (("--arrows",), "text cannot show slanted lines or arrows"),
         (("--arcs", "--hide", "root", "--to", "svg"), "cannot be combined with --arcs"),
         (("--predicted", "x", "--triangle", "NP"), "cannot be combined with --predicted"),
         (("--gloss", "nothing"), "expected lemma, morph or a file"),

@@ -14,7 +14,7 @@ from support.svgs import SVG, boxes, groups, parsed, text_of
 
 from discotree import Dependencies, Token
 from discotree.drawing import draw_arcs
-from discotree.drawing.arcs import _Arc, _levels
+from discotree.drawing.layout import Arc, arc_levels
 
 
 @given(some_dependencies)
@@ -27,8 +27,8 @@ def test_every_arc_is_drawn_once_with_its_label(dependencies):
 
 @given(some_dependencies)
 def test_arcs_are_as_low_as_they_can_be(dependencies):
-    arcs = [_Arc(h, d, "", min(h, d), max(h, d)) for d, h in enumerate(dependencies.heads) if h >= 0]
-    placed = [*zip(arcs, _levels(arcs), strict=True)]
+    arcs = [Arc.between(h, d) for d, h in enumerate(dependencies.heads) if h >= 0]
+    placed = [*zip(arcs, arc_levels(arcs), strict=True)]
 
     def overlap(a, b):
         return a.left < b.right and b.left < a.right

@@ -172,7 +172,7 @@ def test_no_line_runs_through_a_text_and_no_text_into_another(case, functions):
 def test_text_shows_the_words_that_are_left(case, width):
     tree, options = case
     if options.lines == "slanted":
-        with pytest.raises(dt.InputError, match="slanted lines cannot be drawn as text"):
+        with pytest.raises(dt.InputError, match="slanted lines and arrows cannot be drawn as text"):
             draw_text(tree, options=options)
         return
     figure = Figure.from_tree(tree, options)
@@ -263,8 +263,8 @@ def test_a_translation_is_wrapped():
     lines = [text.text for text in picture.iter() if text.get("class") == "translation"]
     assert " ".join(lines) == text
     assert 1 < len(lines) < 40
-    assert all(ems(line) <= 10 for line in wrap_lines(text, 10))
-    assert wrap_lines("  ", 10) == []
+    assert all(ems(line) <= 10 for line in wrap_lines(text.split(), 10))
+    assert wrap_lines([], 10) == []
 
 
 def test_confidences_stay_with_their_constituents():
@@ -301,3 +301,78 @@ def test_names_show_in_text_with_colours_of_their_own():
 def test_what_makes_no_sense_is_an_error(options, complaint):
     with pytest.raises(ValueError, match=complaint):
         draw_svg(FIGURE1, options=DrawingOptions(**options))
+
+
+# --- legends and arrows
+
+
+HEARD = Tree(
+    [
+        Token(form, tag, function=function)
+        for form, tag, function in [
+            ("Daar", "vnw", "obj1"), ("heb", "ww", "hd"), ("ik", "vnw", "su"), ("nog", "bw", "mod"),
+            ("nooit", "bw", "hd"), ("van", "vz", "hd"), ("gehoord", "ww", "hd"), (".", "let", "--"),
+        ]
+    ],
+    Node("ROOT", [
+        Node("smain", [Node("ppart", [Node("pp", [0, 5], "pc"), Node("advp", [3, 4], "mod"), 6], "vc"), 1, 2]), 7
+    ]),
+)  # fmt: skip
+
+
+def arrows_of(tree, **options):
+    arrows = Figure.from_tree(tree, DrawingOptions(arrows=True, **options)).arrows()
+    return [(arrow.head, arrow.dependent) for arrow, _ in arrows]
+
+
+def test_a_legend_names_the_labels_that_are_drawn():
+    names = ["smain: main clause", "ppart: participle clause", "pp: prepositional phrase", "advp: adverb phrase"]
+    tags = ["vnw: pronoun", "ww: verb", "bw: adverb", "vz: adposition", "let: punctuation"]
+    assert draw_text(HEARD, options=DrawingOptions(legend=True)).splitlines()[-9:] == [*names, *tags]
+    picture = parsed(draw_svg(HEARD, functions=False, options=DrawingOptions(legend=True, tags=False)))
+    captions = [text.text for text in picture.iter() if text.get("class") == "caption"]
+    assert " · ".join(captions) == " · ".join(names)
+    width, height = float(picture.get("width")), float(picture.get("height"))
+    lowest = max(float(text.get("y")) for text in picture.iter() if text.get("class") == "caption")
+    assert lowest < height
+    assert all(ems(line) * 12 < width for line in captions)
+    assert " · ".join([*names, *tags]) in draw_latex(HEARD, functions=False, options=DrawingOptions(legend=True))
+    assert "vc: verbal complement" in draw_latex(HEARD, options=DrawingOptions(legend=True))
+    assert 'class="caption"' not in draw_svg(HEARD)
+
+
+@pytest.mark.parametrize(
+    ("tree", "arrows"),
+    [
+        (HEARD, [(5, 0)]),  # from "van", not from "gehoord": the lowest constituent counts
+        (BOOK, [(1, 8)]),  # from "Buch" to the middle of the relative clause
+        (Tree.parse("(ROOT (S (NP (ART 0=a) (NN 1=b) (NN 3=c)) (VVFIN 4=d)) ($, 2=,))"), []),  # a comma is no gap
+        (Tree.parse("(ROOT (X (a 0=a) (b 2=b) (c 4=c)) (d 1=d) (e 3=e))"), [(0, 2), (0, 4)]),
+    ],
+)
+def test_arrows_lead_from_a_head_to_what_moved(tree, arrows):
+    assert arrows_of(tree) == arrows
+    picture = parsed(draw_svg(tree, options=DrawingOptions(arrows=True)))
+    xs = [float(text_of(group, "form").get("x")) for group in groups(picture, "word")]
+    drawn = []
+    for group in groups(picture, "arrow"):
+        line = [*segments(group)]
+        assert line[-1].y2 < line[-1].y1  # upwards, to the word
+        assert line[1].y1 < float(picture.get("height"))
+        drawn.append((xs.index(line[0].x1), xs.index(line[-1].x2)))
+    assert drawn == arrows
+    assert draw_latex(tree, options=DrawingOptions(arrows=True)).count("\\draw[->, rounded corners") == len(arrows)
+    with pytest.raises(dt.InputError, match="arrows cannot be drawn as text"):
+        draw_text(tree, options=DrawingOptions(arrows=True))
+
+
+def test_arrows_lead_to_triangles():
+    assert arrows_of(BOOK, triangles=[CLAUSE], punctuation=False) == [(1, 5)]
+
+
+@FEW
+@given(st.integers(0, 2**32), st.integers(1, 14))
+def test_arrows_have_levels_of_their_own(seed, size):
+    arrows = Figure.from_tree(random_tree(random.Random(seed), size), DrawingOptions(arrows=True)).arrows()
+    for (one, level), (other, theirs) in itertools.combinations(arrows, 2):
+        assert level != theirs or one.right <= other.left or other.right <= one.left

@@ -280,8 +280,18 @@ def test_confidence_is_there_if_the_parser_gave_it():
     confident = replace(FIGURE1, confidences=tuple([0.987654 - 0.1 * k for k in range(nodes)]))
     found = groups(parsed(draw_svg(confident)), "node")
     assert [group.get("data-confidence") for group in found] == ["0.9877", "0.8877", "0.7877", "0.6877"]
-    assert found[2].find(f"{SVG}title").text == "NP (SB): Es … nichts Interessantes\nconfidence 0.79"
+    assert found[2].find(f"{SVG}title").text.endswith("\nconfidence 0.79")
     assert "confidence" not in draw_svg(FIGURE1)
+
+
+def test_a_tooltip_explains_labels():
+    picture = parsed(draw_svg(FIGURE1))
+    _, _, phrase, _ = groups(picture, "node")
+    title = phrase.find(f"{SVG}title").text
+    assert title == "NP (SB): Es … nichts Interessantes\nNP: noun phrase\nSB: subject"
+    assert groups(picture, "word")[0].find(f"{SVG}title").text == "Es\nPPER: personal pronoun\nPH: placeholder"
+    unknown = draw_svg(tree_of("(ROOT (foo (bar 0=a) (baz 1=b)))"))
+    assert re.findall("<title>([^<]*)", unknown) == ["a b", "ROOT: a b", "foo: a b"]
 
 
 def test_the_picture_says_what_it_shows():

@@ -63,7 +63,8 @@ def test_every_label_of_a_treebank_has_a_name(file, scheme):
         assert guess_scheme(tree) == scheme
         labels = [(token.tag, "tag") for token in tree.tokens] + [(node.label, "constituent") for node in tree.nodes()]
         labels += [(item.function, "function") for item in (*tree.tokens, *tree.nodes())]
-        assert not [item for item in labels if item[0] != "--" and dt.explain(item[0], tree, item[1]) is None]
+        named = [item for item in labels if item[0] not in (None, "--")]
+        assert not [label for label, kind in named if dt.explain(label, tree, kind) is None]
 
 
 def test_labels_of_another_scheme_are_not_explained():

@@ -38,6 +38,7 @@ from discotree.errors import DiscotreeError, QueryError, printable
 from discotree.evaluation.parseval import pair_trees
 from discotree.files.writing import STANDARD_STREAM, writable
 from discotree.queries.query import Query
+from discotree.trees.labels import SCHEMES, guess_scheme
 from discotree.trees.tree import Tree
 
 Hidden = Literal["punctuation", "root", "tags", "functions"]
@@ -87,6 +88,8 @@ QUERY_SIGNS = "[#"  # a query contains one of them; anything else is a label
 @click.option("--functions", is_flag=True, help="Show functions in text, which hides them by default.")
 @click.option("--gloss", metavar="GLOSS", help="Text under the words: lemma, morph, or a file of glosses.")
 @choice_option("--lines", Lines, "Shape of the lines.", "square")
+@click.option("--legend", is_flag=True, help="List the names of the labels below the tree.")
+@click.option("--arrows", is_flag=True, help="Draw arrows from heads to parts of their phrases beyond a gap.")
 @choice_option("--theme", Theme, "Colours; auto follows the light or dark mode of the reader's system.", "auto")
 @treebank_options()
 def draw(
@@ -105,6 +108,8 @@ def draw(
     functions: bool,
     gloss: str | None,
     lines: Lines,
+    legend: bool,
+    arrows: bool,
     theme: Theme,
 ) -> None:
     """Draw trees as text, SVG, PNG, PDF, LaTeX or one HTML page.
@@ -118,6 +123,8 @@ def draw(
         tags="tags" not in hide,
         depth=depth,
         lines=lines,
+        legend=legend,
+        arrows=arrows,
         glosses=cast(TokenGloss, gloss) if gloss in get_args(TokenGloss) else (),
     )
     glosses = None
@@ -131,11 +138,11 @@ def draw(
         raise click.UsageError("--heads needs --arcs")
     if (arcs or predicted) and (options != DEFAULT or triangles or highlight or gloss):
         raise click.UsageError(
-            "--highlight, --triangle, --depth, --gloss, --lines and --hide cannot be combined with "
+            "--highlight, --triangle, --depth, --gloss, --lines, --legend, --arrows and --hide cannot be combined with "
             + ("--arcs" if arcs else "--predicted")
         )
-    if format == "text" and options.is_slanted:
-        raise click.UsageError("text cannot show slanted lines; pass --to svg, png, pdf, latex or html")
+    if format == "text" and (options.is_slanted or arrows):
+        raise click.UsageError("text cannot show slanted lines or arrows; pass --to svg, png, pdf, latex or html")
     if arcs and format in ("text", "latex"):
         raise click.UsageError(f"--arcs cannot be drawn as {format}; pass --to svg, png, pdf or html")
     if predicted and format == "latex":
@@ -159,6 +166,8 @@ def draw(
     for query in artist.queries:
         if not query.matched:
             warn(f"{query.option} {query.query.text}: no match in these trees")
+    if legend and not artist.has_names:
+        warn(f"--legend: the labels belong to none of the schemes {', '.join(SCHEMES)}")
     source.report_skipped()
 
 
@@ -213,6 +222,7 @@ class Artist:
     triangles: Sequence[NodeQuery] = ()  # the nodes of the first variable of each
     highlighted: NodeQuery | None = None  # None: discontinuous constituents
     glosses: GlossFile | None = None
+    has_names: bool = False  # whether the labels of a tree had names for a legend
 
     def __post_init__(self) -> None:
         if self.format in ("png", "pdf") and self.theme == "auto":
@@ -231,6 +241,7 @@ class Artist:
         if self.glosses is not None:
             glosses, translation = self.glosses.glosses_for(tree)
             options = replace(options, glosses=glosses, translation=translation)
+        self.has_names |= options.legend and guess_scheme(tree) is not None
         highlight = True if self.highlighted is None else self.highlighted.nodes(tree)
         return {"functions": self.functions, "highlight": highlight, "options": options}
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from discotree.drawing.layout import Arc, arc_levels
 from discotree.drawing.measure import clean, ems
 from discotree.drawing.svg import SIZES, Pen, Theme, attribute, escape
 from discotree.encoding.dependencies import DUMMY_ROOT, Dependencies
@@ -30,11 +31,11 @@ def draw_arcs(dependencies: Dependencies, *, theme: Theme = "auto", style: bool 
     tokens, labels = dependencies.tokens, dependencies.labels
     governors = [tokens[head].form if head != DUMMY_ROOT else "(root)" for head in dependencies.heads]
     links = [
-        _Arc(head, word, clean(label), min(head, word), max(head, word))
+        Arc.between(head, word, clean(label))
         for word, (head, label) in enumerate(zip(dependencies.heads, labels, strict=True))
         if head != DUMMY_ROOT
     ]
-    levels = _levels(links)
+    levels = arc_levels(links)
     xs, ends, middles, width = _positions(dependencies, links, levels)
     ground = SIZES.margin + 2 * LEVEL_HEIGHT + LOWEST_HEIGHT + LEVEL_HEIGHT * (max(levels, default=0) - 1)
     words_y = ground + 12
@@ -79,33 +80,6 @@ def draw_arcs(dependencies: Dependencies, *, theme: Theme = "auto", style: bool 
     return pen.picture(title, "; ".join(descriptions), width, height, elements)
 
 
-class _Arc(NamedTuple):
-    """Arc from the head to the dependent; ``left`` and ``right`` are the words at its ends."""
-
-    head: int
-    dependent: int
-    label: str
-    left: int
-    right: int
-
-
-def _levels(arcs: Sequence[_Arc]) -> list[int]:
-    """Return the level of each arc: above the arcs that it spans, and different from those of overlapping arcs."""
-    levels = [0] * len(arcs)
-    done: list[int] = []
-    for k in sorted(range(len(arcs)), key=lambda k: (arcs[k].right - arcs[k].left, arcs[k].left)):
-        arc = arcs[k]
-        overlapping = [other for other in done if arcs[other].left < arc.right and arc.left < arcs[other].right]
-        spanned = [levels[o] for o in overlapping if arc.left <= arcs[o].left and arcs[o].right <= arc.right]
-        taken = {levels[other] for other in overlapping}
-        level = max(spanned, default=0) + 1
-        while level in taken:
-            level += 1
-        levels[k] = level
-        done.append(k)
-    return levels
-
-
 class _Post(NamedTuple):
     """Vertical line at a word, shifted from its middle."""
 
@@ -115,7 +89,7 @@ class _Post(NamedTuple):
 
 
 def _positions(
-    dependencies: Dependencies, links: Sequence[_Arc], levels: Sequence[int]
+    dependencies: Dependencies, links: Sequence[Arc], levels: Sequence[int]
 ) -> tuple[list[int], list[tuple[float, float]], list[float], int]:
     """Return the middle of each word, the left and right x and the middle of the label of each link, and the width."""
     words = len(dependencies.tokens)
@@ -143,30 +117,26 @@ def _positions(
     for link, level, (left, right) in zip(links, levels, shifts, strict=True):
         posts += [_Post(link.left, left, level), _Post(link.right, right, level)]
     distances: list[dict[int, float]] = [{} for _ in range(words)]  # least distances from words to the left, by word
-    while True:
+    is_narrow = True
+    while is_narrow:
         xs: list[int] = []
         for word in range(words):
             x = SIZES.margin + halves[0] if not word else xs[-1] + halves[word - 1] + SIZES.step + halves[word]
             xs.append(max([x, *[math.ceil(xs[other] + least) for other, least in distances[word].items()]]))
-        places = [
-            _widest_place(link, level, shift, posts, xs)
-            for link, level, shift in zip(links, levels, shifts, strict=True)
-        ]
-        is_done = True
+        places = [_widest_place(*arc, posts, xs) for arc in zip(links, levels, shifts, strict=True)]
+        is_narrow = False
         for link, (start, end) in zip(links, places, strict=True):
             least = SIZES.function * ems(link.label) + 2 * PADDING + start.shift - end.shift
             if xs[end.word] - xs[start.word] < least:
                 distances[end.word][start.word] = max(least, distances[end.word].get(start.word, 0))
-                is_done = False
-        if is_done:
-            break
+                is_narrow = True
     ends = [(xs[link.left] + left, xs[link.right] + right) for link, (left, right) in zip(links, shifts, strict=True)]
     middles = [(xs[start.word] + start.shift + xs[end.word] + end.shift) / 2 for start, end in places]
     return xs, ends, middles, xs[-1] + halves[-1] + SIZES.margin
 
 
 def _widest_place(
-    arc: _Arc, level: int, shift: Sequence[float], posts: Sequence[_Post], xs: Sequence[int]
+    arc: Arc, level: int, shift: Sequence[float], posts: Sequence[_Post], xs: Sequence[int]
 ) -> tuple[_Post, _Post]:
     """Return the ends of the widest part of an arch, between two words, that no higher arc's line passes through."""
     left, right = xs[arc.left] + shift[0], xs[arc.right] + shift[1]

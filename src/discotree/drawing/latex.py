@@ -158,7 +158,7 @@ def draw_latex(
     head = ["\\begin{tikzpicture}" + STYLES]
     head += [f"\\definecolor{{{hue}}}{{HTML}}{{{color}}}" for hue, color in colors.items()]
     lines = [*drawing.words(), *drawing.constituents(), *drawing.lines(), *drawing.secondary_edges()]
-    lines += [*drawing.legend(), *drawing.translation(width)]
+    lines += [*drawing.legend(), *drawing.notes(width, functions)]
     if any(RIGHT_TO_LEFT_MACRO in line for line in lines):
         head.append(PROVIDED)
     picture = "\n".join([*head, *lines, "\\end{tikzpicture}\n"])
@@ -272,11 +272,8 @@ class _TikzTree:
     def _bar(self, bar: Bar, name: str, stroke: str, gapped: Node | None) -> Iterator[str]:
         """Yield the bar of a node, with the line up to its label."""
         xs, children = self.xs, self.labelled.grid.children[bar.node - len(self.labelled.forms)]
-        joints = {
-            xs[self.labelled.grid.cells[child].column]: f"{name}-bar -| {self.names[child]}" for child in children
-        }
-        for column in (bar.start, bar.end):  # of a child, or of the label
-            joints.setdefault(xs[column], f"{name}-bar")
+        cells = self.labelled.grid.cells
+        joints = {xs[cells[child].column]: f"{name}-bar -| {self.names[child]}" for child in children}
         gaps = [(start - 1, end) for start, end in gapped.gaps] if gapped else []
         words = {xs[PITCH * word]: f"{name}-bar -| {self.names[word]}" for gap in gaps for word in gap}
         solid, bridges = bar_pieces(joints, [(xs[PITCH * a], xs[PITCH * b]) for a, b in gaps], (), INSET)
@@ -297,17 +294,14 @@ class _TikzTree:
         """Yield dashed arrows from above the child to the side of the other parent."""
         labelled, cells = self.labelled, self.labelled.grid.cells
 
-        def row_y(row: int) -> int:
-            return labelled.pitch(SIZES) * (row + 1 - labelled.grid.rows)
-
         def top(address: int) -> int:
-            return row_y(cells[address].row) - (SIZES.role + 6 if labelled.functions[address] else SIZES.reach)
+            return -self.y(address) - (SIZES.role + 6 if labelled.functions[address] else SIZES.reach)
 
-        obstacles = labelled.obstacles(self.xs, SIZES, row_y, top) if labelled.figure.secondary else []
+        obstacles = labelled.obstacles(self.xs, SIZES, lambda address: -self.y(address), top)
         for role, child, parent in labelled.figure.secondary:
             curve = secondary_curve(
                 (self.xs[cells[child].column], top(child)),
-                (self.xs[cells[parent].column], row_y(cells[parent].row)),
+                (self.xs[cells[parent].column], -self.y(parent)),
                 labelled.widths[parent] // 2 + 3,
             )
             (x, y), (a, b), (c, d), (to, level) = curve
@@ -329,11 +323,18 @@ class _TikzTree:
             yield f"\\node[{options}] at ({x},{y}) {{{tex(clean(name))}}};"
             x += math.ceil(SIZES.label * ems(clean(name), True)) + SIZES.box + SIZES.step
 
-    def translation(self, width: int) -> Iterator[str]:
-        if text := " ".join(map(clean, self.labelled.figure.options.translation.split())):
-            rows = self.labelled.has_tag_row + bool(self.labelled.glosses)
-            y = -BASELINE - SIZES.below * rows - SIZES.reach
-            yield f"\\node[translation, text width={max(width, MIN_LINE)}pt] at (0,{y}) {{{tex(text)}}};"
+    def notes(self, width: int, functions: bool) -> Iterator[str]:
+        """Yield the arrows below the words and glosses, the translation and the legend."""
+        figure, rows = self.labelled.figure, self.labelled.has_tag_row + bool(self.labelled.glosses)
+        y, lowest = -BASELINE - SIZES.below * rows - SIZES.reach // 2, 0
+        for (head, part, *_), level in figure.arrows():
+            start, end = [f"({self.names[leaf]} |- 0,{y})" for leaf in (head, part)]
+            yield f"\\draw[->, rounded corners=2pt] {start} -- ++(0,{-SIZES.reach * level}) -| {end};"
+            lowest = max(lowest, SIZES.reach * level)
+        texts = [" ".join(map(clean, figure.options.translation.split())), " · ".join(figure.legend(functions))]
+        if note := r"\\[3pt] ".join([tex(text) for text in texts if text]):
+            y -= lowest + SIZES.reach // 2
+            yield f"\\node[translation, text width={max(width, MIN_LINE)}pt] at (0,{y}) {{{note}}};"
 
 
 def _attach(style: str, name: str, above: str, shift: int, text: str) -> str:

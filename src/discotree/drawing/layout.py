@@ -354,6 +354,37 @@ def _sweep(
         yield column, x
 
 
+class Arc(NamedTuple):
+    """Arc from the head to the dependent; ``left`` and ``right`` are the words at its ends."""
+
+    head: int
+    dependent: int
+    label: str
+    left: int
+    right: int
+
+    @classmethod
+    def between(cls, head: int, dependent: int, label: str = "") -> "Arc":
+        return cls(head, dependent, label, min(head, dependent), max(head, dependent))
+
+
+def arc_levels(arcs: Sequence[Arc]) -> list[int]:
+    """Return the level of each arc: above the arcs that it spans, and different from those of overlapping arcs."""
+    levels = [0] * len(arcs)
+    done: list[int] = []
+    for k in sorted(range(len(arcs)), key=lambda k: (arcs[k].right - arcs[k].left, arcs[k].left)):
+        arc = arcs[k]
+        overlapping = [other for other in done if arcs[other].left < arc.right and arc.left < arcs[other].right]
+        spanned = [levels[o] for o in overlapping if arc.left <= arcs[o].left and arcs[o].right <= arc.right]
+        taken = {levels[other] for other in overlapping}
+        level = max(spanned, default=0) + 1
+        while level in taken:
+            level += 1
+        levels[k] = level
+        done.append(k)
+    return levels
+
+
 Interval = tuple[int, int]
 
 
@@ -362,7 +393,7 @@ def bar_pieces(
 ) -> tuple[list[Interval], list[Interval]]:
     """Return the solid pieces of a bar and those that bridge a gap; holes are left out of both.
 
-    ``joints`` are the ends of the bar and the lines to children. The solid bar reaches into a gap by ``inset``, also
+    ``joints`` are the x of the lines to children. The solid bar reaches into a gap by ``inset``, also
     from a joint, which would be detached otherwise. A bridge that would be shorter than that is solid.
     """
     left, right = min(joints), max(joints)

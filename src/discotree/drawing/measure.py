@@ -105,15 +105,14 @@ def _is_wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in "WF"
 
 
-def wrap_lines(text: str, width: float) -> list[str]:
-    """Split a text into lines of at most this many ems; only a single word may exceed them."""
+def wrap_lines(pieces: Sequence[str], width: float, joint: str = " ") -> list[str]:
+    """Join words or other pieces to lines of at most this many ems; only a single piece may exceed them."""
     lines: list[str] = []
-    for word in text.split():
-        longer = f"{lines[-1]} {clean(word)}" if lines else ""
-        if lines and ems(longer) <= width:
-            lines[-1] = longer
+    for piece in map(clean, pieces):
+        if lines and ems(lines[-1] + joint + piece) <= width:
+            lines[-1] += joint + piece
         else:
-            lines.append(clean(word))
+            lines.append(piece)
     return lines
 
 
@@ -217,17 +216,17 @@ class LabelledGrid:
     def obstacles(
         self, xs: Mapping[int, int], sizes: Sizes, y: Callable[[int], int], top: Callable[[int], int]
     ) -> list[Rectangle]:
-        """Return the rectangles of all texts and lines, given the y of rows and where lines to addresses end."""
-        grid = self.grid
-        boxes = []
-        for address, width in enumerate(self.widths):
-            x, below = xs[grid.cells[address].column], y(grid.cells[address].row) + sizes.reach
-            boxes.append((x - width // 2, top(address), x + width // 2, below))
-        for _, row, start, end in grid.bars[self.first_node :]:
-            boxes.append((xs[start], y(row) + sizes.bar, xs[end], y(row) + sizes.bar))
-        for parent, child in grid.edges:
-            x = xs[grid.cells[child].column]
-            boxes.append((x, y(grid.cells[parent].row) + sizes.bar, x, top(child)))
+        """Return the rectangles of all texts and lines, given the y of addresses and where lines to them end."""
+        boxes: list[Rectangle] = []
+        if not self.figure.secondary:
+            return boxes  # no label needs a place among them
+        for address, (width, cell) in enumerate(zip(self.widths, self.grid.cells, strict=True)):
+            x, half = xs[cell.column], width // 2
+            boxes.append((x - half, top(address), x + half, y(address) + sizes.reach))
+            if cell.parent >= 0:
+                boxes.append((x, y(cell.parent) + sizes.bar, x, top(address)))
+        for node, _, start, end in self.grid.bars[self.first_node :]:
+            boxes.append((xs[start], y(node) + sizes.bar, xs[end], y(node) + sizes.bar))
         return boxes
 
 

@@ -1,4 +1,4 @@
-"""Options of a drawing: hidden parts, triangles, glosses, line shapes and highlighted nodes.
+"""Options of a drawing: hidden parts, triangles, glosses, line shapes, arrows and highlighted nodes.
 
 ``Figure`` applies the options to a tree. The result is a tree again, so all drawings share one layout: hidden words are
 removed, and a triangle is a constituent whose words are one leaf, or one leaf for each block if it is discontinuous. A
@@ -10,10 +10,15 @@ Addresses are those of secondary edges: a token's is its position, and that of t
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
+from discotree.drawing.layout import Arc, arc_levels
+from discotree.encoding.dependencies import to_dependencies
+from discotree.encoding.head_rules import HeadRules
 from discotree.errors import InputError, TreeError
 from discotree.files.reading import open_binary, readable
+from discotree.trees.labels import explain_tree, guess_scheme
 from discotree.trees.punctuation import is_punctuation
 from discotree.trees.tree import LEMMA, MORPH, NONE, Node, SecondaryEdge, Token, Tree
 
@@ -38,6 +43,8 @@ class DrawingOptions:
     glosses: Sequence[str] | TokenGloss = ()  # a text under each word, or the attribute of its token to show
     translation: str = ""  # below the tree
     lines: Lines = "square"
+    legend: bool = False  # names of the labels, below the tree
+    arrows: bool = False  # below the words, from the head of a discontinuous constituent to parts beyond a gap
 
     def __post_init__(self) -> None:
         if self.lines not in get_args(Lines):
@@ -160,6 +167,33 @@ class Figure:
         """The secondary edges between cells that are drawn."""
         root = -1 if self.options.root else len(self.tree)
         return tuple([edge for edge in self.tree.secondary if root not in (edge.child, edge.parent)])
+
+    def legend(self, functions: bool) -> list[str]:
+        """Return the labels that are drawn with their names, such as "NP: noun phrase"."""
+        kinds = ["constituent", *["function"] * functions, *["tag"] * self.options.tags]
+        names = explain_tree(self.tree) if self.options.legend else {}
+        return [f"{label}: {name}" for (label, kind), name in names.items() if kind in kinds]
+
+    def arrows(self) -> list[tuple[Arc, int]]:
+        """Return arrows, and their levels, from heads to the middle of each part that a gap separates from its head.
+
+        A part of several constituents has one arrow, from the head of the lowest. Punctuation is not a gap.
+        """
+        if not self.options.arrows:
+            return []
+        arrows: dict[int, Arc] = {}  # by the first word of the part
+        scheme = guess_scheme(self.tree)
+        rules = HeadRules.of({"tiger": "negra", "penn": "ptb"}.get(scheme or "", scheme))
+        heads = to_dependencies(self.tree, rules).heads
+        for node in self.tree.nodes():
+            words = set(node.positions)
+            (head,) = [word for word in words if heads[word] not in words]
+            gaps = [end for start, end in node.gaps if not all(map(is_punctuation, self.tree.tokens[start:end]))]
+            for start, end in pairwise([node.positions[0], *gaps, node.positions[-1] + 1]):
+                if not start <= head < end:
+                    part = [word for word in range(start, end) if word in words]
+                    arrows[start] = Arc.between(head, part[(len(part) - 1) // 2])
+        return [*zip(arrows.values(), arc_levels([*arrows.values()]), strict=True)]
 
     def has_triangle(self, children: Sequence[int]) -> bool:
         """Return whether a node with these children is a triangle over a single leaf, with its tip at the label."""

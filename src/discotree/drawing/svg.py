@@ -14,20 +14,15 @@ import html
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, NamedTuple
 
-from discotree.drawing.layout import (
-    PITCH,
-    bar_pieces,
-    label_parameter,
-    point_at,
-    secondary_curve,
-)
+from discotree.drawing.layout import PITCH, bar_pieces, label_parameter, point_at, secondary_curve
 from discotree.drawing.measure import LabelledGrid, Sizes, clean, column_xs, ems, is_right_to_left, wrap_lines
 from discotree.drawing.options import DEFAULT, DrawingOptions, Figure, Highlight
 from discotree.files.writing import NOT_XML, quoted
+from discotree.trees.labels import Kind, explain_tree
 from discotree.trees.tree import NONE, Node, Tree
 
 Theme = Literal["auto", "light", "dark"]
@@ -35,21 +30,9 @@ Theme = Literal["auto", "light", "dark"]
 # use in its place, has the signs − and ≠.
 FONT = "Arial,'Liberation Sans','Helvetica Neue',Helvetica,sans-serif"
 SIZES = Sizes(
-    label=14,
-    tag=12,
-    form=15,
-    function=11,
-    margin=16,
-    step=12,
-    box=8,
-    reach=11,
-    bar=20,
-    role=20,
-    row=42,
-    tall=58,
-    below=20,
-    slant=18,
-)
+    label=14, tag=12, form=15, function=11, margin=16, step=12, box=8, reach=11, bar=20, role=20, row=42, tall=58,
+    below=20, slant=18,
+)  # fmt: skip
 RIGHT_TO_LEFT = ' direction="rtl"'
 
 
@@ -103,13 +86,13 @@ for _name in Colors._fields[4:]:
 RULES |= {f".dash{k}>.box": {"stroke-dasharray": dash} for k, dash in enumerate(DASHES, 1)}
 HOVER = ".discotree .node:hover>.line,.discotree .arc:hover>.line{stroke-width:3}\n"
 DARK_MODE = "@media(prefers-color-scheme:dark)"
+FILE_SCOPE = "[class~=discotree]"  # LibreOffice applies rules for other media, but does not know this selector
 
 
 def stylesheet(theme: Theme = "auto") -> str:
     """Return the style sheet for a page with pictures that are drawn with ``style=False``.
 
-    For the theme ``auto``, its colours are CSS variables, which the page may override, and it follows the preference of
-    the reader's system.
+    With the theme ``auto``, colours are CSS variables, which the page may override, and follow the reader's system.
     """
     if theme != "auto":
         return _css(DARK if theme == "dark" else LIGHT) + HOVER
@@ -120,26 +103,14 @@ def stylesheet(theme: Theme = "auto") -> str:
     return f".discotree{{{variables[0]}}}\n{DARK_MODE}{{.discotree{{{variables[1]}}}}}\n{rules}{HOVER}"
 
 
-def _css(colors: Colors) -> str:
+def _css(colors: Colors, scope: str = ".discotree", only_colors: bool = False) -> str:
     rules = []
     for selector, properties in RULES.items():
-        pairs = [f"{name}:{_value(value, colors)}" for name, value in properties.items()]
-        rules.append(f".discotree {selector}{{{';'.join(pairs)}}}\n")
+        pairs = [(name, value) for name, value in properties.items() if value.startswith("@") or not only_colors]
+        if pairs:
+            values = ";".join([f"{name}:{_value(value, colors)}" for name, value in pairs])
+            rules.append(f"{scope} {selector}{{{values}}}\n")
     return "".join(rules)
-
-
-def _dark_css() -> str:
-    """Return the dark colours of a file that follows the reader's system.
-
-    LibreOffice applies rules for other media than its own, but it does not know this kind of selector.
-    """
-    rules = [
-        f"[class~=discotree] {selector}{{{name}:{_value(value, DARK)}}}\n"
-        for selector, rule in RULES.items()
-        for name, value in rule.items()
-        if value.startswith("@")
-    ]
-    return f"<style>\n{DARK_MODE}{{\n{''.join(rules)}}}\n</style>\n"
 
 
 def _value(value: str, colors: Colors) -> str:
@@ -148,11 +119,7 @@ def _value(value: str, colors: Colors) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """Draws the elements of a picture.
-
-    Every element has classes, for pages, and presentation attributes, because many programs read no style sheet.
-    Without ``style`` it has classes only.
-    """
+    """Draws elements with classes, for pages, and with ``style`` also with attributes, which every program reads."""
 
     theme: Theme = "auto"
     style: bool = True
@@ -173,22 +140,21 @@ class Pen:
         return f'<rect class="{kind}" {place} rx="5"{self._style("rect", kind, mark)}/>'
 
     def _style(self, element: str, kind: str, mark: str) -> str:
-        return _attributes(element, kind, mark, self.theme) if self.style else ""
+        colors = DARK if self.theme == "dark" else LIGHT
+        properties = _properties(element, kind, mark) if self.style else {}
+        return "".join([f' {name}="{_value(value, colors)}"' for name, value in properties.items()])
 
     def picture(self, title: str, description: str, width: int, height: int, elements: Iterable[str]) -> str:
         """Return an SVG file or, without ``style``, an element for a page that includes the style sheet."""
-        style = _dark_css() if self.style and self.theme == "auto" else ""
-        page = f'<rect class="page" width="{width}" height="{height}"{self._style("rect", "page", "")}/>'
-        return "\n".join(
-            [
-                f'<svg xmlns="http://www.w3.org/2000/svg" class="discotree" viewBox="0 0 {width} {height}" '
-                f'width="{width}" height="{height}" direction="ltr" role="img">',
-                f"<title>{escape(title)}</title><desc>{escape(description)}</desc>",
-                f"{style}{page}",
-                *elements,
-                "</svg>\n",
-            ]
+        size, style = f'width="{width}" height="{height}"', ""
+        if self.style and self.theme == "auto":
+            style = f"<style>\n{DARK_MODE}{{\n{_css(DARK, FILE_SCOPE, only_colors=True)}}}\n</style>\n"
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="discotree" viewBox="0 0 {width} {height}" {size} '
+            f'direction="ltr" role="img">\n<title>{escape(title)}</title><desc>{escape(description)}</desc>\n{style}'
+            f'<rect class="page" {size}{self._style("rect", "page", "")}/>'
         )
+        return "\n".join([head, *elements, "</svg>\n"])
 
 
 @cache
@@ -197,13 +163,6 @@ def _properties(element: str, kind: str, mark: str) -> Properties:
     classes = [f".{name}" for name in kind.split()]
     selectors = {element, *classes, *[f".{name}>{own}" for name in mark.split() for own in classes]}
     return {name: value for selector in RULES if selector in selectors for name, value in RULES[selector].items()}
-
-
-@cache
-def _attributes(element: str, kind: str, mark: str, theme: Theme) -> str:
-    colors = DARK if theme == "dark" else LIGHT
-    properties = _properties(element, kind, mark)
-    return "".join([f' {name}="{_value(value, colors)}"' for name, value in properties.items()])
 
 
 def escape(text: str) -> str:
@@ -240,6 +199,10 @@ class DrawnTree:
     up: int = 1
     ids: str | None = None
     names: Sequence[tuple[str, ...]] = ()  # by address, for highlighted cells
+    explained: dict[tuple[str, Kind], str] = field(init=False)  # names of labels
+
+    def __post_init__(self) -> None:
+        self.explained = explain_tree(self.labelled.grid.tree)
 
     def x(self, address: int) -> int:
         return self.xs[self.labelled.grid.cells[address].column]
@@ -298,7 +261,7 @@ class DrawnTree:
         if len(positions) > MAX_WORDS:
             excerpt.append("…")
         name = node.label if node.function == NONE else f"{node.label} ({node.function})"
-        title = f"{name}: {' '.join(excerpt)}"
+        title = f"{name}: {' '.join(excerpt)}{self._explanation(node.label, 'constituent', node.function)}"
         data = f'data-node="{number}" data-label={attribute(node.label)}'
         if node.function != NONE:
             data += f" data-function={attribute(node.function)}"
@@ -312,6 +275,11 @@ class DrawnTree:
         identity = f" id={attribute(f'{self.ids}node-{number}')}" if self.ids else ""
         kind = f"node {mark}" if mark else "node"
         return f'<g{identity} class="{kind}" {data} tabindex="0"><title>{escape(title)}</title>'
+
+    def _explanation(self, label: str, kind: Kind, function: str) -> str:
+        """Return a line for the label and for the function, if they have names."""
+        names = [(label, self.explained.get((label, kind))), (function, self.explained.get((function, "function")))]
+        return "".join([f"\n{label}: {name}" for label, name in names if name])
 
     def _names(self, address: int) -> str:
         return " ".join(self.names[address]) if self.names else ""
@@ -335,7 +303,7 @@ class DrawnTree:
             level = self.y(bar.row) + self.up * SIZES.bar
             gaps = gapped.gaps if gapped else ()
             solid, bridges = bar_pieces(
-                {self.xs[bar.start], self.xs[bar.end], *[self.x(child) for child in children]},
+                [self.x(child) for child in children],
                 [(self.xs[PITCH * (start - 1)], self.xs[PITCH * end]) for start, end in gaps],
                 [(self.xs[column] - HOLE, self.xs[column] + HOLE) for column in crossed],
                 INSET,
@@ -370,8 +338,10 @@ class DrawnTree:
                 data += f" data-variables={attribute(names)}"
             if self.labelled.glosses and self.labelled.glosses[leaf]:
                 below = self.pen.text("gloss", x, y + SIZES.below, self.labelled.glosses[leaf])
-            kind = f"word {mark}".strip()
-            yield f'<g{identity} class="{kind}" {data}>{self.tag(leaf, mark)}{word}{below}</g>'
+            kind, token = f"word {mark}".strip(), self.labelled.grid.tree.tokens[leaf]
+            explanation = self._explanation(token.tag, "tag", token.function or NONE)
+            title = f"<title>{escape(token.form + explanation)}</title>" if explanation else ""
+            yield f'<g{identity} class="{kind}" {data}>{title}{self.tag(leaf, mark)}{word}{below}</g>'
 
     def tag(self, position: int, mark: str) -> str:
         """Return the tag of a word and its function."""
@@ -382,15 +352,15 @@ class DrawnTree:
 
     def secondary_edges(self) -> Iterator[str]:
         """Yield dashed arrows from above the child to the side of the other parent."""
-        labelled = self.labelled
-        obstacles = labelled.obstacles(self.xs, SIZES, self.y, self.top) if labelled.figure.secondary else []
+        labelled, cells = self.labelled, self.labelled.grid.cells
+        obstacles = labelled.obstacles(self.xs, SIZES, lambda address: self.y(cells[address].row), self.top)
         labels = []  # drawn last, on top of all curves
         for role, child, parent in labelled.figure.secondary:
             label = clean(role)
             width, height = math.ceil(SIZES.function * ems(label)) + 6, 14
             curve = secondary_curve(
                 (self.x(child), self.top(child)),
-                (self.x(parent), self.y(labelled.grid.cells[parent].row)),
+                (self.x(parent), self.y(cells[parent].row)),
                 labelled.widths[parent] // 2 + 4,
             )
             (a, b), (c, d), (e, f), (to, level) = curve
@@ -405,6 +375,7 @@ class DrawnTree:
 
 
 LEGEND_HEIGHT = 34
+ARROW_HEIGHT = 12  # from one level of arrows to the next
 MIN_LINE = 320  # minimum width of a line of a translation, in pixels
 
 
@@ -423,7 +394,7 @@ def draw_svg(
     ``highlight`` is True to mark discontinuous constituents, or maps names to the addresses of words and nodes, such as
     the result of ``Query.nodes``. ``ids`` is a prefix for the ids of groups, which links can refer to:
     ``{ids}node-3``, ``{ids}word-0``. With ``style=False`` the drawing is for a page that includes ``stylesheet()``.
-    ``options`` hide parts, draw triangles and slanted lines, and add glosses and a translation.
+    ``options`` hide parts, draw triangles and slanted lines, and add arrows, glosses, a translation and a legend.
     """
     figure = Figure.from_tree(tree, options)
     n = len(figure.tree)
@@ -437,12 +408,21 @@ def draw_svg(
     elements = [*legend, *drawn.constituents(highlights.styles[n:]), *drawn.words(highlights.styles[:n])]
     elements += drawn.secondary_edges()
     bottom = drawn.forms_y + (SIZES.below if labelled.glosses else 0)
-    translation = wrap_lines(options.translation, max(width - 2 * SIZES.margin, MIN_LINE) / SIZES.form)
-    for k, line in enumerate(translation):
-        bottom += SIZES.below + (8 if k == 0 else 0)
-        elements.append(pen.text("translation", SIZES.margin, bottom, line))
-    lines_width = max([math.ceil(SIZES.form * ems(line)) + 2 * SIZES.margin for line in translation], default=0)
-    width = max(width, legend_width, lines_width)
+    top = bottom + SIZES.reach
+    for (head, part, *_), level in figure.arrows():
+        end, below = drawn.x(part), top + ARROW_HEIGHT * level
+        line = pen.path("line", f"M{drawn.x(head)} {top}V{below}H{end}V{top + 6}")
+        elements.append(f'<g class="arrow">{line}{pen.path("tip", f"M{end} {top}l-4 7h8z")}</g>')
+        bottom = max(bottom, below)
+    room = max(width - 2 * SIZES.margin, MIN_LINE)
+    notes = [("translation", SIZES.form, options.translation.split(), " ")]
+    notes += [("caption", SIZES.tag, figure.legend(functions), " · ")]
+    width = max(width, legend_width)
+    for kind, size, pieces, joint in notes:
+        for k, line in enumerate(wrap_lines(pieces, room / size, joint)):
+            bottom += SIZES.below + (8 if k == 0 else 0)
+            elements.append(pen.text(kind, SIZES.margin, bottom, line))
+            width = max(width, math.ceil(size * ems(line)) + 2 * SIZES.margin)
     return pen.picture(caption(tree), str(tree), width, bottom + SIZES.margin + 4, elements)
 
 

@@ -55,10 +55,10 @@ def draw_text(
     ``color`` highlights discontinuous constituents: their labels, bars and stems. A drawing wider than ``width`` is
     split into panels; only a single word or label may exceed the width. ``functions`` shows NP-SB for an NP with the
     function SB. ``highlight`` and ``options`` are as in ``draw_svg``; words and nodes that are highlighted by name show
-    it, in a colour for each name. Slanted lines raise an InputError.
+    it, in a colour for each name. Slanted lines and arrows raise an InputError.
     """
-    if options.is_slanted:
-        raise InputError("slanted lines cannot be drawn as text; use square lines or another format")
+    if options.is_slanted or options.arrows:
+        raise InputError("slanted lines and arrows cannot be drawn as text; use another format")
     figure = Figure.from_tree(tree, options)
     characters = ASCII if ascii else BOX
     text_grid = _text_grid(figure, characters, color, functions, highlight)
@@ -66,7 +66,7 @@ def draw_text(
     text = _RUN.sub(lambda run: run[0].replace(RESET + run[1], ""), text)  # join runs of one colour
     words = " ".join([clean(word, characters.no_text, characters.hidden) for word in options.translation.split()])
     lines = textwrap.wrap(words, width or len(words) or 1, break_long_words=False, break_on_hyphens=False)
-    return "\n".join([text, *lines])
+    return "\n".join([text, *lines, *figure.legend(functions)])
 
 
 @dataclass(slots=True)

@@ -8,10 +8,9 @@ from discotree.errors import InputError
 from discotree.trees.tree import NONE, Tree
 
 Kind = Literal["constituent", "function", "tag"]
-CASE = "case"  # endings of tags
 SCHEMES = ("alpino", "tiger", "penn", "icepahc")
 SAME_SCHEMES = {"negra": "tiger", "ptb": "penn", "nl": "alpino", "de": "tiger", "en": "penn", "is": "icepahc"}
-ROOTS = ("ROOT", "TOP", "VROOT", "top")
+NOT_NAMED = frozenset([NONE, "ROOT", "TOP", "VROOT", "top"])
 MIN_KNOWN = 0.8  # share of a tree's labels that its scheme must have
 
 
@@ -32,20 +31,32 @@ def explain(label: str, scheme: object = None, kind: Kind | None = None) -> str 
         raise InputError(f"kind: expected {', '.join(get_args(Kind))}, got {kind!r}")
     chosen = SCHEMES if scheme is None else [_scheme_of(scheme)]
     kinds = get_args(Kind) if kind is None else (kind,)
-    names = [_name(label, scheme_name, each) for scheme_name in chosen if scheme_name for each in kinds]
+    names = [_name(label, each, name) for name in chosen if name for each in kinds]
     return "; ".join(dict.fromkeys(filter(None, names))) or None
 
 
 def guess_scheme(tree: Tree) -> str | None:
     """Return the scheme that has names for most labels of a tree; None if no scheme has enough."""
-    labels: set[tuple[str, Kind]] = {(token.tag, "tag") for token in tree.tokens}
-    labels.update([(token.function or NONE, "function") for token in tree.tokens])
-    for node in tree.nodes():
-        labels |= {(node.label, "constituent"), (node.function, "function")}
-    labels = {(label, kind) for label, kind in labels if label != NONE and label not in ROOTS}
-    known = {scheme: sum([_name(label, scheme, kind) is not None for label, kind in labels]) for scheme in SCHEMES}
+    labels = _labels_of(tree)
+    known = {scheme: sum([_name(*label, scheme) is not None for label in labels]) for scheme in SCHEMES}
     best = max(SCHEMES, key=known.__getitem__)
     return best if known[best] and known[best] >= MIN_KNOWN * len(labels) else None
+
+
+def explain_tree(tree: Tree) -> dict[tuple[str, Kind], str]:
+    """Return the names of the labels of a tree, without the root: constituents, functions, then tags."""
+    scheme = guess_scheme(tree)
+    names = {label: _name(*label, scheme) for label in _labels_of(tree)} if scheme else {}
+    return {label: name for label, name in names.items() if name}
+
+
+def _labels_of(tree: Tree) -> dict[tuple[str, Kind], None]:
+    nodes = [(node.label, node.function) for node in tree.nodes()]
+    words = [(token.tag, token.function or NONE) for token in tree.tokens]
+    labels: list[tuple[str, Kind]] = [(label, "constituent") for label, _ in nodes]
+    labels += [(function, "function") for _, function in nodes + words]
+    labels += [(tag, "tag") for tag, _ in words]
+    return dict.fromkeys([label for label in labels if label[0] not in NOT_NAMED])
 
 
 def _scheme_of(scheme: object) -> str | None:
@@ -71,12 +82,12 @@ def _names() -> dict[tuple[str, str], dict[str, str]]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _name(label: str, scheme: str, kind: str) -> str | None:
+def _name(label: str, kind: str, scheme: str) -> str | None:
     """Return the name of a label or of its parts: SBJ-TPC is two functions, N-D a noun in the dative."""
     known = _names()[scheme, kind]
     if label in known:
         return known[label]
-    endings = _names().get((scheme, CASE), {}) if kind == "tag" else _names()[scheme, "function"]
+    endings = _names().get((scheme, "case"), {}) if kind == "tag" else _names()[scheme, "function"]
     base, *others = label.split("-")
     try:
         return ", ".join([" + ".join([known[part] for part in base.split("+")]), *[endings[part] for part in others]])
