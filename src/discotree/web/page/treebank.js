@@ -113,7 +113,10 @@ async function show(row) {
   selected = row;
   hideDetails(details);
   inventory ??= inventoryOf(rows.map((one) => one.record));
-  const figure = await makeFigure(record, { view: "svg", details, inventory, origin: "the treebank" });
+  const figure = await makeFigure(record, { view: "svg", details, inventory, origin: "the treebank" }).catch((error) => {
+    if (row === selected) $("treebank-tree").replaceChildren(); // the old tree is not the one that was asked for
+    throw error;
+  });
   if (row !== selected) return;
   $("treebank-tree").replaceChildren(make("article", { className: "panel sentence" },
     make("h2", {}, make("small", {}, record.id), " ", text), figure));
