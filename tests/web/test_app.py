@@ -14,6 +14,8 @@ from support.networks import TREES
 from support.web import TEXT, answer, changed, upload
 
 import discotree as dt
+from discotree.models.finding import Candidates
+from discotree.text import sentences as split_text
 from discotree.web import app as app_module
 from discotree.web.schemas import (
     EvaluateResponse,
@@ -94,3 +96,13 @@ def test_responses_are_as_the_description_says(client: httpx.Client) -> None:
     for call, model, body in bodies:
         response = answer(client, call, **body)
         assert model.model_validate(response).model_dump(exclude_none=True) == response
+
+
+def test_the_model_of_its_language_parses_each_example_of_the_gallery(client: httpx.Client) -> None:
+    examples = client.get("/page/examples.json").json()
+    languages = {language for language, _, _ in examples}
+    models = Candidates({language: language for language in languages})
+    assert languages == {"nl", "de", "en", "is"}
+    for language, phenomenon, sentence in examples:
+        assert models.choose(sentence).model == language, phenomenon
+        assert len(list(split_text(sentence, language))) == 1

@@ -322,6 +322,15 @@ def test_a_tree_of_the_treebank_is_drawn(page: Page, files: Path) -> None:
     assert page.locator("#treebank-list [aria-current=true]").inner_text().startswith("Den Hund")
 
 
+def test_an_error_removes_the_old_tree_of_a_treebank(page: Page, files: Path) -> None:
+    open_treebank(page, files / "gold.export")
+    page.wait_for_selector("#treebank-tree .node")
+    page.route("**/api/draw", lambda route: route.abort())
+    page.click("#treebank-list button >> nth=1")
+    wait_for(page, "#treebank-problem", "not responding")
+    playwright.expect(page.locator("#treebank-tree")).to_be_empty()
+
+
 def test_a_file_that_is_no_treebank(page: Page, files: Path) -> None:
     page.click("#tab-treebank")
     page.set_input_files("#treebank-file", files / "nonsense.txt")
@@ -433,3 +442,35 @@ def test_empty_tabs_offer_samples(page: Page) -> None:
     page.get_by_role("button", name="Compare the German sample with the model de").click()
     wait_for(page, "#compare-status", "with differences")
     assert page.locator("#compare-samples button").count() == 1  # there is no Dutch model
+
+
+@pytest.mark.parametrize(
+    "page",
+    [{}, {"color_scheme": "dark"}, {"viewport": PHONE, "has_touch": True, "is_mobile": True}],
+    indirect=True,
+    ids=["light", "dark", "phone"],
+)
+def test_axe_finds_no_violation_in_any_tab(page: Page, files: Path) -> None:
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    page.evaluate((Path(axe.__file__).parent / "axe.min.js").read_text("utf-8"))
+
+    def check() -> None:
+        violations = page.evaluate("axe.run()")["violations"]
+        assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == []
+
+    for tab in ("treebank", "search", "compare"):  # empty
+        page.click(f"#tab-{tab}")
+        check()
+    page.click("#tab-parse")
+    parse(page)
+    page.locator("#results .node .target").nth(1).click()
+    playwright.expect(page.locator(".details:popover-open")).to_be_visible()
+    check()
+    page.get_by_role("button", name="Download ▾").click()
+    check()
+    page.check("input[value=network]", force=True)
+    page.wait_for_selector("#results .arc")
+    check()
+    open_treebank(page, files / "gold.export")
+    page.wait_for_selector("#treebank-tree .node")
+    check()

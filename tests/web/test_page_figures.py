@@ -208,6 +208,7 @@ def test_dependencies_show_functions_and_what_the_network_predicts(page: Page) -
     assert "NP#2" in page.locator("#network-hint").inner_text()
 
 
+@pytest.mark.parametrize("page", [{}, {"viewport": {"width": 360, "height": 740}, "is_mobile": True}], indirect=True)
 def test_one_row_of_buttons_per_tree(page: Page) -> None:
     parse(page, TEXT)
     buttons = page.locator("#results figure").first.locator(".actions button:visible")

@@ -65,6 +65,7 @@ const words = (record) => record.tokens.map((token) => token.form).join(" ");
 
 async function show(row, gold, predicted) {
   selected = row;
+  $("compare-tree").replaceChildren();
   const svg = parseSvg(await (await request("api/draw", { tree: gold, against: predicted, style: false })).text());
   if (row !== selected) return;
   const picture = make("div", { className: "picture" }, svg);

@@ -3,6 +3,7 @@
 import { draw as drawElement, make, parseSvg, request } from "./common.js";
 import { describe } from "./describe.js";
 import { markDifferences } from "./tree_differences.js";
+import { SMALLEST_LEGIBLE } from "./tree_zoom.js";
 
 const DRAG_PIXELS = 6; // a shorter way is a tap
 const REACH = 8; // pixels around a label that still count as a touch
@@ -56,6 +57,8 @@ export function makeCanvas(handlers) {
       group.setAttribute("aria-label", describe(record, address(group, record)));
     }
     const { scrollLeft, scrollTop, firstChild } = element;
+    const fits = Math.max(SMALLEST_LEGIBLE, Math.min(1, (element.clientWidth - 16) / svg.viewBox.baseVal.width));
+    if (!element.closest("figure")) element.style.setProperty("--zoom", String(fits)); // a figure fits it itself
     element.replaceChildren(svg);
     Object.assign(element, { scrollLeft, scrollTop });
     addTargets(svg);

@@ -189,9 +189,6 @@ export function setUp(servedModels, sentences) {
     await copyText(location.href);
     $("parse-status").textContent = "Link copied.";
   });
-  const all = () => {
-    const { trees, model: parser } = response;
-    return { records: trees.map(corrected), model: parser, name: "trees", onSaved: () => markSaved(trees) };
-  };
+  const all = ({ trees, model: parser } = response) => ({ records: trees.map(corrected), model: parser, name: "trees", onSaved: () => markSaved(trees) });
   $("copy-link").after(Object.assign(makeDownloadAll(all, $("parse-problem")), { id: "download-all", hidden: true }));
 }

@@ -5,7 +5,7 @@ import { make } from "./common.js";
 const STEP = 1.25;
 const SMALLEST = 0.1;
 const LARGEST = 4;
-const SMALLEST_LEGIBLE = 0.6;
+export const SMALLEST_LEGIBLE = 0.6;
 
 /**
  * Fit the drawings in a figure to its width. CSS zooms, so a drawing that is made later has the same size.

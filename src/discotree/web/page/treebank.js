@@ -113,7 +113,10 @@ async function show(row) {
   if (row === selected) return;
   selected = row;
   hideDetails(details);
-  const figure = await makeFigure(record, { view: "svg", details, inventory: openedInventory(), origin: "the treebank" });
+  const figure = await makeFigure(record, { view: "svg", details, inventory: openedInventory(), origin: "the treebank" }).catch((error) => {
+    if (row === selected) $("treebank-tree").replaceChildren(); // the old tree is not the one that was asked for
+    throw error;
+  });
   if (row !== selected) return;
   $("treebank-tree").replaceChildren(make("article", { className: "panel sentence" },
     make("h2", {}, make("small", {}, record.id), " ", text), figure));
