@@ -600,7 +600,9 @@ def choose_engine(name: str | None = None, device: str | None = None) -> tuple[s
     if device is None:
         device = "cuda" if name in (None, TORCH) and _has_gpu() else CPU
     if not DEVICE.fullmatch(device):
-        raise ConfigError(f"unknown device {device!r:.50}, expected 'cpu', 'cuda', or a number as in 'cuda:1'")
+        raise ModelError(
+            f"the device {device!r:.50} cannot be used: expected 'cpu', 'cuda' or 'cuda:1'"
+        )
     if device == CPU:
         return name, CPU
     if name not in (None, TORCH):
