@@ -1,6 +1,7 @@
 """README and docs work: every block of code runs, the site builds, no link is dead."""
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag
 
 import pytest
+from run_notebook import run
 from support.models import saved_model
 from support.pages import PAGES, ROOT, Block, blocks, check_command, matches, options_of, prose, run_command, run_python
 from support.servers import serving
@@ -67,6 +69,22 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     model = saved_model(tmp_path_factory.mktemp("models") / "nl", language="nl")
     with serving(load_app([str(model)], "cpu", "", Access(), Limits())) as client:
         yield f"{client.base_url.host}:{client.base_url.port}"
+
+
+def test_the_notebook_runs_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = json.loads((DOCS / "notebook.ipynb").read_text("utf-8"))
+    monkeypatch.chdir(tmp_path)
+    cells = list(run(notebook))
+    assert len(cells) == 10
+    for cell, outputs in cells:
+        assert list(map(_shown, outputs)) == list(map(_shown, cell["outputs"])), "".join(cell["source"])
+    assert any("image/svg+xml" in output.get("data", ()) for _, outputs in cells for output in outputs)
+    assert (tmp_path / "tree.svg").exists()
+
+
+def _shown(output: dict[str, Any]) -> str:
+    """The text of an output; how wide the columns of a table are depends on pandas."""
+    return " ".join("".join(output.get("text") or output["data"]["text/plain"]).split())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

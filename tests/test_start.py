@@ -121,6 +121,7 @@ def test_names_and_subpackages_can_be_imported_and_completed() -> None:
     assert tables.__name__ == "discotree.treebanks.tables"
     assert treebanks is dt.treebanks  # type: ignore[attr-defined]
     assert {"Parser", "drawing", "errors", "load"} <= set(dir(dt))
+    assert not {"TYPE_CHECKING", "import_module", "files", "validation", "_HOMES"} & set(dir(dt))
     with pytest.raises(AttributeError, match="module 'discotree' has no attribute 'dance'"):
         _ = dt.dance  # type: ignore[attr-defined]
     with pytest.raises(ImportError, match="cannot import name 'dance'"):

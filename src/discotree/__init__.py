@@ -73,4 +73,4 @@ if not TYPE_CHECKING:
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_HOMES, *_MODULES})
+        return sorted({*_HOMES, *_MODULES, "__version__"} - {"files", "validation"})

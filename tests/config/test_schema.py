@@ -20,7 +20,7 @@ from discotree.config.schema import (
     Training,
 )
 from discotree.errors import ConfigError
-from discotree.validation import DESCRIPTION
+from discotree.validation import DESCRIPTION, updated
 
 
 def every_setting(kind=Config):
@@ -145,3 +145,9 @@ def test_prices_of_gaps_come_back_from_json():
 def test_prices_of_gaps_are_checked(prices, message):
     with pytest.raises(ConfigError, match=message):
         Config.from_json(json.dumps({"decoding": {"gap_penalties": prices}}), "config.json")
+
+
+@pytest.mark.parametrize(("language", "hint"), [("german", "de"), ("Dutch", "nl"), ("klingon", "de, en, is, nl …")])
+def test_a_language_is_named_by_its_code(language, hint):
+    with pytest.raises(ConfigError, match=rf"language: expected the code of a language \({hint}\), got '{language}'$"):
+        updated(Config(), {"language": language}, "recipe.toml")

@@ -100,6 +100,7 @@ def test_users_see_no_other_examples(language):
     assert all(f'"{third}"' in line for line in shown)
 
 
+@pytest.mark.filterwarnings("ignore:this text looks like English")
 def test_a_language_that_a_model_does_not_know_still_gives_trees(parser):
     for text in ("这是一个句子。", "🙂", "x" * 3000, "а б в", "\u200b a", "1 2 3 4"):
         assert "".join(parser(text).words).replace(" ", "")

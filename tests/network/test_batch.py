@@ -210,7 +210,7 @@ def test_a_sentence_of_2000_words_trains_and_parses():
 def test_words_without_characters_are_words():
     parser = parser_of()
     for sentence in ([Token("")], [Token(""), Token("er")]):
-        (tree,) = parser._parse_tokens([sentence])
+        (tree,) = parser._parse_checked([sentence])
         assert tree.words == tuple(token.form for token in sentence)
 
 

@@ -462,7 +462,7 @@ def test_a_model_is_loaded_by_name_or_folder(tmp_path, untrained):
         assert again.folder == tmp_path / "model"
     with pytest.raises(ModelError, match="there is no model 'klingon'"):
         Parser.from_pretrained("klingon")
-    with pytest.raises(ConfigError, match="unknown device 'abacus'"):
+    with pytest.raises(ModelError, match="the device 'abacus' cannot be used"):
         Parser.from_pretrained(tmp_path / "model", "abacus")
 
 

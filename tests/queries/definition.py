@@ -18,7 +18,7 @@ from discotree.queries.language import (
     Without,
 )
 from discotree.trees.punctuation import is_punctuation
-from discotree.trees.tree import NONE, Node
+from discotree.trees.tree import FUNCTION, LEMMA, MORPH, NONE, Node
 
 
 class Definition:
@@ -44,12 +44,12 @@ class Definition:
     def features(self, node):
         if isinstance(node, int):
             token = self.tree.tokens[node]
-            found = {"word": token.form, "pos": token.tag, "lemma": token.lemma, "morph": token.morph}
+            found = {"word": token.form, "pos": token.tag, "lemma": token[LEMMA], "morph": token[MORPH]}
         else:
             found = {"cat": node.label}
         found = {name: value for name, value in found.items() if value != NONE}
         if node is not self.tree.root:
-            found["edge"] = (self.tree.tokens[node] if isinstance(node, int) else node).function
+            found["edge"] = self.tree.tokens[node][FUNCTION] if isinstance(node, int) else node.function
         return found
 
     def is_true(self, statement, nodes, values):

@@ -9,6 +9,7 @@ from support.strategies import random_tree
 from discotree import SecondaryEdge, Tree
 from discotree.queries.language import FEATURES
 from discotree.queries.match import Columns, TreeView
+from discotree.trees.tree import FUNCTION
 
 
 def assert_view_of(view, tree):
@@ -39,7 +40,7 @@ def assert_view_of(view, tree):
         ends = {e.parent for e in tree.secondary if e.child == k} | {e.child for e in tree.secondary if e.parent == k}
         assert view.secondary(k) == sorted(ends)
         values = [view.value(k, feature) for feature in FEATURES]
-        edge = None if items[k] is tree.root else (tree.tokens[k] if k < n else items[k]).function
+        edge = None if items[k] is tree.root else (tree.tokens[k][FUNCTION] if k < n else items[k].function)
         if k < n:
             word, tag, lemma, morph, _ = tree.tokens[k]
             assert values == [None if v == "--" else v for v in (word, lemma, tag, morph)] + [None, edge]

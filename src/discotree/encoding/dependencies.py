@@ -90,9 +90,10 @@ class Dependencies:
 def to_dependencies(
     tree: Tree, rules: HeadRules | str | None, unaries: Literal["keep", "drop"] = "keep"
 ) -> Dependencies:
-    """Encode a tree. ``unaries="drop"`` leaves nodes with one child out, as the paper does.
+    """Return a tree as augmented dependencies. ``unaries="drop"`` leaves nodes with one child out, as the paper does.
 
     ``rules`` are head rules or their name; None follows the treebank's own marks.
+    Example: ``dt.to_dependencies(tree, "negra").heads``.
     """
     if not isinstance(tree, Tree):
         raise TypeError(f"expected a Tree, got {type(tree).__name__}: {tree!r:.50}")
@@ -168,7 +169,10 @@ def _head_word(child: Node | int, head_word: dict[int, int]) -> int:
 
 
 def to_tree(dependencies: Dependencies) -> Tree:
-    """Decode any arcs that form a tree; a cycle is an EncodingError."""
+    """Return the tree of dependencies, which may be any arcs that form a tree; a cycle is an EncodingError.
+
+    Example: ``dt.to_tree(dt.to_dependencies(tree, "negra")) == tree``.
+    """
     root, functions = dependencies.root, dependencies.functions
     levels = [split_level(label, root) for label in dependencies.labels]
     chains = [split_chain(unary, root) if unary else () for unary in dependencies.unaries or [""] * len(levels)]

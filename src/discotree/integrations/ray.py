@@ -365,7 +365,7 @@ class ShardWorker:
         folder = find(job.model)
         if fingerprint(folder) != job.checksum:
             raise ModelError(f"the model {job.model!r} on {platform.node()} differs from that of the job")
-        self.parser = Parser._from_folder(folder, device, threads=threads)
+        self.parser = Parser.from_pretrained(folder, device, threads=threads)
         self.language = self.parser.config.language
         if job.kind != "tokens" and not self.language:
             raise InputError("this model cannot tokenise raw text; pass --from tokens")

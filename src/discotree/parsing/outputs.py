@@ -116,7 +116,7 @@ class ParseWorker:
         from discotree.parsing.parser import Parser
 
         self.job = job
-        self.parser = Parser._from_folder(Path(job.model), job.device, job.engine, job.threads)
+        self.parser = Parser.from_pretrained(Path(job.model), job.device, None, job.engine, job.threads)
         self.writer: Writer | None = None
         if job.output != DRAW:
             heads = self.parser.head_rules if job.output == "conllu" else None  # no other format has heads

@@ -74,12 +74,13 @@ def load(
     threads: int | None = None,
     text: str | None = None,
 ) -> "Parser":
-    """Return the parser of a model, on a GPU if there is one and no device is named.
+    """Return the parser of a model, on a GPU if there is one and no ``device`` is named ("cpu", "cuda", "cuda:1").
 
     ``name`` is an installed model (``nl``), a folder, or a model on the hub (``hub:org/name``), there with a
     ``revision``: a branch, a tag or a commit. Without a name, the environment variable DISCOTREE_MODEL decides, and
     then the language of ``text``; a text whose language is uncertain raises InputError. ``engine`` is ``onnx`` (the
     default without a GPU), ``onnx-float32`` or ``torch``; ``threads`` limits the threads on a CPU.
+    Example: ``dt.load("nl", "cpu")("Zij heeft het boek gelezen.")``.
     """
     name = name or os.environ.get(DEFAULT_MODEL)
     if not name:
@@ -115,14 +116,11 @@ class Parser:
         engine: str | None = None,
         threads: int | None = None,
     ) -> "Parser":
-        """Load a model by its name or folder, or from the hub; the arguments are those of ``load``."""
-        return cls._from_folder(find(name, revision), device, engine, threads)
+        """Return the parser of a model; name, device, revision, engine and threads are those of ``load``.
 
-    @classmethod
-    def _from_folder(
-        cls, folder: Path, device: str | None = None, engine: str | None = None, threads: int | None = None
-    ) -> "Parser":
-        """Load the model of a folder that ``find`` has returned; see ``load``."""
+        Example: ``dt.Parser.from_pretrained("nl", "cpu").name``.
+        """
+        folder = find(name, revision)
         engine, device = choose_engine(engine, device)  # fails before the weights are read
         announce_licence(folder)
         model = read_model(folder)
@@ -132,7 +130,7 @@ class Parser:
         """Pickle the name of the model's folder, which the other process reads again."""
         if self.folder is None:
             raise TypeError("a parser without a folder cannot be pickled; save it with save_pretrained, and load it")
-        return Parser._from_folder, (self.folder, self.device, self.engine.name)
+        return Parser.from_pretrained, (self.folder, self.device, None, self.engine.name)
 
     @property
     def config(self) -> Config:
@@ -189,8 +187,7 @@ class Parser:
     def __call__(self, sentence: Sentence) -> Tree:
         """Return the tree of one sentence: a string, a list of words or Tokens, or a Tree.
 
-        >>> parser("Zij heeft het boek gelezen.")["ppart"]
-        [<ppart: het boek … gelezen>]
+        Example: ``parser("Zij heeft het boek gelezen.")["ppart"][0].text``.
         """
         self._check_language([sentence])
         (tree,) = self._parse_tokens([self.tokens(sentence)], ids=[_id_of(sentence)])
@@ -209,10 +206,8 @@ class Parser:
 
         A sentence that cannot be parsed, such as None or "", raises an InputError with its ``index`` and ``text`` after
         the trees before it. With ``errors="skip"`` it is left out, and with ``errors="none"`` its tree is None.
-        ``window`` sentences are read ahead. ``progress`` shows a bar. Trees without an id are numbered from 1.
-
-            >>> [tree and len(tree) for tree in parser.parse(["Wie komt er?", ["Niemand", "."], ""], errors="none")]
-            [4, 2, None]
+        ``decoding`` are settings instead of the model's. ``window`` sentences are read ahead. ``progress`` shows a bar.
+        Trees without an id are numbered from 1. Example: ``list(parser.parse(["Wie?", ["Ik"], ""], errors="skip"))``.
         """
         if isinstance(sentences, str | Tree | Token) or not isinstance(sentences, Iterable):
             raise TypeError(
@@ -246,10 +241,9 @@ class Parser:
                 yield None  # type: ignore[misc]
 
     def parse_text(self, text: str, decoding: Decoding | None = None) -> Iterator[Tree]:
-        """Split a text into sentences, and yield their trees.
+        """Split a text into sentences, and yield their trees; ``decoding`` are settings instead of the model's.
 
-        >>> [tree.words[-1] for tree in parser.parse_text("Wie komt er? Niemand.")]
-        ['?', '.']
+        Example: ``[tree.confidence for tree in parser.parse_text("Wie komt er? Niemand.")]``.
         """
         if not isinstance(text, str):
             raise TypeError(f"parse_text() takes a string, got {describe(text)}")
@@ -266,9 +260,7 @@ class Parser:
         """Return the tokens of a sentence. A string is tokenised by the rules of the model's language.
 
         A string of several sentences is an InputError, unless they are ``joined``.
-
-            >>> [token.form for token in parser.tokens("Wie komt er?")]
-            ['Wie', 'komt', 'er', '?']
+        Example: ``[token.form for token in parser.tokens("Wie komt er?")]``.
         """
         if isinstance(sentence, Tree):
             return list(sentence.tokens)
@@ -290,7 +282,7 @@ class Parser:
         Several labellings may mean the same tree: it has the rank of the best of them. If gaps have penalties, the
         ``MAX_CANDIDATES`` · k most probable trees and the one that ``parse`` finds are ranked with these. The
         confidence of each tree is its own expected F1, so it need not fall from tree to tree. The trees of a sentence
-        with an id have ids of their own: 7.1, 7.2, and so on.
+        with an id have ids of their own: 7.1, 7.2, and so on. Example: ``parser.k_best("Wie komt er?", 5, id="7")``.
         """
         if not 1 <= k <= MAX_TREES:
             raise InputError(f"k, the number of trees, must be between 1 and {MAX_TREES:,}, got {k:,}")
@@ -396,7 +388,10 @@ class Parser:
         return text.sentences(string, self.config.language)
 
     def save_pretrained(self, folder: str | Path, card: Card | None = None) -> None:
-        """Write the model with a card to a folder that can be uploaded to the Hugging Face hub (docs/hub.md)."""
+        """Write the model with a card to a folder that can be uploaded to the Hugging Face hub (docs/hub.md).
+
+        Example: ``parser.save_pretrained("model")``.
+        """
         write_with_card(self.model, folder, card)
 
     def push_to_hub(
@@ -409,7 +404,11 @@ class Parser:
         commit_message: str | None = None,
         token: str | None = None,
     ) -> str:
-        """Upload the model and its card to the Hugging Face hub in one commit; return the address of that commit."""
+        """Upload the model and its card to a repository on the Hugging Face hub; return the address of the commit.
+
+        ``private``, ``revision`` (a branch), ``commit_message`` and ``token`` are those of huggingface_hub.
+        Example (not run): ``parser.push_to_hub("org/name", private=True)``.
+        """
         from discotree.models.hub import check_names, push
 
         check_names(repository, revision)
@@ -601,7 +600,9 @@ def choose_engine(name: str | None = None, device: str | None = None) -> tuple[s
     if device is None:
         device = "cuda" if name in (None, TORCH) and _has_gpu() else CPU
     if not DEVICE.fullmatch(device):
-        raise ConfigError(f"unknown device {device!r:.50}, expected 'cpu', 'cuda', or a number as in 'cuda:1'")
+        raise ModelError(
+            f"the device {device!r:.50} cannot be used: expected 'cpu', 'cuda' or 'cuda:1'"
+        )
     if device == CPU:
         return name, CPU
     if name not in (None, TORCH):

@@ -74,7 +74,10 @@ class Matches(Iterator[Match]):
 
 
 def search(source: Iterable[Tree] | str | PathLike[str], query: str | Query) -> Matches:
-    """Search trees, a treebank file or an index for a query and return all matches, tree by tree."""
+    """Return all matches of a query in a source: trees, a treebank file or an index.
+
+    Example: ``[match["#n"].text for match in dt.search([tree], '#n:[cat="NP"]')]``.
+    """
     query = query if isinstance(query, Query) else Query(query)
     if isinstance(source, str | PathLike):
         path = os.fspath(source)

@@ -112,9 +112,10 @@ def write(
 ) -> int:
     """Write trees and return how many. The file appears when all of them are written, or not at all.
 
+    The ``format`` follows from the suffix of the ``path``; ``encoding`` is for formats of text.
     ``heads`` are head rules or their name for CoNLL-U, which stores trees as dependencies; without any, children that
     are marked as heads are heads. A tree that the format cannot represent raises a TreebankError, or is left out if
-    ``on_error`` takes the error.
+    ``on_error`` takes the error. Example: ``dt.write([tree], "trees.export")``.
     """
     path = check_arguments(path, format, encoding)
     if isinstance(trees, (str, bytes, Tree)) or not isinstance(trees, Iterable):

@@ -35,9 +35,11 @@ def read(
     on_bytes: ByteCounter | None = None,
     limits: ReadLimits | None = None,
 ) -> Iterator[Tree]:
-    """Read trees one by one; ``stem`` is put in front of their ids, ``on_bytes`` gets the size of each block.
+    """Return the trees of a file, a folder or an archive one by one. Example: ``next(dt.read("figure1.export"))``.
 
-    ``limits`` bound the length of a line and the size of decompressed files; the environment sets their defaults.
+    The ``format`` follows from the name of the ``path`` or its content, and the ``encoding`` is that of the format.
+    ``stem`` is put in front of ids, ``on_bytes`` gets the size of each block. ``limits`` bound the length of a line and
+    the size of decompressed files; the environment sets their defaults.
 
     A broken tree raises a TreebankError with its address. To skip broken trees, pass a function that takes the
     errors: ``errors = []; read(path, on_error=errors.append)``.

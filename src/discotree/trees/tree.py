@@ -58,9 +58,7 @@ class Token(_TokenFields):
 
     The tuple itself, which writers use, has ``NONE`` for these. A token that was parsed from a text is
     ``text[start:end]``; for others, both are None. Comparing tokens ignores ``start`` and ``end``.
-
-        >>> Token("boeken", "n", lemma="boek").lemma
-        'boek'
+    Example: ``dt.Token("boeken", "n", lemma="boek").lemma``.
     """
 
     __slots__ = ()
@@ -320,12 +318,7 @@ def _from_flat(flat: list[tuple[str, str, tuple[int | None, ...]]]) -> Node:
 
 @dataclass(slots=True, unsafe_hash=True, repr=False)
 class Constituent:
-    """A node of a tree, which knows its words, its parent and its head.
-
-    >>> node = Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))")["NP"][0]
-    >>> node, node.parent, node.words, node.function
-    (<NP: das … Haus>, <ROOT: das hat Haus>, ('das', 'Haus'), None)
-    """
+    """A node of a tree, which knows its words, its parent and its head. Example: ``tree["NP"][0].parent.text``."""
 
     tree: "Tree"
     number: int  # in the order of Tree.nodes
@@ -409,11 +402,7 @@ class Tree:
     """A sentence and its constituents. The root covers every token exactly once, or building the Tree fails.
 
     ``for node in tree`` gives its constituents and ``tree["NP"]`` those with a label. Comparing trees ignores secondary
-    edges, the comment, confidences and heads.
-
-        >>> tree = Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))")
-        >>> [node for node in tree if node.is_discontinuous]
-        [<NP: das … Haus>]
+    edges, the comment, confidences and heads. Example: ``[node.text for node in tree if node.is_discontinuous]``.
     """
 
     tokens: tuple[Token, ...]
@@ -451,7 +440,10 @@ class Tree:
 
     @classmethod
     def parse(cls, text: str, id: str = "") -> "Tree":
-        """Return the tree of a line of brackets, ``(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))``; inverts ``str``."""
+        """Return the tree of a text, a line of brackets with positions, with an ``id``; inverts ``str``.
+
+        Example: ``dt.Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))", id="1")``.
+        """
         if not isinstance(text, str):
             raise TypeError(f"expected a line of brackets, got {short_repr(text)}")
         return cls(*parse_brackets(text.strip()), id)
@@ -470,11 +462,14 @@ class Tree:
         confidence: float | None = None,
         confidences: Sequence[float] = (),
     ) -> "Tree":
-        """Build a tree from parent pointers, the form in which most treebanks store it.
+        """Return the tree of parent pointers, the form in which most treebanks store it.
 
-        ``nodes`` holds (label, function, parent) for every node but the root; a parent is an index into
-        ``nodes``, or -1 for the root. Secondary edges count the root as node 0, then ``nodes`` in the
-        order given; they come out with addresses in the order of ``Tree.nodes``, which is the order of confidences.
+        ``token_parents`` are the parents of the tokens, and ``nodes`` holds (label, function, parent) for every node
+        but the root; a parent is an index into ``nodes``, or -1 for the root. Secondary edges count the root as node 0,
+        then ``nodes`` in the order given; they come out with addresses in the order of ``Tree.nodes``, which is the
+        order of confidences.
+        ``root`` is its label and function; ``id``, ``comment`` and ``confidence`` are those of the tree.
+        Example: ``dt.Tree.from_parents([dt.Token("Ja")], [0], [("S", "--", -1)])``.
         """
         parents = [*token_parents, *[node[2] for node in nodes]]
         if parents and (min(parents) < -1 or max(parents) >= len(nodes)):
@@ -506,7 +501,10 @@ class Tree:
         return cls(tuple(tokens), top, id, tuple(secondary), comment, confidence, tuple(confidences))
 
     def parents(self) -> tuple[list[int], list[tuple[str, str, int]]]:
-        """Return the parent of every token, and all nodes but the root: the inverse of ``from_parents``."""
+        """Return the parent of every token, and (label, function, parent) of all nodes but the root.
+
+        This inverts ``from_parents``. Example: ``token_parents, nodes = tree.parents()``.
+        """
         token_parents = [-1] * len(self.tokens)
         nodes: list[tuple[str, str, int]] = []
         stack: list[tuple[Node, int]] = [(self.root, -1)]
@@ -530,7 +528,10 @@ class Tree:
         tokens: Sequence[Token] | None = None,
         secondary: Iterable[SecondaryEdge] = (),
     ) -> "Tree":
-        """Return a tree with this id, comment and root, and with other parents, nodes and tokens."""
+        """Return a tree with this id, comment and root; token_parents, nodes and secondary are as in ``from_parents``.
+
+        Example: ``tree.rebuild(*tree.parents(), tokens=tree.tokens)``.
+        """
         return Tree.from_parents(
             self.tokens if tokens is None else tokens,
             token_parents,
@@ -542,7 +543,10 @@ class Tree:
         )
 
     def nodes(self) -> Iterator[Node]:
-        """Return all nodes, the root first: parents before children, children from left to right."""
+        """Return all nodes, the root first: parents before children, children from left to right.
+
+        A Node does not know its tree; iterate over the tree itself for constituents. Example: ``list(tree.nodes())``.
+        """
         return self.root.nodes()
 
     @property
@@ -583,16 +587,15 @@ class Tree:
         return self.find(label)
 
     def constituents(self) -> list[Constituent]:
-        """Return all constituents as a list, in the order of ``nodes()``."""
+        """Return all constituents, in the order of ``nodes()``. Example: ``tree.constituents()[1].confidence``."""
         return list(self)
 
     def find(
         self, label: str | None = None, *, function: str | None = None, discontinuous: bool | None = None
     ) -> list[Constituent]:
-        """Return the constituents with this label, this function, and with or without gaps, in order.
+        """Return the constituents with this label, this function, and with gaps (discontinuous) or without, in order.
 
-        >>> Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))").find(discontinuous=True)
-        [<NP: das … Haus>]
+        Example: ``tree.find("NP", discontinuous=True)``.
         """
         return [
             node
@@ -603,14 +606,20 @@ class Tree:
         ]
 
     def text(self, node: Node | Constituent | int | None = None, gap: str = GAP) -> str:
-        """Return the words of a node, a token or the whole sentence, with ``gap`` where some are left out."""
+        """Return the words of a node, a token or the whole sentence, with ``gap`` where some are left out.
+
+        Example: ``tree.text(tree["NP"][0], gap=" _ ")``.
+        """
         if isinstance(node, int):
             return self.tokens[node].form
         spans = (self.root if node is None else node).spans
         return gap.join([" ".join([token.form for token in self.tokens[start:end]]) for start, end in spans])
 
     def parent(self, child: Node | Constituent | int) -> Node | None:
-        """Return the node right above a node or a token, None for the root; a node of another tree is a TreeError."""
+        """Return the node right above a child, a node or a position, and None for the root.
+
+        A node of another tree is a TreeError. Example: ``tree.parent(0).label``.
+        """
         child = child.node if isinstance(child, Constituent) else child
         for same in (is_, eq):  # comparing whole nodes is slow in a long unary chain
             for node in self.nodes():
@@ -625,6 +634,7 @@ class Tree:
 
         ``offsets`` are the (start, end) of its tokens in a text; without any, those that the tokens know. The record
         holds everything but the last digits of confidences and the heads; ``from_dict`` reads it.
+        Example: ``tree.to_dict()["tokens"][0]["form"]``.
         """
         if offsets and len(offsets) != len(self):
             raise TreeError(f"expected {len(self)} offsets, one per token, got {len(offsets)}")
@@ -645,7 +655,10 @@ class Tree:
 
     @classmethod
     def from_dict(cls, record: object) -> "Tree":
-        """Build the tree of a record; an invalid record is a TreeError. Unknown keys are ignored."""
+        """Return the tree of a record; an invalid record is a TreeError. Unknown keys are ignored.
+
+        Example: ``dt.Tree.from_dict(tree.to_dict()) == tree``.
+        """
         parts = _parse_record(record)
         try:
             return cls.from_parents(**parts)
@@ -656,6 +669,7 @@ class Tree:
         """Return the tree as augmented dependencies.
 
         ``heads`` are head rules or their name; without any, children that are marked as heads (HD) are heads.
+        Example: ``tree.dependencies("negra").heads``.
         """
         from discotree.encoding.dependencies import to_dependencies
 
@@ -671,7 +685,10 @@ class Tree:
         highlight: "Highlight" = True,
         options: "DrawingOptions | None" = None,
     ) -> str:
-        """Return the tree drawn in characters; ``draw_text`` describes the options."""
+        """Return the tree drawn in characters, in ascii if you like, in color, and in lines of a width.
+
+        ``functions`` shows functions; ``draw_text`` describes highlight and options. Example: ``print(tree.draw())``.
+        """
         from discotree.drawing.options import DEFAULT
         from discotree.drawing.text import draw_text
 
@@ -686,7 +703,7 @@ class Tree:
         )
 
     def to_svg(self, **options: Any) -> str:
-        """Return the tree as an SVG picture; ``draw_svg`` describes the options, such as ``functions=False``."""
+        """Return an SVG picture; options are those of ``draw_svg``. Example: ``tree.to_svg(functions=False)``."""
         from discotree.drawing.svg import draw_svg
 
         return draw_svg(self, **options)
@@ -694,27 +711,28 @@ class Tree:
     _repr_svg_ = to_svg  # the picture that a notebook shows
 
     def save(self, path: "str | PathLike[str]", **options: Any) -> None:
-        """Write the tree to a file: a picture (.svg, .png, .pdf) or a treebank (.export, .dbr, .json, …).
+        """Write the tree to a path: a picture (.svg, .png, .pdf) or a treebank (.export, .dbr, .json, …).
 
-        ``options`` are those of ``to_svg`` for a picture, and those of ``write`` for a treebank.
-
-            >>> Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))").save("tree.svg")
+        Options are those of ``to_svg`` or ``write``. Example: ``tree.save("tree.svg", functions=False)``.
         """
-        suffix = str(path)[-4:].lower()
-        if suffix not in (".svg", ".png", ".pdf"):
-            from discotree.treebanks.formats import write
-
-            write([self], path, **options)
-            return
         from discotree.drawing.raster import convert
         from discotree.files.writing import writable
+        from discotree.treebanks.formats import write
 
-        svg = self.to_svg(**(options if suffix == ".svg" else {"theme": "light", **options}))
+        suffix = str(path)[-4:].lower()
+        if suffix not in (".svg", ".png", ".pdf"):
+            write([self], path, **options)
+            return
+        svg = self.to_svg(**({} if suffix == ".svg" else {"theme": "light"}) | options)
+        picture = svg.encode() if suffix == ".svg" else convert(svg, "png" if suffix == ".png" else "pdf")
         with writable(str(path)) as stream:
-            stream.write(svg.encode() if suffix == ".svg" else convert(svg, "png" if suffix == ".png" else "pdf"))
+            stream.write(picture)
 
     def to_nltk(self, **options: Any) -> Any:
-        """Return the tree as an ``nltk.Tree`` over positions; ``integrations.nltk.to_nltk`` describes the options."""
+        """Return the tree as an ``nltk.Tree`` over positions; options are those of ``integrations.nltk.to_nltk``.
+
+        Example: ``tree.to_nltk(functions=True)``.
+        """
         from discotree.integrations.nltk import to_nltk
 
         return to_nltk(self, **options)
