@@ -179,7 +179,7 @@ def test_several_sentences_become_a_page_a_document_or_a_folder_of_pictures(cli:
     assert (tmp_path / "trees.html").read_text("utf-8").count("<section") == 2
     assert (tmp_path / "trees.tex").read_text("utf-8").count("\\begin{tikzpicture}") == 2
     assert cli(text, "--to", "svg", "-o", "pictures").err == "2 pictures written to pictures\n"
-    assert sorted(os.listdir(tmp_path / "pictures")) == ["1.svg", "2.svg"]
+    assert sorted(os.listdir(tmp_path / "pictures")) == ["1_Es_kam_nichts.svg", "2_Wir_lachen.svg"]
     refused = cli(text, "-o", "trees.svg")
     assert refused.code == 2
     assert "svg file holds one tree" in " ".join(refused.err.split())

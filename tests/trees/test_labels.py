@@ -35,7 +35,7 @@ def test_a_label_of_two_kinds_has_two_names():
     assert dt.explain("PRP", "penn", "function") == "purpose or reason"
 
 
-@pytest.mark.parametrize("label", ["", "--", "xyz", "NP-", "NP-XYZ", "+", "-", "np"])
+@pytest.mark.parametrize("label", [None, "", "--", "xyz", "NP-", "NP-XYZ", "+", "-", "np"])
 def test_an_unknown_label_has_no_name(label):
     assert dt.explain(label, "penn") is None
 

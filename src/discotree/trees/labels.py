@@ -14,7 +14,7 @@ NOT_NAMED = frozenset([NONE, "ROOT", "TOP", "VROOT", "top"])
 MIN_KNOWN = 0.8  # share of a tree's labels that its scheme must have
 
 
-def explain(label: str, scheme: object = None, kind: Kind | None = None) -> str | None:
+def explain(label: str | None, scheme: object = None, kind: Kind | None = None) -> str | None:
     """Return the name of a label, or None if it is unknown.
 
     ``scheme`` is alpino, tiger (or negra), penn (or ptb), icepahc, a model or its name, or a tree. Without it, the
@@ -31,7 +31,7 @@ def explain(label: str, scheme: object = None, kind: Kind | None = None) -> str 
         raise InputError(f"kind: expected {', '.join(get_args(Kind))}, got {kind!r}")
     chosen = SCHEMES if scheme is None else [_scheme_of(scheme)]
     kinds = get_args(Kind) if kind is None else (kind,)
-    names = [_name(label, each, name) for name in chosen if name for each in kinds]
+    names = [_name(label, each, name) for name in chosen if label and name for each in kinds]
     return "; ".join(dict.fromkeys(filter(None, names))) or None
 
 
