@@ -87,9 +87,7 @@ def test_a_device_that_is_not_there_is_refused() -> None:
 
 def test_a_gpu_is_called_cuda() -> None:
     for name in ENGINES:
-        with pytest.raises(
-            ModelError, match=r"^the device 'gpu' cannot be used: expected 'cpu', 'cuda' or 'cuda:1'"
-        ):
+        with pytest.raises(ModelError, match=r"^the device 'gpu' cannot be used: expected 'cpu', 'cuda' or 'cuda:1'"):
             load("nl", "gpu", engine=name)
 
 

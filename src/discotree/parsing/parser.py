@@ -600,9 +600,7 @@ def choose_engine(name: str | None = None, device: str | None = None) -> tuple[s
     if device is None:
         device = "cuda" if name in (None, TORCH) and _has_gpu() else CPU
     if not DEVICE.fullmatch(device):
-        raise ModelError(
-            f"the device {device!r:.50} cannot be used: expected 'cpu', 'cuda' or 'cuda:1'"
-        )
+        raise ModelError(f"the device {device!r:.50} cannot be used: expected 'cpu', 'cuda' or 'cuda:1'")
     if device == CPU:
         return name, CPU
     if name not in (None, TORCH):
