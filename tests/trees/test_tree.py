@@ -18,7 +18,9 @@ from discotree import (
     Tree,
     TreebankError,
     TreeError,
+    evaluate,
     read,
+    tables,
     to_dependencies,
     to_tree,
 )
@@ -226,6 +228,12 @@ def test_a_tree_that_cannot_be_saved_says_why(tmp_path):
 def test_a_tree_becomes_one_of_nltk():
     nltk = pytest.importorskip("nltk")
     assert FIGURE.to_nltk(tags=False) == nltk.Tree.fromstring("(ROOT (S (NP 0 (NP 2 3)) 1) 4)", read_leaf=int)
+
+
+def test_a_single_tree_is_not_a_list_of_trees():
+    for attempt in (lambda: evaluate(FIGURE, [FIGURE]), lambda: tables.constituents(FIGURE)):
+        with pytest.raises(TypeError, match=r"got a single Tree: pass \[tree\]"):
+            attempt()
 
 
 def test_trees_are_single_values_in_a_table():

@@ -352,6 +352,8 @@ def evaluate(
     one. ``params`` are those of the evaluator, and ``observe`` is called with every comparison (see analysis.py).
     Example: ``dt.evaluate([tree], [tree]).f1``.
     """
+    if isinstance(gold, Tree) or isinstance(predicted, Tree):
+        raise TypeError("expected two iterables of trees, got a single Tree: pass [tree]")
     labels = Labels(params)
     sentences = []
     for position, gold_tree, predicted_tree in pair_trees(gold, predicted, missing_as_empty=missing_as_empty):

@@ -12,7 +12,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain, islice, tee
@@ -216,29 +216,36 @@ class Parser:
             )
         if errors not in get_args(OnError):
             raise ConfigError(f"errors: expected {', '.join(get_args(OnError))}, got {errors!r:.50}")
-        if progress:
-            from rich.console import Console
-            from rich.progress import track
+        return self._parse(sentences, ParseOptions(decoding, window=window or self._window), errors, progress)
 
-            total = len(sentences) if isinstance(sentences, Sized) else None
-            sentences = track(sentences, "parsing", total, console=Console(stderr=True))
-        return self._parse(sentences, ParseOptions(decoding, window=window or self._window), errors)
-
-    def _parse(self, sentences: Iterable[Sentence | None], options: "ParseOptions", errors: OnError) -> Iterator[Tree]:
+    def _parse(
+        self, sentences: Iterable[Sentence | None], options: "ParseOptions", errors: OnError, progress: bool
+    ) -> Iterator[Tree]:
+        total = len(sentences) if isinstance(sentences, Sized) else None
         sentences = iter(sentences)
         first = list(islice(sentences, options.window))
         self._check_language(first)
         inputs, again = tee(chain(first, sentences))
-        for index, (outcome, sentence) in enumerate(zip(parse_each(self, inputs, options), again, strict=False)):
-            if not isinstance(outcome, Failure):
-                yield outcome
-            elif errors == "raise":
-                text = sentence if isinstance(sentence, str) else repr(sentence)
-                error = InputError(f"sentences[{index}], {shorten(text, 60)!r}: {outcome.reason}")
-                error.index, error.text = index, text
-                raise error from outcome.error
-            elif errors == "none":
-                yield None  # type: ignore[misc]
+        outcomes = zip(parse_each(self, inputs, options), again, strict=False)
+        with ExitStack() as stack:  # an error removes the bar
+            if progress:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bar = stack.enter_context(Progress(console=Console(stderr=True)))
+                task = bar.add_task("parsing", total=total)
+            for index, (outcome, sentence) in enumerate(outcomes):
+                if progress:
+                    bar.advance(task)
+                if not isinstance(outcome, Failure):
+                    yield outcome
+                elif errors == "raise":
+                    text = sentence if isinstance(sentence, str) else repr(sentence)
+                    error = InputError(f"sentences[{index}], {shorten(text, 60)!r}: {outcome.reason}")
+                    error.index, error.text = index, text
+                    raise error from outcome.error
+                elif errors == "none":
+                    yield None  # type: ignore[misc]
 
     def parse_text(self, text: str, decoding: Decoding | None = None) -> Iterator[Tree]:
         """Split a text into sentences, and yield their trees; ``decoding`` are settings instead of the model's.

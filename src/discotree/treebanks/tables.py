@@ -73,6 +73,8 @@ class Table(Generic[Row]):
         rows_of: Callable[[Any], Iterable[Row]] = lambda row: (row,),
     ) -> None:
         """``columns`` are the names of the columns, and their types in Python; ``rows_of`` an item are in the table."""
+        if isinstance(items, Tree):  # which is an iterable of constituents
+            raise TypeError("expected an iterable of trees, got a single Tree: pass [tree]")
         self.columns = dict(columns)
         self.items = items
         self.rows_of = rows_of
