@@ -185,7 +185,7 @@ def test_damaged_records_have_an_address(path, tmp_path):
     damaged = tmp_path / "damaged.dtindex"
     content = bytearray(path.read_bytes())
     with Index(path) as index:
-        content[index._segment(1)[0][2] + 9] ^= 1
+        content[index._feature(1, "")[1][2] + 9] ^= 1
     damaged.write_bytes(content)
     with Index(damaged) as index:
         for read in (index.trees, index.views, lambda: index.search("[]")):
