@@ -2,23 +2,15 @@
 
 import os
 import signal
-from types import FrameType
-
-INTERRUPTED = 130
-
-
-def _exit(_signal: int, _frame: FrameType | None) -> None:
-    os._exit(INTERRUPTED)
 
 
 def main() -> None:
-    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not ignored
-    if is_default:
-        signal.signal(signal.SIGINT, _exit)
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # not ignored
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     from discotree.cli import main as run
 
-    if is_default:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, before)
     run()
 
 

@@ -129,11 +129,13 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_one(tmp_path):
 
     with begin() as dead:
         dead.kill()
-    leftovers = {*tmp_path.glob("target.*.tmp"), *folders.glob("discotree-*.tmp")}
+    for path in (*tmp_path.iterdir(), *folders.iterdir()):
+        os.utime(path, (0, 0))
+    leftovers = {*tmp_path.glob("target.*.tmp"), *folders.glob("discotree.*.tmp")}
     with begin() as alive:
-        for folder in folders.iterdir():
-            os.utime(folder, (0, 0))
-        written = {*tmp_path.glob("target.*.tmp"), *folders.glob("discotree-*.tmp")} - leftovers
+        for path in (*tmp_path.iterdir(), *folders.iterdir()):
+            os.utime(path, (0, 0))
+        written = {*tmp_path.glob("target.*.tmp"), *folders.glob("discotree.*.tmp")} - leftovers
         subprocess.run(command, env=environment, check=True)
         assert {*tmp_path.iterdir(), *folders.iterdir()} == {
             *mine,

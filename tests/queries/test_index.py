@@ -194,7 +194,7 @@ def test_damaged_records_have_an_address(path, tmp_path):
     damaged = tmp_path / "damaged.dtindex"
     content = bytearray(path.read_bytes())
     with Index(path) as index:
-        content[index._segment(1)[0][2] + 9] ^= 1
+        content[index._feature(1, "")[1][2] + 9] ^= 1
     damaged.write_bytes(content)
     with Index(damaged) as index:
         for read in (index.trees, index.views, lambda: index.search("[]")):
@@ -293,6 +293,48 @@ def test_a_hostile_head_is_refused(part, value, path, tmp_path):
     head[part] = value
     with pytest.raises(TreebankError, match="damaged"), Index(with_head(head)) as index:
         list(index.search('[cat="NP"]'))
+
+
+def with_junk(rng, content):
+    """A copy of a JSON value in which one part is missing, is there twice or is something else."""
+    if not (isinstance(content, list | dict) and content) or rng.random() < 0.1:
+        return rng.choice(
+            [None, True, -1, 5, 10**30, 1.5, float("nan"), float("inf"), "", "x", [], [[]], {"a": 1}, [1, 2]]
+        )
+    content = content.copy()
+    place = rng.choice(list(content)) if isinstance(content, dict) else rng.randrange(len(content))
+    if rng.random() < 0.2:
+        del content[place]
+    elif isinstance(content, list) and rng.random() < 0.2:
+        content.insert(place, content[place])
+    else:
+        content[place] = with_junk(rng, content[place])
+    return content
+
+
+@pytest.mark.slow
+def test_no_content_of_an_index_gives_another_error(trees, tmp_path, monkeypatch):
+    """All checksums are right; what is stored may be anything."""
+    rng = random.Random(4)
+    encode = index_module._json
+    path = tmp_path / "hostile.dtindex"
+    errors = 0
+    for _ in range(200):
+        damaged, count = rng.randrange(30), iter(range(10**6))
+
+        def write(content, damaged=damaged, count=count):
+            raw = encode(content)
+            return encode(with_junk(rng, json.loads(raw))) if next(count) == damaged else raw
+
+        monkeypatch.setattr(index_module, "_json", write)
+        write_index(trees[:15], path)
+        for text in ('#n:[cat="NP"] & discontinuous(#n)', "gap-degree(#n, 1, 3)", "[word=/w1.*/]", "#n:[NT] >* #w:[T]"):
+            try:
+                with Index(path) as index:
+                    assert all(row(match) for match in index.search(text))
+            except TreebankError:
+                errors += 1
+    assert errors > 50
 
 
 def test_a_tree_too_large_for_an_index_is_an_error(tmp_path):

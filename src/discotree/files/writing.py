@@ -36,8 +36,7 @@ COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 ASCII = "".join(map(chr, (9, 10, *range(32, 127))))
 MAX_DIGITS = 4000  # Python refuses to make an integer of more
-SECONDS_TO_LOCK = 10  # a new temporary folder
-_FOLDER_PREFIX = "discotree-"
+SECONDS_TO_LOCK = 2  # a new file, and to rename it once it is closed
 _TEMPORARY = re.compile(r"(.+)\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
 
@@ -197,56 +196,56 @@ def _writable(path: str) -> Iterator[BinaryIO]:
         with open(target, "wb") as raw, _compressing(raw, path) as stream:
             yield stream
         return
-    folder, name = os.path.split(target)
-    for leftover in _leftovers(folder).pop(name, []):
-        if (lock := _lock(leftover, wait=False)) is not None:
-            with suppress(OSError):
-                os.unlink(leftover)
-            os.close(lock)
-    temporary, file, lock = _open_temporary(target)
+    temporary = _temporary_name(target)
     try:
-        with file:
-            with _compressing(file, path) as stream:
+        with open(temporary, "xb") as raw:
+            _lock(raw.fileno())
+            with _compressing(raw, path) as stream:
                 yield stream
-            file.flush()
-            os.fsync(file.fileno())
+            raw.flush()
+            os.fsync(raw.fileno())
         os.replace(temporary, target)
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
-        if lock is not None:
-            os.close(lock)
 
 
-def _open_temporary(target: str) -> tuple[str, BinaryIO, int | None]:
-    """Create and lock a temporary file; try again if another process has removed it between the two."""
-    while True:
-        temporary = f"{target}.{uuid.uuid4().hex[:8]}.tmp"
-        raw = open(temporary, "xb")  # noqa: SIM115
-        lock = _lock(temporary)
-        if os.path.exists(temporary):
-            return temporary, raw, lock
-        raw.close()
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """Create a folder that is removed at the end of the block or, after a crash, by the next process that needs one."""
+    from shutil import rmtree
+    from tempfile import gettempdir
 
-
-def _lock(path: str, wait: bool = True) -> int | None:
-    """Lock a file or folder and return the descriptor that holds the lock; None if another process has it."""
-    if fcntl is None:
-        return None
-    descriptor = -1
+    folder = _temporary_name(os.path.join(gettempdir(), "discotree"))
+    os.mkdir(folder, 0o700)
+    descriptor = os.open(folder, os.O_RDONLY) if fcntl else -1
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # also where a file system has no locks
-        if descriptor >= 0:
+        _lock(descriptor)
+        yield folder
+    finally:
+        rmtree(folder, ignore_errors=True)
+        if fcntl:
             os.close(descriptor)
-        return None
-    return descriptor
+
+
+def _temporary_name(target: str) -> str:
+    """Return a new temporary name for a target, and remove what dead processes have left under others."""
+    from shutil import rmtree
+
+    folder, name = os.path.split(target)
+    for path in _leftovers(folder).pop(name, []) if fcntl else ():
+        with suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+            is_old = time.time() > os.fstat(descriptor).st_mtime + SECONDS_TO_LOCK
+            if is_old and _lock(descriptor):
+                rmtree(path) if os.path.isdir(path) else os.unlink(path)
+            os.close(descriptor)
+    return f"{target}.{uuid.uuid4().hex[:8]}.tmp"
 
 
 @lru_cache(maxsize=100)
 def _leftovers(folder: str) -> dict[str, list[str]]:
-    """Return the temporary files in a folder by their targets. A process that writes many files looks there once."""
+    """Return the temporary names in a folder by their targets. A process that writes many files looks there once."""
     found: dict[str, list[str]] = {}
     with suppress(OSError):
         for name in os.listdir(folder):
@@ -255,34 +254,13 @@ def _leftovers(folder: str) -> dict[str, list[str]]:
     return found
 
 
-@contextmanager
-def temporary_folder() -> Iterator[str]:
-    """Create a folder that is removed at the end of the block or, after a crash, by the next process that needs one."""
-    from tempfile import TemporaryDirectory
-
-    _remove_folders()
-    with TemporaryDirectory(prefix=_FOLDER_PREFIX, suffix=".tmp") as folder:
-        lock = _lock(folder)
-        try:
-            yield folder
-        finally:
-            if lock is not None:
-                os.close(lock)
-
-
-@lru_cache(maxsize=1)
-def _remove_folders() -> None:
-    """Remove temporary folders that dead processes of this user have left."""
-    from shutil import rmtree
-    from tempfile import gettempdir
-
-    for folder in Path(gettempdir()).glob(f"{_FOLDER_PREFIX}*.tmp"):
-        status = os.lstat(folder)
-        is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
-        is_young = time.time() < status.st_mtime + SECONDS_TO_LOCK
-        if is_own and not is_young and (lock := _lock(str(folder), wait=False)) is not None:
-            rmtree(folder, ignore_errors=True)
-            os.close(lock)
+def _lock(descriptor: int) -> bool:
+    """Lock an open file or folder until it is closed; return whether no other process has locked it."""
+    with suppress(OSError):  # also where a file system has no locks
+        if fcntl:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
 
 
 @contextmanager

@@ -20,7 +20,7 @@ import re
 import zlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import chain, groupby, islice
 from operator import itemgetter, lt
@@ -30,6 +30,7 @@ from typing import Any, BinaryIO, TypeVar
 from weakref import finalize
 
 from discotree.errors import DiscotreeError, TreebankError
+from discotree.files.reading import readable
 from discotree.files.writing import writable
 from discotree.queries.conditions import exact_values, value_test
 from discotree.queries.language import FEATURES, Matching
@@ -39,10 +40,11 @@ from discotree.trees.tree import NONE, SecondaryEdge, Tree
 
 SUFFIX = ".dtindex"
 FORMAT = 3  # 1 and 2 were SQLite files
+RECORDS = ""  # in the place of a feature
 GAP_FEATURES = ("gap", "all-gap")  # the labels of discontinuous constituents, without and with gaps of punctuation
 GAP_DEGREE_FEATURES = ("gap-degree", "all-gap-degree")  # from 1 on
 SEGMENT_TREES = 200_000  # trees whose postings are in memory together, for writing and for searching
-WRITTEN_TREES, FETCHED_TREES = 500, 100  # in memory at a time
+WRITTEN_TREES = 500  # in memory at a time
 MAX_RECORD = 1 << 23  # bytes of a tree before compression; a sentence of 10,000 words has half a million
 MAX_BLOB = 2 * MAX_RECORD
 OFFSET_BYTES, CHECKSUM_BYTES = 8, 4
@@ -206,8 +208,7 @@ def write_batches(batches: Iterable[IndexBatch], path: str | PathLike[str]) -> i
         remaining = read_records()
         while (first := next(remaining, None)) is not None:
             records = blobs.add_all(chain([first], islice(remaining, SEGMENT_TREES - 1)))
-            features = _write_postings(blobs, postings, count)
-            segments.append(blobs.add(_json([records, features])))
+            segments.append(blobs.add(_json({RECORDS: [None, records], **_write_postings(blobs, postings, count)})))
         head, _ = blobs.add(_json([count, blobs.checksum, segments]))
         stream.write(head.to_bytes(OFFSET_BYTES, "little"))
     return count
@@ -241,19 +242,12 @@ class Index:
         if not os.path.isfile(self.path):
             raise TreebankError("no such index", self.path)
         self.lock = Lock()
-        try:
+        with readable(self.path):
             self.file = open(self.path, "rb", 0)  # noqa: SIM115 - closed by __exit__ or with the index
             finalize(self, self.file.close)
             self.size = os.fstat(self.file.fileno()).st_size
-        except OSError as error:
-            raise TreebankError(f"the index cannot be read: {error.strerror}", self.path) from None
-        try:
             self._check_format(self.file.read(100))
             self.last, self.checksum, self.segments = self._decode(self._head)
-        except TreebankError:
-            self.file.close()
-            raise
-        self._segment = lru_cache(1)(partial(self._decode, self._read_segment))
         self._feature = lru_cache(8)(partial(self._decode, self._read_feature))
 
     def _check_format(self, beginning: bytes) -> None:
@@ -314,30 +308,18 @@ class Index:
             raise ValueError("the number of trees is wrong")
         return trees, checksum, [(start, end) for start, end in segments]
 
-    def _places(self, span: Span) -> "array[int]":
-        """Return the starts of some blobs, and the end of the last one."""
-        places = array("Q", self._blob(*span))
-        if places.tolist() != sorted(places):
-            raise ValueError("a list of places is not in order")
-        return places
-
-    def _read_segment(self, number: int) -> tuple["array[int]", dict[str, tuple[Span, Span]]]:
-        """Return the places of a segment's records, and those of the values and postings of every feature."""
-        records, features = json.loads(self._blob(*self.segments[number - 1]))
-        places = self._places(records)
-        if len(places) != min(self.last - (number - 1) * SEGMENT_TREES, SEGMENT_TREES) + 1:
-            raise ValueError(f"segment {number} has too many or too few trees")
-        return places, features
-
-    def _read_feature(self, segment: int, feature: str) -> tuple[list[str], "array[int]"]:
-        """Return the values of a feature in a segment, sorted, and the places of their postings."""
-        _, features = self._segment(segment)
-        if feature not in features:
+    def _read_feature(self, segment: int, feature: str) -> tuple[Sequence[str], "array[int]"]:
+        """Return the values of a feature in a segment, sorted, and the places of their postings or of all records."""
+        features = json.loads(self._blob(*self.segments[segment - 1]))
+        if feature not in features and feature != RECORDS:
             return [], array("Q")
         values, postings = features[feature]
-        values, places = json.loads(self._blob(*values)), self._places(postings)
-        if len(places) != len(values) + 1 or not {str}.issuperset(map(type, values)):
-            raise ValueError(f"the values of {feature} are wrong")
+        trees = min(self.last - (segment - 1) * SEGMENT_TREES, SEGMENT_TREES)
+        values = [""] * trees if feature == RECORDS else json.loads(self._blob(*values))
+        places = array("Q", self._blob(*postings))
+        is_sorted = places.tolist() == sorted(places)
+        if len(places) != len(values) + 1 or not is_sorted or not {str}.issuperset(map(type, values)):
+            raise ValueError(f"the places of {feature or 'the trees'} are wrong")
         return values, places
 
     def trees(self, numbers: Iterable[int] | None = None) -> Iterator[Tree]:
@@ -353,7 +335,7 @@ class Index:
             if not 1 <= number <= self.last:
                 raise TreebankError(f"the index is damaged: tree {number} is missing", self.path)
             segment, place = divmod(number - 1, SEGMENT_TREES)
-            records, _ = self._segment(segment + 1)
+            _, records = self._feature(segment + 1, RECORDS)
             try:
                 made = make(unpack(self._blob(records[place], records[place + 1])))
             except DAMAGE as error:
@@ -374,14 +356,13 @@ class Index:
         start, last = max(start, 1), self.last
         for segment in range((start - 1) // SEGMENT_TREES + 1, (last - 1) // SEGMENT_TREES + 2):
             first, end = max(start, (segment - 1) * SEGMENT_TREES + 1), min(last, segment * SEGMENT_TREES)
-            listed = self._segment_candidates(query, segment)
+            listed = self._decode(self._segment_candidates, query, segment)
             yield from range(first, end + 1) if listed is None else (number for number in listed if number >= first)
 
     def candidate_views(self, query: Query, start: int = 1) -> Iterator[tuple[int, TreeView]]:
         """Yield views of the trees that may match, each with its number."""
-        numbers = self.candidates(query, start)
-        while batch := list(islice(numbers, FETCHED_TREES)):
-            yield from zip(batch, self.views(batch), strict=True)
+        for number in self.candidates(query, start):
+            yield number, next(self.views([number]))
 
     def _segment_candidates(self, query: Query, segment: int) -> list[int] | None:
         """Return the numbers of the trees of a segment that may match, in order; None for all of them."""
