@@ -486,12 +486,6 @@ def test_commands_take_them_like_any_treebank(tmp_path, data):
     assert run("convert", path, tmp_path / "x", "--to", "table").exit_code == 2
 
 
-def test_parsing_writes_other_formats(tmp_path):
-    done = run("parse", "Ja.", "-o", tmp_path / "a.parquet")
-    assert done.exit_code == 1
-    assert "parquet cannot be written sentence by sentence" in str(done.exception)
-
-
 def test_what_is_sent_to_the_web_server_is_text():
     upload = Upload(content="PAR1", name="a.parquet")
     with pytest.raises(TreebankError, match=r"a\.parquet: cannot detect the format; set format to one of export, "):
