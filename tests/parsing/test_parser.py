@@ -517,8 +517,10 @@ def test_progress_shows_a_bar_on_standard_error(german, capsys):
     with pytest.raises(InputError) as raised:
         list(german.parse(COLUMN, progress=True))
     assert raised.value.index == 1
-    drawing = [thread for thread in threading.enumerate() if type(thread).__module__.startswith("rich")]
-    assert not drawing, "an error stops the bar, which a thread draws"
+    for thread in threading.enumerate():
+        if type(thread).__module__.startswith("rich"):
+            thread.join(30)  # an error stops the bar, which a thread draws
+            assert not thread.is_alive()
 
 
 # Places in the text
