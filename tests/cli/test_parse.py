@@ -509,7 +509,7 @@ def test_every_engine_parses(cli: Cli, engine: str) -> None:
 def test_an_unknown_engine_is_refused_with_those_that_exist(cli: Cli) -> None:
     done = cli("Ja.", "--engine", "abacus")
     assert done.code == 2
-    assert all(f"'{name}'" in done.err for name in ("abacus", *ENGINES))
+    assert f"unknown value 'abacus', expected one of {', '.join(ENGINES)}" in done.err
 
 
 # Lines
