@@ -23,7 +23,7 @@ TEXTS = {
     "en": ("The mice that we analyzed were fed a normal diet.", "VP"),
     "is": ("Þá sagði hann að konan hafði séð hestinn.", "IP"),
 }
-EXAMPLES = {  # on the web page, in make demo and on the cards, with the trees that they should get
+EXAMPLES = {  # in make demo, on the cards and on the web page, with the trees that they should get
     "nl": {
         "Die film heb ik nog nooit gezien.": "(ROOT (smain (ppart (np 0 1) (advp 4 5) 6) 2 3) 7)",
         "Ik heb iemand gezien die op je lijkt.": "(ROOT (smain 0 1 (ppart (np 2 (rel 4 (ssub (pp 5 6) 7))) 3)) 8)",
@@ -50,6 +50,22 @@ EXAMPLES = {  # on the web page, in make demo and on the cards, with the trees t
         "Þessu trúi ég ekki.": "(ROOT (IP (NP 0) 1 (NP 2) 3 4))",
         "Þá sagði hann að konan hafði séð hestinn.": ("(ROOT (IP (ADVP 0) 1 (NP 2) (CP 3 (IP (NP 4) 5 6 (NP 7))) 8))"),
     },
+}
+GALLERY = {  # on the web page only, with the trees of the small models
+    "Daar heb ik nog nooit van gehoord.": "(ROOT (smain (ppart (pp 0 5) (advp 3 4) 6) 1 2) 7)",
+    "Auf den Bus müssen Sie leider eine Stunde warten.": "(ROOT (S (VP (PP 0 1 2) 5 (NP 6 7) 8) 3 4) 9)",
+    "Wem hast du das Fahrrad geliehen?": "(ROOT (S (VP 0 (NP 3 4) 5) 1 2) 6)",
+    '"Morgen", sagte die Lehrerin, "schreiben wir einen Test."': (
+        "(ROOT 0 (S (S 1 9 10 (NP 11 12)) 2 3 4 (NP 5 6) 7 8) 13 14)"
+    ),
+    "What did you buy at the market yesterday?": (
+        "(ROOT (SBARQ (SQ (VP (WHNP 0) 3 (PP 4 (NP 5 6)) (NP 7)) 1 (NP 2)) 8))"
+    ),
+    "You are the only person that I can trust.": (
+        "(ROOT (S (NP 0) (VP 1 (NP (NP 2 3 4) (SBAR (S (VP (VP (WHNP 5) 8) 7) (NP 6))))) 9))"
+    ),
+    "Who are you waiting for?": "(ROOT (SBARQ (SQ (VP (PP (WHNP 0) 4) 3) 1 (NP 2)) 5))",
+    "Hvað ert þú að lesa?": "(ROOT (CP (IP (IP (WNP 0) 3 4) 1 (NP 2)) 5))",
 }
 MAX_SMALL_MB = 15
 NAMES = sorted(path.parent.name for path in MODELS.glob("*/pyproject.toml"))
@@ -88,11 +104,17 @@ def test_examples_come_out_right(parser):
 
 
 @pytest.mark.parametrize("language", EXAMPLES)
+def test_the_gallery_of_the_page_comes_out_right(language):
+    parser = dt.load(language, "cpu")
+    gallery = json.loads((Path(dt.__file__).parent / "web" / "page" / "examples.json").read_text("utf-8"))
+    for sentence in [sentence for name, _, sentence in gallery if name == language]:
+        assert repr(parser(sentence).root) == {**EXAMPLES[language], **GALLERY}[sentence], sentence
+
+
+@pytest.mark.parametrize("language", EXAMPLES)
 def test_users_see_no_other_examples(language):
-    """What the page, make demo and the card show is what the test above checks."""
-    page = Path(dt.__file__).parent / "web" / "page" / "parse.js"
-    first, second, third = EXAMPLES[language]
-    assert f'{language}: "{first} {second}"' in page.read_text("utf-8")
+    """What make demo and the card show is what the test above checks."""
+    *_, third = EXAMPLES[language]
     assert f'parser("{third}")' in (model_folder(language) / "README.md").read_text("utf-8")
     shown = [
         line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if f"--model {language} --to draw" in line

@@ -135,7 +135,7 @@ def by_definition(tree, rules):
         for k, child in enumerate(node.children):
             word = isinstance(child, int)
             token = tree.tokens[child] if word else None
-            label, function = (token.tag, token.function) if word else (child.label, child.function)
+            label, function = (token.tag, token.function or NONE) if word else (child.label, child.function)
             if k == chosen:
                 heads.append((f"{node.label} {label}", function))
             else:

@@ -20,12 +20,7 @@ def explain(label: str | None, scheme: object = None, kind: Kind | None = None) 
     ``scheme`` is alpino, tiger (or negra), penn (or ptb), icepahc, a model or its name, or a tree. Without it, the
     names of all schemes are joined. ``kind`` is constituent, function or tag, for labels that are several of them.
 
-    >>> explain("ppart", "alpino")
-    'participle clause'
-    >>> explain("PRP", "penn", "tag")
-    'personal pronoun'
-    >>> explain("N-D", "is")
-    'singular noun, dative'
+    Example: ``dt.explain("ppart", "alpino")``, which is "participle clause".
     """
     if kind is not None and kind not in get_args(Kind):
         raise InputError(f"kind: expected {', '.join(get_args(Kind))}, got {kind!r}")
