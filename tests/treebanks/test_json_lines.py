@@ -61,3 +61,9 @@ def test_commands_read_and_write_it_like_any_treebank(tmp_path, data):
     ):
         assert CliRunner().invoke(app, list(map(str, arguments))).exit_code == 0, arguments
     assert list(read(path)) == list(read(tmp_path / "b.export")) == list(read(data / "tiger4.export"))
+
+
+def test_offsets_survive_a_conversion_to_json():
+    tokens = [{"form": "Ja", "start": 3, "end": 5}, {"form": ".", "start": 5, "end": 6}]
+    record = {"id": "1", "tokens": tokens, "constituents": [{"label": "ROOT", "positions": [0, 1]}]}
+    assert json.loads(written(parsed(json.dumps(record), "json"), "json")) == record
