@@ -7,7 +7,7 @@ from importlib import import_module
 
 from discotree.version import __version__ as __version__
 
-TYPE_CHECKING = False  # importing it from typing takes longer than all else here
+TYPE_CHECKING = False  # importing it from typing takes longer than everything else here
 if TYPE_CHECKING:
     from discotree.encoding.dependencies import Dependencies as Dependencies
     from discotree.encoding.dependencies import to_dependencies as to_dependencies

@@ -47,7 +47,7 @@ class ConfigError(DiscotreeError, ValueError):
 
 
 class InputError(DiscotreeError, ValueError):
-    """A sentence or a text that cannot be parsed; in a list, ``sentences[index]``, which is or reads ``text``."""
+    """A sentence or text that cannot be parsed. In a list, it is ``sentences[index]``, as a string ``text``."""
 
     index: int | None = None
     text: str | None = None
@@ -97,15 +97,15 @@ def list_some(names: Iterable[str], maximum: int = 5) -> str:
 
 
 def expected(name: object, choices: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of an error about an unknown name: the name that was probably meant, or all choices."""
-    from difflib import get_close_matches  # only when something went wrong
+    """Return the end of an error about an unknown name: a similar name, or all choices."""
+    from difflib import get_close_matches  # imported only for an error
 
     close = get_close_matches(name, list(choices), 1, cutoff=0.7) if isinstance(name, str) else []
     return f"; did you mean {close[0]!r}?" if close else otherwise or f", expected one of {', '.join(choices)}"
 
 
 def undecodable(byte: int, encoding: str, remedy: str = "specify the file's encoding") -> str:
-    """Return the error for a byte that is not in the encoding of a file, which may really be Windows-1252."""
+    """Return the error for a byte that is invalid in an encoding; if the file may be in Windows-1252, say so."""
     if encoding in ("utf-8", "utf_8") and bytes([byte]).decode("cp1252", "replace") in WESTERN:
         remedy = "it looks like Windows-1252; use --encoding cp1252"
     return f"byte {byte:#04x} is not {encoding}; {remedy}"

@@ -66,6 +66,6 @@ def test_shares_are_percentages_of_all(tmp_path: Path, shares: str) -> None:
 
 def test_what_cannot_be_split_is_an_error(tmp_path: Path) -> None:
     dt.write(trees(3), tmp_path / "x.dbr")
-    assert "3 trees are too few for 80/10/10" in str(split(tmp_path / "x.dbr", "80/10/10").exception)
+    assert "too few trees for 80/10/10; a part would be empty" in str(split(tmp_path / "x.dbr", "80/10/10").exception)
     assert "expected a single file" in str(split(tmp_path, "80/10/10").exception)
     assert "nowhere.dbr: cannot be read: No such file" in str(split(tmp_path / "nowhere.dbr", "80/10/10").exception)

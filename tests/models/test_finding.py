@@ -107,7 +107,7 @@ def test_a_model_is_found_by_its_name_or_its_folder(shelf: Path, model: Path) ->
 @pytest.mark.parametrize("name", ["yy", "", "discotree_xx", "xx/card.json", "XX"])
 @pytest.mark.usefixtures("shelf")
 def test_what_is_no_model_is_told_which_there_are(name: str) -> None:
-    with pytest.raises(ModelError, match=r"neither a folder nor installed \(xx\)"):
+    with pytest.raises(ModelError, match=r"neither a folder nor an installed model \(xx\)"):
         finding.find(name)
 
 
@@ -116,7 +116,7 @@ def test_no_models_are_no_catastrophe(tmp_path: Path, monkeypatch: pytest.Monkey
     assert finding.installed() == {}
     with pytest.raises(ModelError, match=r"^the model 'nl' is not installed: pip install discotree-nl$"):
         finding.find("nl")
-    with pytest.raises(ModelError, match=r"installed \(nothing is\)$"):
+    with pytest.raises(ModelError, match=r"model \(none are installed\)$"):
         finding.find("xx")
     listed = CliRunner().invoke(app, ["models"]).stdout
     assert listed.startswith("no models are installed\n")

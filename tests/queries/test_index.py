@@ -339,7 +339,7 @@ def test_no_content_of_an_index_gives_another_error(trees, tmp_path, monkeypatch
 
 def test_a_tree_too_large_for_an_index_is_an_error(tmp_path):
     tree = Tree((Token("a"),), Node("S", [0]), "7", comment="x" * 9_000_000)
-    with pytest.raises(TreebankError, match=r"sentence 7: takes 9,000,0.. bytes"):
+    with pytest.raises(TreebankError, match=r"sentence 7: 9,000,0.. bytes exceed the limit of 8,388,608"):
         write_index([tree], tmp_path / "large.dtindex")
 
 

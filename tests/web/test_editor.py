@@ -142,8 +142,8 @@ def test_what_cannot_be_a_tree_is_refused(page: Page) -> None:
         ("assignMorph", [s], "X", "Only words have a morphology"),
         ("assignLemma", [0], "two words", "cannot contain spaces"),
         ("link", [0], {"parent": 1, "label": "x"}, "leads to a constituent"),
-        ("link", [np], {"parent": np, "label": "x"}, "leads to another item"),
-        ("link", [root], {"parent": s, "label": "x"}, "The root has no"),
+        ("link", [np], {"parent": np, "label": "x"}, "must lead to another item"),
+        ("link", [root], {"parent": s, "label": "x"}, "The root cannot have"),
         ("link", [0], {"parent": s, "label": ""}, "cannot be empty"),
     ]
     for name, addresses, argument, message in refused:
@@ -157,7 +157,7 @@ def test_correcting_a_tag_drops_the_old_morphology(page: Page) -> None:
     }
     result = edit(page, record, "retag", [0], "n")
     assert result["record"]["tokens"] == [{"form": "lopen", "lemma": "lopen", "tag": "n"}]
-    assert result["message"] == "The tag is n. The morphology of the old tag is gone."
+    assert result["message"] == "The tag is n. The morphology of the old tag was removed."
     assert edit(page, record, "retag", [0], "ww")["record"]["tokens"] == record["tokens"]
 
 
@@ -172,7 +172,7 @@ def test_secondary_edges_follow_their_ends(page: Page) -> None:
     assert joined["constituents"][ends["x"]]["label"] == record["constituents"][2]["label"]
     dissolved = edit(page, record, "dissolve", [size + 2])
     assert [edge["label"] for edge in dissolved["record"]["secondary"]] == ["y"]
-    assert "1 secondary edge is gone." in dissolved["message"]
+    assert "1 secondary edge was removed." in dissolved["message"]
 
 
 def test_confidence_stays_with_what_the_parser_saw(page: Page) -> None:

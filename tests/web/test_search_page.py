@@ -319,7 +319,7 @@ def test_commas_are_no_gaps_unless_the_box_is_ticked(page: Page, tmp_path: Path)
     page.fill("#query", "#n:[NT] & discontinuous(#n)")
     page.click("#search-form .primary")
     shows(page, "#search-status", "No hits in 1 tree")
-    page.get_by_label("count gaps of punctuation alone").check()
+    page.get_by_role("checkbox", name="count gaps of only punctuation").check()
     page.click("#search-form .primary")
     shows(page, "#search-status", "1 hit in 1 of 1 tree")
     assert "gaps=all" in page.url

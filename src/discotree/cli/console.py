@@ -99,7 +99,7 @@ def exit_closed_pipe() -> NoReturn:
 
 
 def discard_unwritable_output() -> None:
-    """Discard output that cannot be written, which Python would try, and report, once more at exit."""
+    """Discard output that cannot be written; Python would try to write it at exit and report a second error."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -109,7 +109,7 @@ def discard_unwritable_output() -> None:
 def open_closed_streams() -> None:
     """Open standard streams that are closed (``>&-``), so that no other file takes their place.
 
-    To read or write them is an error, as in other programs, except that messages on standard error are lost.
+    Reading or writing them still fails, as in other programs, except that messages on standard error are lost.
     """
     for name, mode, flags in (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:

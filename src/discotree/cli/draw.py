@@ -88,8 +88,8 @@ QUERY_SIGNS = "[#"  # a query contains one of them; anything else is a label
 @click.option("--functions", is_flag=True, help="Show functions in text, which hides them by default.")
 @click.option("--gloss", metavar="GLOSS", help="Text under the words: lemma, morph, or a file of glosses.")
 @choice_option("--lines", Lines, "Shape of the lines.", "square")
-@click.option("--legend", is_flag=True, help="List the names of the labels below the tree.")
-@click.option("--arrows", is_flag=True, help="Draw arrows from heads to parts of their phrases beyond a gap.")
+@click.option("--legend", is_flag=True, help="List the full names of the labels below the tree.")
+@click.option("--arrows", is_flag=True, help="Draw arrows from heads to the parts of their phrases beyond a gap.")
 @choice_option("--theme", Theme, "Colours; auto follows the light or dark mode of the reader's system.", "auto")
 @treebank_options()
 def draw(

@@ -62,7 +62,7 @@ REPORT_SUFFIXES = {".txt": "table", ".json": "json", ".html": "html", ".htm": "h
     is_flag=True,
     help="Count a sentence without a predicted tree as an empty parse, not an error.",
 )
-@click.option("--common", is_flag=True, help="Score only the sentences that all files have, by their ids or words.")
+@click.option("--common", is_flag=True, help="Score only the sentences that are in all files, matched by id or words.")
 @from_option
 @encoding_option
 def evaluate(
@@ -137,7 +137,7 @@ def evaluate(
 
 
 def _common(files: list[str], trees: list[list[Tree]]) -> dict[str, list[Tree]]:
-    """Return the trees of the sentences that all files have, by file; report how many others there are."""
+    """Return the trees of the sentences that are in all files, by file; report how many others there are."""
     rows = common_trees(trees)
     if not rows:
         raise EvaluationError(f"{', '.join(files)}: these files have no sentence in common")

@@ -59,7 +59,7 @@ def complete_recipe(_: click.Context, __: click.Parameter, incomplete: str) -> l
 
 
 class Choice(click.Choice[str]):
-    """One of some values; an error names the one that was probably meant."""
+    """A choice of values; the error for an unknown value suggests a similar one."""
 
     def get_invalid_choice_message(self, value: str, ctx: click.Context | None) -> str:  # noqa: ARG002
         return f"unknown value {value!r}{expected(value, self.choices)}"

@@ -95,7 +95,7 @@ PARTS = ("train", "dev", "test")
 @click.command(epilog=examples("discotree split negra.export 80/10/10", "discotree split mine.dbr 90/10"))
 @click.argument("file", metavar="FILE")
 @click.argument("shares", metavar="SHARES")
-@output_option("Folder for the files. By default, that of FILE.", default=None, metavar="FOLDER")
+@output_option("Folder for the new files. By default, the folder of FILE.", default=None, metavar="FOLDER")
 @from_option
 @encoding_option
 def split(file: str, shares: str, output: str | None, from_: str | None, encoding: str | None) -> None:
@@ -103,7 +103,8 @@ def split(file: str, shares: str, output: str | None, from_: str | None, encodin
 
     SHARES are percentages of the trees: 80/10/10 for train, dev and test, or 90/10 for train and dev. The parts of
     trees.export are trees.train.export, trees.dev.export and trees.test.export; existing files are not overwritten.
-    Trees are chosen at random, and always in the same way. Sentences with the same words go to the same file.
+    Trees are chosen at random with a fixed seed, so the result is always the same. Sentences with the same words go to
+    the same file.
     """
     percent = [int(share) for share in shares.split("/") if re.fullmatch("[1-9][0-9]?", share)]
     if not 2 <= len(percent) == shares.count("/") + 1 <= len(PARTS) or sum(percent) != 100:
@@ -122,7 +123,7 @@ def split(file: str, shares: str, output: str | None, from_: str | None, encodin
             format, trees = opened.format, list(bar.track(opened.trees()))
     parts = divide(trees, percent)
     if not all(parts):
-        raise DiscotreeError(f"{file}: {len(trees):,} trees are too few for {shares}")
+        raise DiscotreeError(f"{file}: too few trees for {shares}; a part would be empty")
     makedirs(folder or ".", exist_ok=True)
     for name, part in zip(outputs, parts, strict=True):
         report_written(f"{write(part, name, format):,} trees", name)
@@ -162,7 +163,7 @@ def stats(source: TreebankInput, output: str, to: StatisticsFormat | None, label
 
 
 def _frequencies(results: dict[str, Statistics]) -> "Iterator[Table | str]":
-    """Yield a table each for labels, functions and tags, with a column for every treebank; shares are of the last."""
+    """Yield tables of labels, functions and tags, with a column for every treebank; percentages are of the last."""
     for kind in KINDS:
         *_, total = counters = [getattr(result, kind) for result in results.values()]
         keys = [key for key, _ in total.most_common()]

@@ -17,7 +17,7 @@ from discotree.validation import DESCRIPTION, MAX_NUMBER, check_bounds, check_wi
 
 MAX_SENTENCES = 10_000_000  # of one run; the chosen lines are kept in memory
 MAX_TOP = 16
-CODE = re.compile(r"[a-z]{2,3}(-[a-z]+)?")  # of a language, and of a treebank's rules for it
+CODE = re.compile(r"[a-z]{2,3}(-[a-z]+)?")  # a language, and optionally a treebank that has its own rules
 
 
 class Settings:
@@ -53,7 +53,7 @@ class Distillation(Settings):
 
 
 Method = Literal["greedy", "beam", "exact"]
-MAX_TREES = 1000  # of a sentence that k_best finds: time and memory grow with them
+MAX_TREES = 1000  # that k_best returns for a sentence; time and memory grow with them
 EngineName = Literal["onnx", "onnx-float32", "torch"]
 # A model comes with its settings, and may not ask for more memory and time than its weights justify.
 MAX_LAYERS = 100

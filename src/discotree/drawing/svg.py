@@ -119,7 +119,7 @@ def _value(value: str, colors: Colors) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """Draws elements with classes, for pages, and with ``style`` also with attributes, which every program reads."""
+    """Draws elements with class names for pages and, with ``style``, with attributes that every program reads."""
 
     theme: Theme = "auto"
     style: bool = True
@@ -159,7 +159,7 @@ class Pen:
 
 @cache
 def _properties(element: str, kind: str, mark: str) -> Properties:
-    """Return the properties of an element, of the rules that match it."""
+    """Return the properties of an element from the rules that match it."""
     classes = [f".{name}" for name in kind.split()]
     selectors = {element, *classes, *[f".{name}>{own}" for name in mark.split() for own in classes]}
     return {name: value for selector in RULES if selector in selectors for name, value in RULES[selector].items()}

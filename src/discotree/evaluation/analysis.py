@@ -191,7 +191,7 @@ class BootstrapResult(NamedTuple):
 
     @property
     def p_text(self) -> str:
-        """``p`` for readers: ``= 0.042``; a value that 1000 samples cannot tell from 0 is ``≤ 0.001``."""
+        """``p`` for readers: ``= 0.042``; a value that 1000 samples cannot distinguish from 0 is ``≤ 0.001``."""
         return "≤ 0.001" if self.p <= 0.001 else f"= {self.p:.3f}"
 
 

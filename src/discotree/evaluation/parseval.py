@@ -267,10 +267,10 @@ def pair_trees(
 
 
 def common_trees(files: Sequence[Iterable[Tree]]) -> list[tuple[Tree, ...]]:
-    """Return the sentences that all files have, in the order of the first file and with its ids.
+    """Return the sentences that are in all files, in the order of the first file and with its ids.
 
-    Sentences are matched by id and words, then by words alone, then by id alone if only some words are left out. An id
-    that is a number may only count the sentences of its file, so it proves nothing without the words.
+    Sentences are matched by id and words, then by words alone, then by id alone if only some words are left out. A
+    numeric id may be just the number of the sentence in its file, so it is not enough without the words.
     """
     rows: list[tuple[Tree, ...]] = [(tree,) for tree in files[0]]
     for file in files[1:]:

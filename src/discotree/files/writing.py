@@ -1,8 +1,8 @@
 """Names of files, their encodings, and output that appears under its name when it is complete.
 
 Output is written under a temporary name and renamed, so that a crash, a full disk or a second process leaves either
-the old file or the new one. A process locks what it writes under a temporary name. What a killed process has left there
-is not locked, and is removed by the next one that writes the same file, or that needs a temporary folder.
+the old file or the new one. A process locks its temporary files and folders. Those that a killed process left behind
+are not locked, and the next process that writes the same file, or needs a temporary folder, removes them.
 """
 
 import bz2
@@ -36,7 +36,7 @@ COMPRESSED: dict[str, Callable[[Any, Any], Any]] = {".gz": gzip.open, ".bz2": bz
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".zip")
 ASCII = "".join(map(chr, (9, 10, *range(32, 127))))
 MAX_DIGITS = 4000  # Python refuses to make an integer of more
-SECONDS_TO_LOCK = 2  # a new file, and to rename it once it is closed
+SECONDS_TO_LOCK = 2  # in which a process locks a new file, and renames it after closing it
 _TEMPORARY = re.compile(r"(.+)\.[0-9a-f]{8}\.tmp", re.DOTALL)
 
 
@@ -229,7 +229,7 @@ def temporary_folder() -> Iterator[str]:
 
 
 def _temporary_name(target: str) -> str:
-    """Return a new temporary name for a target, and remove what dead processes have left under others."""
+    """Return a new temporary name for a target, and remove the temporary files of dead processes."""
     from shutil import rmtree
 
     folder, name = os.path.split(target)
@@ -245,7 +245,7 @@ def _temporary_name(target: str) -> str:
 
 @lru_cache(maxsize=100)
 def _leftovers(folder: str) -> dict[str, list[str]]:
-    """Return the temporary names in a folder by their targets. A process that writes many files looks there once."""
+    """Return the temporary names in a folder by target. The cache lets a process list each folder once."""
     found: dict[str, list[str]] = {}
     with suppress(OSError):
         for name in os.listdir(folder):
@@ -256,7 +256,7 @@ def _leftovers(folder: str) -> dict[str, list[str]]:
 
 def _lock(descriptor: int) -> bool:
     """Lock an open file or folder until it is closed; return whether no other process has locked it."""
-    with suppress(OSError):  # also where a file system has no locks
+    with suppress(OSError):  # or the file system does not support locks
         if fcntl:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True

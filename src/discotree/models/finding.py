@@ -152,7 +152,7 @@ def find(name: str | PathLike[str], revision: str | None = None) -> Path:
         return _folder(name, packages[name])
     if name in published() and published()[name].released:
         raise ModelError(f"the model {name!r} is not installed: {install_command(name)}")
-    listed = f": it is neither a folder nor installed ({', '.join(packages) or 'nothing is'})"
+    listed = f": it is neither a folder nor an installed model ({', '.join(packages) or 'none are installed'})"
     raise ModelError(f"there is no model {name!r}{expected(name, [*packages, *published()], listed)}")
 
 

@@ -35,7 +35,7 @@ DecodingErrors = Literal["strict", "replace"]
 
 TEXT_SUFFIXES = (".txt", ".text")  # files to parse in a folder without treebanks
 MAX_SAMPLE_BYTES = 4 * SAMPLE_CHARACTERS  # a character has at most 4 bytes in any encoding
-MAX_LINE_CHARACTERS = 1 << 20  # of a sentence on a line; ten thousand words have fewer
+MAX_LINE_CHARACTERS = 1 << 20  # of a line with a sentence; ten thousand words have fewer
 NO_SUCH_FILE = "no such file; to parse text, write several words in quotes, use --text, or pipe it to standard input"
 
 WHITESPACE = " \t\r\n"  # never part of a token; other whitespace depends on the kind of input
@@ -161,9 +161,7 @@ def _split_lines(text: DecodedText, language: str) -> Sentences:
             number += 1
             offset = start + len(line) - len(words)
             if size > MAX_LINE_CHARACTERS:
-                problem = (
-                    f"the line has {size:,} characters, a sentence at most {MAX_LINE_CHARACTERS:,}; try --from text"
-                )
+                problem = f"the line has {size:,} characters, more than {MAX_LINE_CHARACTERS:,}; try --from text"
                 yield TreebankError(f"sentence {number}: {problem}", text.name, text.line(offset))
             elif _undecodable_byte(words):
                 yield _decoding_error(text, number, words, offset)
@@ -175,7 +173,7 @@ def _split_lines(text: DecodedText, language: str) -> Sentences:
 
 
 def _bounded_lines(text: DecodedText) -> Iterator[tuple[str, int]]:
-    """Yield every line with its length; of a line that is too long only the beginning is kept."""
+    """Yield every line with its length; a line that is too long is cut."""
     pieces: list[str] = []
     size = 0
     for piece in text:

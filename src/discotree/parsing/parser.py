@@ -206,7 +206,7 @@ class Parser:
 
         A sentence that cannot be parsed, such as None or "", raises an InputError with its ``index`` and ``text`` after
         the trees before it. With ``errors="skip"`` it is left out, and with ``errors="none"`` its tree is None.
-        ``decoding`` are settings instead of the model's. ``window`` sentences are read ahead. ``progress`` shows a bar.
+        ``decoding`` replaces the model's settings. ``window`` sentences are read ahead. ``progress`` shows a bar.
         Trees without an id are numbered from 1. Example: ``list(parser.parse(["Wie?", ["Ik"], ""], errors="skip"))``.
         """
         if isinstance(sentences, str | Tree | Token) or not isinstance(sentences, Iterable):
@@ -248,7 +248,7 @@ class Parser:
                     yield None  # type: ignore[misc]
 
     def parse_text(self, text: str, decoding: Decoding | None = None) -> Iterator[Tree]:
-        """Split a text into sentences, and yield their trees; ``decoding`` are settings instead of the model's.
+        """Split a text into sentences and yield their trees; ``decoding`` replaces the model's settings.
 
         Example: ``[tree.confidence for tree in parser.parse_text("Wie komt er? Niemand.")]``.
         """
@@ -258,7 +258,7 @@ class Parser:
         return self.parse(map(_text_tokens, self._sentences(text)), decoding)
 
     def _check_language(self, sentences: Iterable[Sentence | None]) -> None:
-        """Warn about strings that are certainly in another language than the model's."""
+        """Warn if the strings are clearly not in the model's language."""
         sample = sample_of(sentence for sentence in sentences if isinstance(sentence, str))
         if warning := mismatch(sample, self.config.language):
             warnings.warn(warning, stacklevel=3)

@@ -165,9 +165,9 @@ def asks_for_gaps(statement: Holds) -> bool:
 
 
 def holds(view: TreeView, statement: Holds, nodes: Sequence[int]) -> bool:
-    """Return whether the predicate of a statement holds of nodes.
+    """Return whether the predicate of a statement holds for nodes.
 
-    Punctuation alone is a gap only with ``all_gaps``. ``within`` means that a word of one node and a word of the other
+    Gaps of only punctuation count with ``all_gaps``. ``within`` means that a word of one node and a word of the other
     are at most this far apart: 1 for neighbours, 0 for a shared word. The order of the two does not matter.
     """
     predicate, _, numbers, comparison, all_gaps = statement

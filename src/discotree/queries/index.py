@@ -2,7 +2,7 @@
 
 The postings of ``cat="NP"`` or ``word="het"`` are the numbers of the trees that have it. ``gap="NP"`` lists the trees
 with a discontinuous NP, ``gap-degree="2"`` those with a constituent that has two gaps; ``all-gap`` and
-``all-gap-degree`` also count gaps of punctuation alone. A query looks up the values that it requires and reads only the
+``all-gap-degree`` also count gaps of only punctuation. A query looks up the values that it requires and reads only the
 trees that have all of them. The file is a copy: it does not change with the treebank.
 
 A tree is stored as a record, the compressed list of its columns. A column of strings is one string with a separator
@@ -10,8 +10,8 @@ between the values, which is read in a third of the time of a list.
 
 After a line with the format, the file is a sequence of blobs, each with a checksum of its content and place: for every
 segment of trees its records, its postings, lists of the values of each feature and of the places of all these, and at
-the end a head with the places of the segments. A damaged index gives an error or the right matches, and a hostile one
-is bounded: sizes and parents are checked.
+the end a head with the places of the segments. A damaged index gives an error or the right matches. Sizes and
+parents are checked, so that a malicious index can neither fill the memory nor cause an endless loop.
 """
 
 import json
@@ -78,7 +78,7 @@ def pack(columns: Columns) -> bytes:
     )
     record = _json(stored)
     if len(record) > MAX_RECORD:
-        raise TreebankError(f"sentence {columns.id:.50}: takes {len(record):,} bytes, an index stores {MAX_RECORD:,}")
+        raise TreebankError(f"sentence {columns.id:.50}: {len(record):,} bytes exceed the limit of {MAX_RECORD:,}")
     return zlib.compress(record, 1)
 
 
@@ -100,7 +100,7 @@ def unpack(record: bytes) -> Columns:
         and (confidence is None or type(confidence) is float)
         and (not confidences or set(map(type, confidences)) == {float})
     ):
-        raise ValueError("the record is not that of a tree")
+        raise ValueError("the record does not describe a tree")
     edges = [SecondaryEdge(*edge) for edge in secondary] if secondary else []
     for label, *ends in edges:
         if type(label) is not str or not all(type(end) is int and 0 <= end < words + nodes for end in ends):
@@ -127,7 +127,7 @@ def _split(stored: Any, size: int) -> list[str]:
         return [NONE] * size
     column: list[str] = stored.split(_SEPARATOR) if isinstance(stored, str) else list(stored)
     if len(column) != size or not (isinstance(stored, str) or set(map(type, column)) == {str}):
-        raise ValueError("a column is not that of a tree")
+        raise ValueError("a column does not fit the tree")
     return column
 
 

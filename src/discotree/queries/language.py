@@ -172,7 +172,7 @@ _COMPARISON = re.compile(r"(?P<comparison><=|>=|<|>)")
 # The beginning of an XPath expression, or a test of an attribute, as in //node[@cat="pp"].
 XPATH = re.compile(r"\A\s*\(*(?:count\()?\.?//?[\w*]|[\[(\s]@\w+\s*!?=")
 XPATH_MESSAGE = (
-    """this looks like XPath, but queries are in the language of TIGERSearch: //node[@cat="pp"] is [cat="pp"]; """
+    """this looks like XPath, but queries use the language of TIGERSearch: //node[@cat="pp"] is [cat="pp"]; """
     """the table "From GrETEL" in docs/search.md has more examples"""
 )
 
@@ -239,7 +239,7 @@ NODE = "a node ([…] or a variable)"
 
 
 class Grammar:
-    """Reads one query. With ``all_gaps``, predicates about gaps count those of punctuation alone without ``ALL``."""
+    """Reads one query. With ``all_gaps``, predicates count gaps of only punctuation even without ``ALL``."""
 
     def __init__(self, query: str, all_gaps: bool = False) -> None:
         self.query = query

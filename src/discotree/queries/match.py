@@ -196,7 +196,7 @@ class TreeView:
         return 1 << address if address < self.terminals else self.masks[address - self.terminals]
 
     def gap_degree(self, address: int, all_gaps: bool = False) -> int:
-        """Return the number of gaps of a node; with ``all_gaps``, punctuation alone is a gap too."""
+        """Return the number of gaps of a node; with ``all_gaps``, gaps of only punctuation also count."""
         mask = self.mask(address)
         gaps = (mask & ~(mask << 1)).bit_count() - 1
         return gaps if all_gaps or not gaps else gap_degree(mask, self._words_mask)
@@ -367,5 +367,5 @@ def cut_left(text: str, width: int) -> str:
 
 
 def bracketed(pieces: Sequence[tuple[str, bool]]) -> str:
-    """Return the pieces of a match as text, with those that are no gaps in brackets."""
+    """Return the pieces of a match as text, with all pieces but gaps in brackets."""
     return " ".join([text if is_gap else f"[{text}]" for text, is_gap in pieces])

@@ -55,7 +55,7 @@ class Matches(Iterator[Match]):
     def explanation(self) -> str:
         """Why there is no match: ``no constituent is called 'NP' here; did you mean 'np'?``.
 
-        Empty if all that the query names occurs, or if the trees were an iterator. A file is read again.
+        Empty if everything that the query names occurs, or if the trees came from an iterator. Files are read again.
         """
         return "\n".join(self._explain())
 

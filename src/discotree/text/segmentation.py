@@ -244,7 +244,7 @@ TIME = (  # 1:30 may be a ratio, unless words around it say otherwise
 
 
 _GROUP = "[ \u00a0\u2009\u202f]"  # a space between groups of digits, which may be thin or not breaking
-NUMBER = (  # 12 345, 1 234 567,89; no telephone numbers, which have zeros in front or groups of other sizes
+NUMBER = (  # 12 345, 1 234 567,89; not telephone numbers, which begin with 0 or have groups of other sizes
     rf"[1-9](?<![\w.,/:-].)(?<!\d{_GROUP}.)\d{{0,2}}(?:{_GROUP}\d{{3}})+(?:[.,]\d+)?(?![\w-]|{_GROUP}\d|[.,/:]\d)"
 )
 

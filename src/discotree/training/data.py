@@ -151,7 +151,7 @@ def checksum(pattern: str) -> str:
 
 
 def load_splits(data: Data, allow_overlap: bool = True) -> dict[str, Split]:
-    """Read train, dev and test, and prepare them for the network; they may be required not to overlap."""
+    """Read train, dev and test, and prepare them for the network; an overlap is an error unless it is allowed."""
     if not data.train or not (data.dev or data.hold_out):
         raise ConfigError("data.train and data.dev: expected at least one source each")
     if data.tags == "predicted" and not data.predicted_tags:

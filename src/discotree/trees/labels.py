@@ -15,10 +15,10 @@ MIN_KNOWN = 0.8  # share of a tree's labels that its scheme must have
 
 
 def explain(label: str | None, scheme: object = None, kind: Kind | None = None) -> str | None:
-    """Return the name of a label, or None if it is unknown.
+    """Return the full name of a label, or None if it is unknown.
 
     ``scheme`` is alpino, tiger (or negra), penn (or ptb), icepahc, a model or its name, or a tree. Without it, the
-    names of all schemes are joined. ``kind`` is constituent, function or tag, for labels that are several of them.
+    names of all schemes are joined. ``kind`` is constituent, function or tag, for labels with several meanings.
 
     Example: ``dt.explain("ppart", "alpino")``, which is "participle clause".
     """

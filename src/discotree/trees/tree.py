@@ -6,8 +6,8 @@ yields, gaps and containment cheap. Nothing here recurses: a chain of thousands 
 
 A node does not know its tree, so that trees can share nodes; a ``Constituent`` is a node together with its tree.
 
-A tree has two texts: one line of brackets (``str``, ``Tree.parse``), and a record (``to_dict``, ``from_dict``). Higher
-floors draw and encode trees; ``draw``, ``dependencies`` and the like import them when they are called.
+A tree has two texts: one line of brackets (``str``, ``Tree.parse``), and a record (``to_dict``, ``from_dict``). Other
+packages draw and encode trees; ``draw``, ``dependencies`` and similar methods import them when they are called.
 """
 
 import re
@@ -110,7 +110,7 @@ class Token(_TokenFields):
 
 
 class TextToken(Token):
-    """A token that knows its place in a text. Only this class has a dict for it, which takes 200 bytes."""
+    """A token with its offsets in a text. Only this class has a ``__dict__``, which takes 200 bytes."""
 
 
 _TOKEN_CLASSES = {Token, TextToken}
@@ -685,7 +685,7 @@ class Tree:
         highlight: "Highlight" = True,
         options: "DrawingOptions | None" = None,
     ) -> str:
-        """Return the tree drawn in characters, in ascii if you like, in color, and in lines of a width.
+        """Return a drawing in characters: only ASCII, in colour, or split into panels of a width, if you pass these.
 
         ``functions`` shows functions; ``draw_text`` describes highlight and options. Example: ``print(tree.draw())``.
         """

@@ -242,7 +242,7 @@ class RenderRequest(RequestModel):
         str | None, Field(pattern=one_of(tuple(HeadRules.names())), description="For arcs and conllu: the head rules.")
     ] = None
     functions: Annotated[
-        bool, Field(description="Whether pictures show functions; arcs without them have the network's own labels.")
+        bool, Field(description="Whether pictures show functions. If not, arcs show the network's labels.")
     ] = True
     highlight: HighlightedNodes | None = None
 
@@ -446,7 +446,7 @@ class SearchProgress(BaseModel):
 
 class SearchResponse(SearchProgress):
     variables: list[str]
-    explanation: Annotated[list[str], Field(description="At the end, why there is no hit, as far as that is known.")]
+    explanation: Annotated[list[str], Field(description="At the end of a search without hits, the reasons, if known.")]
     hits: list[Hit]
     trees: Annotated[list[TreeRecord], Field(description="The trees of the hits, once each.")]
 

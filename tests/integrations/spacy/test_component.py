@@ -29,7 +29,7 @@ from discotree.integrations.spacy import DiscotreePipe, component
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"model": "nonsense"}, "there is no model 'nonsense': .* nor installed"),
+        ({"model": "nonsense"}, "there is no model 'nonsense': .* nor an installed model"),
         ({"decode": "fast"}, "decode: expected one of greedy, beam, exact, got 'fast'"),
         ({"tokens": "mine"}, "tokens: expected 'spacy' or 'model', got 'mine'"),
         ({"engine": "abacus"}, "unknown engine 'abacus', expected one of onnx, onnx-float32, torch"),

@@ -71,7 +71,7 @@ def test_comments_on_a_sentence_are_bounded(project: Project, tmp_path: Path) ->
     """Thousands of long ones made everybody wait who opened it. A journal that has more can still be opened."""
     for _ in range(9):
         project.step(1, "comment", "Bob", text="x" * 10_000)
-    with pytest.raises(dt.InputError, match="sentence 1 has too many comments"):
+    with pytest.raises(dt.InputError, match="comments on sentence 1 would exceed 100,000"):
         project.step(1, "comment", "Bob", text="x" * 10_000)
     project.step(1, "comment", "Bob", text="short")
     old = [
@@ -81,7 +81,7 @@ def test_comments_on_a_sentence_are_bounded(project: Project, tmp_path: Path) ->
     project.close()
     project = Project(Journal(str(tmp_path / "a.jsonl")))
     assert (len(project.comments(1)), len(project.comments(2))) == (10, 900)
-    with pytest.raises(dt.InputError, match="sentence 2 has too many comments"):
+    with pytest.raises(dt.InputError, match="comments on sentence 2 would exceed 100,000"):
         project.step(2, "comment", "Bob", text="x")
     assert accept(project, 2)["status"] == "accepted"
     project.close()

@@ -257,7 +257,9 @@ class Project:
             if action == "comment":
                 effect: Entry = {"text": normalise_comment(text)}
                 if self.commented[sentence] + len(effect["text"]) > MAX_SENTENCE_CHARACTERS:
-                    raise InputError(f"sentence {sentence:,} has too many comments; their total length is limited")
+                    raise InputError(
+                        f"the comments on sentence {sentence:,} would exceed {MAX_SENTENCE_CHARACTERS:,} characters"
+                    )
             elif self.statuses[at] == FAILED:
                 raise InputError(f"cannot {action} sentence {sentence:,}: it could not be read")
             elif version and version != self.version(sentence):

@@ -115,7 +115,7 @@ export function openEditor(container, options) {
     picked = targets();
     isLinking = links;
     const items = picked.length === 1 ? describe(now(), picked[0]) : `${picked.length} items`;
-    say(`Choose the constituent ${links ? `for a secondary edge of ${items}` : `to attach ${items} to`}: tap it, or move to it and press Enter. Escape cancels.`);
+    say(`Choose the constituent ${links ? `for a secondary edge from ${items}` : `to attach ${items} to`}: tap it, or move to it and press Enter. Escape cancels.`);
     refresh(false);
     canvas.element.focus();
   }

@@ -22,7 +22,7 @@ const TOOLS = [
   ["split", "Split", "S", "Move the selected parts into a constituent of their own with the same label"],
   ["merge", "Merge", "M", "Make one constituent of the selected ones"],
   ["attach", "Attach to …", "A", "Choose a constituent that takes the selection"],
-  ["link", "Secondary edge …", "E", "Choose a constituent for a secondary edge of the selection"],
+  ["link", "Secondary edge …", "E", "Choose a constituent for a secondary edge from the selection"],
   ["lift", "Up", "U", "Attach the selection one constituent higher"],
   ["left", "Left", ",", "Attach the selection to the constituent on its left"],
   ["right", "Right", ".", "Attach the selection to the constituent on its right"],

@@ -1,4 +1,4 @@
-// The query field: what is typed is checked, the character that is wrong is marked, and labels of the treebank are completed.
+// The query field: it checks the query, marks the first wrong character, and completes labels of the treebank.
 
 import { $, make, send } from "./common.js";
 

@@ -75,13 +75,13 @@ function close(before, tree, message, focus) {
   const constituents = nodes.map((node) => withoutStale(node, before.constituents[node.address - size]));
   const { secondary, ...others } = before;
   const record = { ...others, tokens: tree.words.map((word) => word.token), constituents };
-  const notes = [message, ...emptied.map((label) => `${label} was left empty and is gone.`)];
+  const notes = [message, ...emptied.map((label) => `${label} was left empty and removed.`)];
   if (secondary) {
     record.secondary = secondary
       .filter(({ child, parent }) => moved.has(child) && moved.has(parent))
       .map((edge) => ({ ...edge, child: moved.get(edge.child), parent: moved.get(edge.parent) }));
     const lost = secondary.length - record.secondary.length;
-    if (lost) notes.push(`${lost} secondary ${lost === 1 ? "edge is" : "edges are"} gone.`);
+    if (lost) notes.push(`${lost} secondary ${lost === 1 ? "edge was" : "edges were"} removed.`);
     if (!record.secondary.length) delete record.secondary;
   }
   if (!sameBrackets(before, record)) delete record.confidence; // it was that of another tree
@@ -271,14 +271,14 @@ export const relabel = operation((_, items, text) => {
   return { message: `The label is ${label}.` };
 });
 
-/** Make the operation that sets a field of words; an empty value takes it away. */
+/** Make the operation that sets a field of words; an empty value removes it. */
 const wordField = (key, kind, refusal) => operation((_, items, text) => {
   if (!items.every(isWord)) refuse(refusal);
   const value = checked(text, kind, true);
   const changed = items.filter(({ token }) => (token[key] ?? "") !== value);
   const isStale = key === "tag" && changed.some(({ token }) => token.morph); // the morphology belongs to the old tag
   for (const word of changed) word.token = withField(key === "tag" ? withField(word.token, "morph", "") : word.token, key, value);
-  return { message: `${value ? `The ${kind} is ${value}.` : `There is no ${kind}.`}${isStale ? " The morphology of the old tag is gone." : ""}` };
+  return { message: `${value ? `The ${kind} is ${value}.` : `There is no ${kind}.`}${isStale ? " The morphology of the old tag was removed." : ""}` };
 });
 
 export const retag = wordField("tag", "tag", "A constituent has a label, not a tag.");
@@ -289,8 +289,8 @@ export const assignLemma = wordField("lemma", "lemma", "Only words have a lemma.
 export const link = operation((tree, items, { parent, label }) => {
   const target = tree.items[parent] ?? refuse("There is no such constituent.");
   if (isWord(target)) refuse("A secondary edge leads to a constituent, not to a word.");
-  if (items.includes(target)) refuse("A secondary edge leads to another item.");
-  if (items.includes(tree.root)) refuse("The root has no secondary edge.");
+  if (items.includes(target)) refuse("A secondary edge must lead to another item.");
+  if (items.includes(tree.root)) refuse("The root cannot have a secondary edge.");
   const added = items.map(({ address }) => ({ label: checked(label, "label"), child: address, parent }));
   return { message: `${names(items)} has a secondary edge to ${name(target)}.`, secondary: [...tree.secondary, ...added] };
 });
@@ -299,7 +299,7 @@ export const link = operation((tree, items, { parent, label }) => {
 export const relink = operation((tree, _, { number, label }) => {
   const value = checked(label, "label", true);
   const secondary = tree.secondary.flatMap((edge, k) => (k !== number ? [edge] : value ? [{ ...edge, label: value }] : []));
-  return { message: value ? `The label of the secondary edge is ${value}.` : "The secondary edge is gone.", secondary };
+  return { message: value ? `The label of the secondary edge is ${value}.` : "The secondary edge was removed.", secondary };
 });
 
 /** Give words and constituents a function; an empty one takes it away. */

@@ -29,7 +29,7 @@ export function makeZoom(figure, picture) {
     return Math.min((holder.clientWidth - 16) / width, isFull ? Math.max(holder.clientHeight - 16, 200) / height : 1, isFull ? 2 : 1);
   }
 
-  /** Fit the tree to its place; one that would be illegible is wider, and its root is in the middle of the place. */
+  /** Fit the tree to the space; if it would be illegible, it stays wider, with its root in the middle. */
   function settle() {
     const fits = fitting();
     set(Math.max(fits, SMALLEST_LEGIBLE));
