@@ -120,7 +120,7 @@ class Holds(NamedTuple):
     nodes: tuple[str, ...]
     numbers: tuple[float, ...]
     comparison: str = ""
-    all_gaps: bool = False  # whether punctuation alone is a gap, for predicates about gaps
+    all_gaps: bool = False  # whether gaps of only punctuation count, for predicates about gaps
 
 
 class Without(NamedTuple):

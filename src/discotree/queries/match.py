@@ -283,7 +283,7 @@ class FoundNode:
 
     @property
     def gap_degree(self) -> int:
-        """The number of gaps, without those of punctuation alone."""
+        """The number of gaps, without those of only punctuation."""
         return self.view.gap_degree(self.address)
 
     @property

@@ -273,7 +273,7 @@ class Query:
     """A query that is ready to be matched with trees.
 
     A match binds ``variables``, in the order of the query; ``node_variables`` are those that stand for nodes.
-    With ``all_gaps``, every predicate about gaps also counts those of punctuation alone.
+    With ``all_gaps``, every predicate about gaps also counts those of only punctuation.
     """
 
     def __init__(self, text: str, all_gaps: bool = False) -> None:

@@ -5,7 +5,7 @@
     ['Hij', 'komt', 'a.s.', 'dinsdag', '.']
     ["'t", 'Wordt', "zo'n", '20', 'graden', '.']
 
-Every character but whitespace belongs to exactly one token, and every token knows its offsets in the input.
+Every visible character belongs to exactly one token, and every token has its offsets in the input.
 """
 
 from discotree.text.segmentation import Convention, Word, convention, languages

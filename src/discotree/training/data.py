@@ -27,7 +27,7 @@ from discotree.trees.tree import Token, Tree
 SPLITS = ("train", "dev", "test")
 FOLDER_VARIABLE = "DISCOTREE_DATA"
 MIN_OVERLAP_WORDS = 6  # shorter sentences repeat by chance
-MAX_OVERLAP = 0.2  # share of the longer sentences of a split that another one may have
+MAX_OVERLAP = 0.2  # share of the longer sentences of a split that may also be in another one
 
 Cache = dict[tuple[str, str, bool], list[Tree | None]]  # None: a broken tree that was skipped
 

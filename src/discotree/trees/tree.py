@@ -318,7 +318,7 @@ def _from_flat(flat: list[tuple[str, str, tuple[int | None, ...]]]) -> Node:
 
 @dataclass(slots=True, unsafe_hash=True, repr=False)
 class Constituent:
-    """A node of a tree, which knows its words, its parent and its head. Example: ``tree["NP"][0].parent.text``."""
+    """A node together with its tree, with words, a parent and a head. Example: ``tree["NP"][0].parent.text``."""
 
     tree: "Tree"
     number: int  # in the order of Tree.nodes
@@ -377,7 +377,7 @@ class Constituent:
     def head(self) -> Token | None:
         """The head word, or None if it is not known.
 
-        A parsed tree knows its heads. In others, the child that the treebank marks as the head (HD) leads to it;
+        Parsed trees store their heads. In others, it is the head of the child that the treebank marks as head (HD);
         ``Tree.dependencies`` finds heads by rules.
         """
         tokens, heads = self.tree.tokens, self.tree.heads
@@ -401,8 +401,9 @@ class Constituent:
 class Tree:
     """A sentence and its constituents. The root covers every token exactly once, or building the Tree fails.
 
-    ``for node in tree`` gives its constituents and ``tree["NP"]`` those with a label. Comparing trees ignores secondary
-    edges, the comment, confidences and heads. Example: ``[node.text for node in tree if node.is_discontinuous]``.
+    ``for node in tree`` yields constituents, and ``tree["NP"]`` has those with a label. Comparing trees ignores
+    secondary edges, the comment, confidences and heads.
+    Example: ``[node.text for node in tree if node.is_discontinuous]``.
     """
 
     tokens: tuple[Token, ...]
@@ -440,7 +441,7 @@ class Tree:
 
     @classmethod
     def parse(cls, text: str, id: str = "") -> "Tree":
-        """Return the tree of a text, a line of brackets with positions, with an ``id``; inverts ``str``.
+        """Return the tree of a line of brackets with positions, with an ``id``; the inverse of ``str``.
 
         Example: ``dt.Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))", id="1")``.
         """
@@ -462,12 +463,11 @@ class Tree:
         confidence: float | None = None,
         confidences: Sequence[float] = (),
     ) -> "Tree":
-        """Return the tree of parent pointers, the form in which most treebanks store it.
+        """Build a tree from parent pointers, the form in which most treebanks store it.
 
         ``token_parents`` are the parents of the tokens, and ``nodes`` holds (label, function, parent) for every node
-        but the root; a parent is an index into ``nodes``, or -1 for the root. Secondary edges count the root as node 0,
-        then ``nodes`` in the order given; they come out with addresses in the order of ``Tree.nodes``, which is the
-        order of confidences.
+        but the root; a parent is an index into ``nodes``, or -1 for the root. In ``secondary``, the root is node 0 and
+        ``nodes`` follow in the order given; in the tree, addresses and confidences have the order of ``Tree.nodes``.
         ``root`` is its label and function; ``id``, ``comment`` and ``confidence`` are those of the tree.
         Example: ``dt.Tree.from_parents([dt.Token("Ja")], [0], [("S", "--", -1)])``.
         """
@@ -593,8 +593,9 @@ class Tree:
     def find(
         self, label: str | None = None, *, function: str | None = None, discontinuous: bool | None = None
     ) -> list[Constituent]:
-        """Return the constituents with this label, this function, and with gaps (discontinuous) or without, in order.
+        """Return the constituents with this label and function, in the order of ``nodes()``.
 
+        ``discontinuous`` selects those with a gap (True) or without (False).
         Example: ``tree.find("NP", discontinuous=True)``.
         """
         return [
@@ -632,7 +633,7 @@ class Tree:
     def to_dict(self, offsets: Offsets = ()) -> dict[str, Any]:
         """Return the tree's record, ready for JSON.
 
-        ``offsets`` are the (start, end) of its tokens in a text; without any, those that the tokens know. The record
+        ``offsets`` are the (start, end) of its tokens in a text; by default, those of the tokens themselves. The record
         holds everything but the last digits of confidences and the heads; ``from_dict`` reads it.
         Example: ``tree.to_dict()["tokens"][0]["form"]``.
         """

@@ -164,7 +164,7 @@ class TreebankFilter(RequestModel):
 
     label: Annotated[Word, Field(description="The label of the constituent.")] = ""
     gap_degree: Annotated[Count, Field(description="The minimum number of gaps of the constituent.")] = 0
-    punctuation: Annotated[bool, Field(description="Whether punctuation alone also counts as a gap.")] = False
+    punctuation: Annotated[bool, Field(description="Whether gaps of only punctuation also count.")] = False
     min_words: Count = 0
     max_words: Annotated[Count, Field(description="No maximum if 0.")] = 0
     contains: Annotated[Word, Field(description="The words contain this text; case is ignored.")] = ""
@@ -349,7 +349,7 @@ class SearchSource(RequestModel):
 
 class TreebankQuery(SearchSource):
     query: QueryText
-    punctuation: Annotated[bool, Field(description="Whether punctuation alone also counts as a gap.")] = False
+    punctuation: Annotated[bool, Field(description="Whether gaps of only punctuation also count.")] = False
     start: Annotated[Count, Field(ge=1, description="The number of the tree to start at; from next.")] = 1
 
 

@@ -81,7 +81,7 @@ function filter() {
 function findHits(row, label, minGaps) {
   if (!label && !minGaps) return [];
   if (label && !row.labels.has(label)) return null;
-  const gaps = $("filter-punctuation").checked ? row.allGaps : row.gaps; // punctuation alone is no gap, unless asked for
+  const gaps = $("filter-punctuation").checked ? row.allGaps : row.gaps; // gaps of only punctuation count if the box is ticked
   const hits = [...gaps.keys()].filter((k) => gaps[k] >= minGaps && (!label || row.record.constituents[k].label === label));
   return hits.length ? hits : null;
 }
