@@ -174,7 +174,7 @@ def test_before_it_learns_the_network_finds_the_trees_of_its_base(tmp_path, bits
 def test_a_transformer_comes_from_the_model_not_from_where_the_settings_say(tmp_path):
     network = with_transformer(saved_bert(tmp_path / "bert"))
     settings = Config("bert", saved_trees(tmp_path), network, Training(epochs=1, batch_words=60))
-    train(settings, tmp_path / "first")
+    train(settings, tmp_path / "first", allow_overlap=True)
     shutil.rmtree(tmp_path / "bert")
     start = tmp_path / "first" / MODEL
     config = fine_tuning(str(start), train=[new_trees(tmp_path)], settings=[*QUICK, "training.learning_rate=0"])[0]

@@ -235,9 +235,10 @@ def test_a_killed_run_resumes_to_the_same_model_and_scores(tmp_path):
     undisturbed = subprocess.Popen(command(path, "--output", tmp_path / "whole"), **PIPES)
     killed = subprocess.Popen(command(path, "--output", tmp_path / "killed"), **PIPES)
     with killed:
-        seen = [killed.stderr.readline() for _ in range(2)]
+        sizes, *seen = [killed.stderr.readline() for _ in range(3)]
         os.kill(killed.pid, signal.SIGKILL)
         rest = killed.stderr.read()
+    assert sizes.startswith("6 train sentences, ")
     assert [text.split("  ")[0] for text in seen] == [f"epoch 1/{EPOCHS}", f"epoch 2/{EPOCHS}"]
     assert killed.returncode == -signal.SIGKILL
     assert f"epoch {EPOCHS}/" not in rest
