@@ -1,4 +1,4 @@
-"""The docstrings of public functions name every argument, say what they return, and have an example that runs."""
+"""The docstrings of public functions name every argument and have an example that runs."""
 
 import inspect
 import re
@@ -40,7 +40,6 @@ def test_a_docstring_has_arguments_and_an_example(name: str) -> None:
     for argument in inspect.signature(function).parameters:
         words = argument.replace("_", "[_ ]").removesuffix("s")
         assert argument == "self" or re.search(rf"\b{words}", doc, re.IGNORECASE), f"{name} does not explain {argument}"
-    assert re.match("(Return|Yield|Write|Split|Upload)", doc), doc
     assert EXAMPLE.search(doc), doc
 
 

@@ -686,9 +686,10 @@ class Tree:
         highlight: "Highlight" = True,
         options: "DrawingOptions | None" = None,
     ) -> str:
-        """Return a drawing in characters: only ASCII, in colour, or split into panels of a width, if you pass these.
+        """Return a drawing made of characters.
 
-        ``functions`` shows functions; ``draw_text`` describes highlight and options. Example: ``print(tree.draw())``.
+        ``ascii`` uses only ASCII, ``color`` adds colours, ``width`` splits the drawing into panels, and ``functions``
+        shows functions; ``draw_text`` describes highlight and options. Example: ``print(tree.draw())``.
         """
         from discotree.drawing.options import DEFAULT
         from discotree.drawing.text import draw_text
