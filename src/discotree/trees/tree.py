@@ -441,7 +441,7 @@ class Tree:
 
     @classmethod
     def parse(cls, text: str, id: str = "") -> "Tree":
-        """Return the tree of a line of brackets with positions, with an ``id``; the inverse of ``str``.
+        """Return the tree of a text of brackets with positions, and give it an ``id``; the inverse of ``str``.
 
         Example: ``dt.Tree.parse("(ROOT (NP (D 0=das) (N 2=Haus)) (V 1=hat))", id="1")``.
         """
