@@ -96,3 +96,8 @@ def test_files_with_equal_ids_are_matched_as_they_are_read():
 
     pairs = pair_trees(endless(), endless())
     assert [next(pairs)[0] for _ in range(3)] == [1, 2, 3]
+
+
+def test_a_path_is_not_a_list_of_trees():
+    with pytest.raises(TypeError, match=r"dt\.read\(path\) for a file"):
+        evaluate("gold.export", "predicted.export")

@@ -446,6 +446,7 @@ def test_a_text_of_several_sentences_is_not_one_sentence(german):
             lambda parser: parser.parse(TREES[0]),
             r"takes a list of sentences, got .*\(Tree\); use parser\(sent",
         ),
+        (lambda parser: parser.parse({"text": ["Ja"]}), r"parse\(\) takes a list of sentences, got .*\(dict\)"),
         (lambda parser: parser.parse(5), r"parse\(\) takes a list of sentences, got 5 \(int\)"),
         (lambda parser: parser.parse_text(["a"]), r"parse_text\(\) takes a string, got \['a'\] \(list\)"),
     ],
@@ -561,8 +562,8 @@ def test_an_empty_word_is_named(german):
             attempt(["Kinder", "", "spielen"])
 
 
-@pytest.mark.parametrize("k", [0, -1])
-def test_fewer_trees_than_one_are_refused(german, k):
+@pytest.mark.parametrize("k", [0, -1, 2.5])
+def test_a_number_of_trees_that_makes_no_sense_is_refused(german, k):
     with pytest.raises(InputError, match=rf"^k, the number of trees, must be between 1 and 1,000, got {k}$"):
         german.k_best("Sie lachen.", k)
 

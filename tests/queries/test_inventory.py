@@ -27,6 +27,7 @@ REASONS = {
     '[cat="pp"] & without([cat="VP"]) & [cat="pp" & !(pos="NN")] > [word="het"]': "",
     "[pos=#t] > []": "",
     "discontinuous(#n, all)": "",
+    '[cat="pp" | cat="XX"] > [cat="np"]': "",
 }
 
 
@@ -52,3 +53,8 @@ def test_what_was_not_read_is_not_said_to_be_missing(monkeypatch):
     monkeypatch.setattr(inventory, "MAX_TREES", 1)
     assert dt.search(TREES, '[cat="pp"]').explanation.startswith("no constituent is called 'pp' in the first 1 trees;")
     assert dt.search(TREES, '[lemma="a"]').explanation == "there are no lemmas in the first 1 trees"
+
+
+def test_a_tree_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "a.json").write_text('{"id": "1", "tokens": 5}\n', "utf-8")
+    assert "a.json:1: " in dt.search(tmp_path / "a.json", '[cat="XX"]').explanation

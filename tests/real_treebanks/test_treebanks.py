@@ -64,7 +64,7 @@ def test_every_tree_comes_back_from_its_encoding(treebank):
 
 def as_export_holds_it(tree):
     """Lemmas of several words are joined."""
-    tokens = tuple(token._replace(lemma=re.sub(r"\s", "_", token.lemma)) for token in tree.tokens)
+    tokens = tuple(token._replace(lemma=token.lemma and re.sub(r"\s", "_", token.lemma)) for token in tree.tokens)
     return tree if tokens == tree.tokens else replace(tree, tokens=tokens)
 
 

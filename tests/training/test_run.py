@@ -143,7 +143,7 @@ def test_a_run_starts_with_its_sizes(run):
 
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_train_dev_and_test_must_not_overlap(tmp_path, split):
-    """One tree of the same file is enough; of another file, it takes many sentences, and short ones do not count."""
+    """One tree of the same file is enough; of another file, a long sentence with the same id."""
     data = settings_of(tmp_path).data
     write([tree for tree in TREES if len(tree) >= 6], tmp_path / "long.dbr")
     write(TREES[4:6], tmp_path / "short.dbr")  # of three words

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from operator import itemgetter
+from os import PathLike
 from typing import Literal, NamedTuple
 
 from discotree.errors import EvaluationError, list_some
@@ -352,8 +353,8 @@ def evaluate(
     one. ``params`` are those of the evaluator, and ``observe`` is called with every comparison (see analysis.py).
     Example: ``dt.evaluate([tree], [tree]).f1``.
     """
-    if isinstance(gold, Tree) or isinstance(predicted, Tree):
-        raise TypeError("expected two iterables of trees, got a single Tree: pass [tree]")
+    if any(isinstance(trees, Tree | str | PathLike) for trees in (gold, predicted)):
+        raise TypeError("expected two iterables of trees: pass [tree] for a single tree, and dt.read(path) for a file")
     labels = Labels(params)
     sentences = []
     for position, gold_tree, predicted_tree in pair_trees(gold, predicted, missing_as_empty=missing_as_empty):

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -209,7 +209,8 @@ class Parser:
         ``decoding`` replaces the model's settings. ``window`` sentences are read ahead. ``progress`` shows a bar.
         Trees without an id are numbered from 1. Example: ``list(parser.parse(["Wie?", ["Ik"], ""], errors="skip"))``.
         """
-        if isinstance(sentences, str | Tree | Token) or not isinstance(sentences, Iterable):
+        is_table = isinstance(sentences, Mapping) or hasattr(sentences, "columns")  # iterating gives names of columns
+        if isinstance(sentences, str | Tree | Token) or is_table or not isinstance(sentences, Iterable):
             raise TypeError(
                 f"parse() takes a list of sentences, got {describe(sentences)}; "
                 "use parser(sentence) for one sentence and parser.parse_text(text) for a text"
@@ -291,8 +292,8 @@ class Parser:
         confidence of each tree is its own expected F1, so it need not fall from tree to tree. The trees of a sentence
         with an id have ids of their own: 7.1, 7.2, and so on. Example: ``parser.k_best("Wie komt er?", 5, id="7")``.
         """
-        if not 1 <= k <= MAX_TREES:
-            raise InputError(f"k, the number of trees, must be between 1 and {MAX_TREES:,}, got {k:,}")
+        if not isinstance(k, int) or not 1 <= k <= MAX_TREES:
+            raise InputError(f"k, the number of trees, must be between 1 and {MAX_TREES:,}, got {k!r}")
         tokens = self.tokens(sentence)
         if problem := self._problem(tokens):
             raise InputError(f"the sentence {problem}")

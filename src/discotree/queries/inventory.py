@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 
 from discotree.queries.conditions import exact_values, value_test, value_uses
 from discotree.queries.index import Index
@@ -73,13 +73,22 @@ class Inventory:
 
 def explain(query: Query, views: Iterable[TreeView], indexes: Iterable[Index] = ()) -> list[str]:
     """Return the reasons why a query matches nothing in a treebank: labels, words … that do not occur."""
-    required = list(_required(query.graph))
-    inventory = Inventory({feature.name for feature in required}, views, indexes)
-    return list(dict.fromkeys(filter(None, map(inventory.missing, required))))[:MAX_REASONS]
+    inventory = Inventory({feature.name for feature in _required(query.graph)}, views, indexes)
+    return list(dict.fromkeys(_reasons(query.graph, inventory)))[:MAX_REASONS]
+
+
+def _reasons(expression: Expression, inventory: Inventory) -> list[str]:
+    """Return the reasons why an expression matches nothing; alternatives need one each."""
+    if isinstance(expression, Described):
+        return _reasons(expression.features, inventory)
+    if not isinstance(expression, And | Or):
+        return [reason for required in _required(expression) if (reason := inventory.missing(required))]
+    parts = [_reasons(part, inventory) for part in expression.parts]
+    return list(chain.from_iterable(parts)) if isinstance(expression, And) or all(parts) else []
 
 
 def _required(expression: Expression) -> Iterator[Feature]:
-    """Yield the tests of features that nodes have to pass; one of several if they are alternatives."""
+    """Yield the tests of features in an expression that are not negated."""
     if isinstance(expression, And | Or):
         for part in expression.parts:
             yield from _required(part)

@@ -94,10 +94,12 @@ def explain_files(query: Query, paths: Sequence[str], **options: Any) -> list[st
     if STANDARD_STREAM in paths:
         return []
     files = [path for path in paths if not is_index(path)]
-    trees = (tree for path in files for tree in read(path, on_error=_ignore, **options))
+    broken: list[TreebankError] = []
+    trees = (tree for path in files for tree in read(path, on_error=broken.append, **options))
     with ExitStack() as stack:
         indexes = [stack.enter_context(Index(path)) for path in paths if is_index(path)]
-        return explain(query, map(TreeView, trees), indexes)
+        reasons = explain(query, map(TreeView, trees), indexes)
+    return [*(f"a tree cannot be read: {error}" for error in broken[:1]), *reasons]
 
 
 def _matches_in_file(path: str, query: Query) -> Iterator[Match]:

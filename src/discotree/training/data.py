@@ -188,9 +188,9 @@ def _refuse_overlap(splits: Mapping[str, Split]) -> None:
     """Raise an error if two splits share trees of a file, or many sentences; short ones repeat in every treebank."""
     for one, other in combinations(SPLITS, 2):
         first, second = splits[one], splits[other]
-        trees = {(source.file, tree.id, tree.words) for tree, source in zip(first.trees, first.sources, strict=True)}
+        trees = set(map(_identity, first.trees, first.sources))
         pairs = zip(second.trees, second.sources, strict=True)
-        shared = [tree.id for tree, source in pairs if (source.file, tree.id, tree.words) in trees]
+        shared = [tree.id for tree, source in pairs if _identity(tree, source) in trees]
         words = {tree.words for tree in first.trees}
         long = [tree for tree in second.trees if len(tree) >= MIN_OVERLAP_WORDS]
         equal = [tree.id for tree in long if tree.words in words]
@@ -199,6 +199,11 @@ def _refuse_overlap(splits: Mapping[str, Split]) -> None:
                 f"{one} and {other} overlap: {len(shared or equal):,} sentences are in both "
                 f"({list_some(shared or equal)}); choose other trees, or set data.drop_repeats=true"
             )
+
+
+def _identity(tree: Tree, source: DataSource) -> tuple[object, ...]:
+    """Return what makes a tree the same as another: id and words, and for a short sentence the file."""
+    return (tree.id, tree.words, source.file if len(tree) < MIN_OVERLAP_WORDS else "")
 
 
 def read_held_out(data: Data) -> dict[str, Split]:

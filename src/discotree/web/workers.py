@@ -102,6 +102,7 @@ class WorkerPool:
             with remote:
                 socket.send_fds(self.control, [b"\1"], [remote.fileno()])
             working = asyncio.ensure_future(asyncio.to_thread(_delegate, local, job, self.limits))
+            working.add_done_callback(lambda done: done.cancelled() or done.exception())  # or asyncio logs a traceback
             try:
                 return await asyncio.shield(working)
             except asyncio.CancelledError:
