@@ -325,7 +325,7 @@ def test_words_and_tags_with_brackets_come_back(format, raised):
 
 def test_a_tree_with_brackets_and_their_codes_is_refused():
     tree = Tree((Token("(", "$("), Token("-LRB-", "N")), Node("ROOT", [0, 1]), "1")
-    with pytest.raises(TreebankError, match="cannot represent the text '-LRB-'"):
+    with pytest.raises(TreebankError, match="penn cannot represent the text '-LRB-'"):
         written([tree], "penn")
 
 

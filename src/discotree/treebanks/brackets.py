@@ -446,16 +446,19 @@ class PennWriter(Writer):
     def tree(self, tree: Tree, number: int) -> str:
         _check(tree, psd=False)
         comment = f"{ID_COMMENT}{tree.id}\n" if tree.id and tree.id != str(number) else ""
-        return f"{comment}{_bracket_comment(tree, tree.words)}( {_text(tree, psd=False)})\n"
+        comment += _bracket_comment(tree, "penn", tree.words)
+        return f"{comment}( {_text(tree, psd=False)})\n"
 
 
 class PsdWriter(Writer):
     def tree(self, tree: Tree, number: int) -> str:
         _check(tree, psd=True)
-        return f"{_bracket_comment(tree, [tree.id])}( {_text(tree, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
+        return (
+            f"{_bracket_comment(tree, 'psd', [tree.id])}( {_text(tree, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
+        )
 
 
-def _bracket_comment(tree: Tree, words: Sequence[str]) -> str:
+def _bracket_comment(tree: Tree, format: str, words: Sequence[str]) -> str:
     """Return a comment if there are brackets in words, tags or labels; refuse those that it cannot restore."""
     labels = [text for node in tree.nodes() for text in (node.label, node.function)]
     texts = [*words, *[token.tag for token in tree.tokens], *labels]
@@ -464,7 +467,7 @@ def _bracket_comment(tree: Tree, words: Sequence[str]) -> str:
         return ""
     for text in texts:
         if with_brackets(without_brackets(text)) != text:
-            raise unsupported(tree, "brackets", "text", text)
+            raise unsupported(tree, format, "text", text)
     return f"{BRACKET_COMMENT}\n"
 
 
