@@ -121,7 +121,7 @@ def test_decoding_is_handed_on(healthy):
 
 
 def test_too_many_trees_are_refused_at_once(healthy):
-    with pytest.raises(InputError, match="the number of trees, must be between 1 and 1,000, got 100,000"):
+    with pytest.raises(InputError, match="the number of trees, must be between 1 and 1,000, got 100000"):
         healthy.k_best(WORDS[0], 100_000)
 
 
