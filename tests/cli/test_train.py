@@ -286,7 +286,7 @@ def test_a_mistake_ends_the_command_with_a_sentence(run: Run, arguments: list[st
         ("training.schedule=clock", "requires training.max_seconds"),
         ("data.heads=klingon", "klingon"),
         ("data.vectors=nowhere.vec", "nowhere.vec: no such file"),
-        ("network.encoder=hf:nowhere", "nowhere"),
+        ("network.encoder=hf:empty", "empty"),
         ("data.test=[{file='small.export',format='exprt'}]", "unknown format 'exprt'; did you mean 'export'?"),
         ("data.test=[{file='small.export',sentences='3-1'}]", "expected an ascending range"),
         ("data.test=[{file='small.export',split='test'}]", "requires a table of splits"),
@@ -295,6 +295,7 @@ def test_a_mistake_ends_the_command_with_a_sentence(run: Run, arguments: list[st
 )
 def test_settings_are_checked_before_data_is_read(run: Run, tmp_path: Path, setting: str, complaint: str) -> None:
     (tmp_path / "small.export").write_text("#FORMAT 4\n#BOS 1\nthis treebank is broken\n#EOS 1\n")
+    (tmp_path / "empty").mkdir()  # a folder without an encoder
     with pytest.raises(DiscotreeError, match=re.escape(complaint)):
         done(run("train", "small.toml", *QUICK, "--set", setting))
 

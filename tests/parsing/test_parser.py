@@ -621,7 +621,7 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 """
 
 
-@pytest.mark.parametrize("name", ["onnx", "torch"])
+@pytest.mark.parametrize("name", ["onnx", pytest.param("torch", marks=pytest.mark.slow)])
 def test_a_parser_that_has_been_used_works_in_forked_processes(model, name):
     subprocess.run([sys.executable, "-c", FORKING, model, name], check=True, timeout=100)
 
