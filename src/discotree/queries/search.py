@@ -128,7 +128,8 @@ class IndexedTrees(NamedTuple):
     numbers: list[int]
 
 
-Content = FileChunk | list[SentenceChunk] | TreebankFile | IndexedTrees
+TreebankContent = FileChunk | list[SentenceChunk] | TreebankFile
+Content = TreebankContent | IndexedTrees
 """The trees of a work unit. All but open files can be sent to another process."""
 
 
@@ -208,11 +209,8 @@ class Worker:
             raise TreebankError("the index was replaced during the search; search again", path)
         return self.index
 
-    def trees(self, content: Content, on_error: ErrorHandler = stop) -> Iterator[Tree]:
-        """Yield the trees of a work unit."""
-        if isinstance(content, IndexedTrees):
-            yield from self.open_index(content.path, content.checksum).trees(content.numbers)
-            return
+    def trees(self, content: TreebankContent, on_error: ErrorHandler = stop) -> Iterator[Tree]:
+        """Yield the trees of a work unit of a treebank."""
         trees: Iterator[Tree]
         if isinstance(content, list):
             trees = (tree for chunk in content for tree in chunk.trees(on_error))
@@ -236,6 +234,7 @@ class Worker:
     def stream(self, content: Content, on_error: ErrorHandler = stop) -> Iterator[Any]:
         """Yield the results of a work unit one by one."""
         if self.query is None:
+            assert not isinstance(content, IndexedTrees)  # which only a query chooses
             trees = self.trees(content, on_error)
             while batch := list(islice(trees, BATCH)):
                 yield index_batch(batch)
