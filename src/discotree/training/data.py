@@ -10,6 +10,7 @@ from itertools import combinations
 from math import inf
 from pathlib import Path
 
+from discotree.config.recipes import RECIPES
 from discotree.config.schema import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
@@ -73,14 +74,14 @@ class Split:
 def resolve(data: Data) -> Data:
     """Return the same data with absolute paths.
 
-    Files are looked up in ``data.folder`` (by default that of the environment variable), then in the current folder.
-    The functions below expect resolved data.
+    Files are looked up in ``data.folder`` (by default that of the environment variable), in the current folder, and
+    beside the bundled recipes. The functions below expect resolved data.
     """
     folder = Path(data.folder or os.environ.get(FOLDER_VARIABLE, ""))
 
     def locate(file: str) -> str:
-        path = folder / file
-        chosen = path if path.exists() or not Path(file).exists() else Path(file)
+        places = [folder / file, Path(file), RECIPES / file]
+        chosen = next((path for path in places if path.exists()), places[0])
         return str(chosen.absolute()) if file else ""
 
     def locate_source(source: DataSource) -> DataSource:
