@@ -109,8 +109,8 @@ class Data(Settings):
 
     folder: str = setting(
         "",
-        "Folder that paths are relative to; a file that is not there is looked up in the current folder. "
-        "Empty: `$DISCOTREE_DATA`.",
+        "Folder that paths are relative to; a file that is not there is looked up in the current folder, then beside "
+        "the bundled recipes. Empty: `$DISCOTREE_DATA`.",
     )
     splits: str = setting("", "A table with the columns `id` and `split`, for sources that name a split.")
     train: tuple[DataSource, ...] = setting((), "[Sources](#sources) of the training sentences.")
