@@ -15,6 +15,7 @@ one in src/discotree/models/published.toml.
 import argparse
 import dataclasses
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -146,6 +147,7 @@ def main() -> None:
         help="gap penalties that dev prefers; if dev is unlike the text of the model, those of gaps that are mostly "
         "wrong, or none",
     )
+    parser.add_argument("--largest-penalty", type=float, default=math.inf, help="for gaps that are rare in dev only")
     parser.add_argument("--data", default="", help="the folder of the treebanks, if not where the run found them")
     parser.add_argument(
         "--also-score", nargs="*", default=[], metavar="NAME=RECIPE", help="score the dev and test of these, too"
@@ -176,7 +178,8 @@ def main() -> None:
     if arguments.penalties == "none":
         shipped = calibrate_model(run, splits["dev"])
     else:
-        shipped = fit_on_held_out(run, splits["dev"], only_mostly_wrong=arguments.penalties == "few")
+        few = arguments.penalties == "few"
+        shipped = fit_on_held_out(run, splits["dev"], few, arguments.largest_penalty)
     fitted = dataclasses.replace(trained, config=shipped.config, calibration=shipped.calibration)
     copies = {size: with_bits(fitted, size) for size in sizes}
     scores, others = {}, {}

@@ -88,6 +88,12 @@ def test_only_labels_whose_gaps_are_mostly_wrong_get_a_penalty_of_their_own(pars
     assert trusted not in penalties
 
 
+def test_no_penalty_is_above_the_largest(parser, split):
+    usual = max(fit_gap_penalties(parser, split).values())
+    assert usual > 0
+    assert fit_gap_penalties(parser, split, largest=usual / 2) == {}
+
+
 def test_trees_without_gaps_need_no_penalties(parser):
     flat = [Tree.parse(f"(ROOT (S (X 0=a{k}) (X 1=b)))") for k in range(5)]
     words = [replace(tree, id=f"{k}") for k, tree in enumerate(flat)]

@@ -5,6 +5,7 @@ labels, penalties by label, and penalties for those labels alone whose predicted
 chooses between them and none at all.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,13 +32,16 @@ PASSES = 2  # over all labels, at most
 Penalties = dict[str, float]  # by phrase label
 
 
-def fit_gap_penalties(parser: Parser, split: Split, only_mostly_wrong: bool = False) -> Penalties:
+def fit_gap_penalties(
+    parser: Parser, split: Split, only_mostly_wrong: bool = False, largest: float = math.inf
+) -> Penalties:
     """Return the best gap penalties on held-out trees; empty if none of them helps.
 
-    The trees must be prepared like the training trees of the parser. Its present penalties are ignored. With
-    ``only_mostly_wrong``, other labels have no penalty, for a parser that is used on text unlike these trees.
+    The trees must be prepared like the training trees of the parser. Its present penalties are ignored. If the parser
+    is used on text unlike these trees, two limits help: with ``only_mostly_wrong``, other labels have no penalty, and
+    no penalty is above the ``largest``, so that gaps that are rare in these trees but certain in others stay open.
     """
-    fit = GapPenaltyFit(parser, split)
+    fit = GapPenaltyFit(parser, split, largest)
     return fit.best([fit.mostly_wrong]) if only_mostly_wrong else fit.best()
 
 
@@ -47,7 +51,8 @@ class GapPenaltyFit:
     Only sentences whose tree has a gap are decoded again.
     """
 
-    def __init__(self, parser: Parser, split: Split) -> None:
+    def __init__(self, parser: Parser, split: Split, largest: float = math.inf) -> None:
+        self.grid = [penalty for penalty in GRID if penalty <= largest]
         self.phrases = parser._phrases
         self.labels = sorted({name for chain in parser._phrases.chains for name in chain})
         self.all = np.ones(len(split), bool)
@@ -120,7 +125,7 @@ class GapPenaltyFit:
         none = self.scores({}, mask)
         for group in groups:
             least, best = sum(self.scores(penalties, mask)) + margin, penalties
-            for penalty in GRID:
+            for penalty in self.grid:
                 candidate = penalties | dict.fromkeys(group, penalty)
                 scores = self.scores(candidate, mask)
                 if sum(scores) > least and no_worse(scores, none):
