@@ -630,6 +630,16 @@ class Tree:
             return None
         raise TreeError(f"{short_repr(child)} is not in the tree")
 
+    def verb_lemma(self, position: int) -> str | None:
+        """Return the lemma of the verb at a position, with its separated particle; None if it has no lemma.
+
+        This is *ausgeben* for *gibt* in *Er gibt viel aus*, and *opbellen* for *belt* in *Zij belt hem op*.
+        Example: ``tree.verb_lemma(tree.words.index("gibt"))``.
+        """
+        from discotree.trees.verbs import verb_lemma
+
+        return verb_lemma(self, position)
+
     def to_dict(self, offsets: Offsets = ()) -> dict[str, Any]:
         """Return the tree's record, ready for JSON.
 
