@@ -47,7 +47,6 @@ CONVENIENCES = {
     "discotree.encoding.head_rules.HeadRules",
     "discotree.integrations.nltk.to_nltk",
     "discotree.treebanks.formats.write",
-    "discotree.trees.verbs.verb_lemma",
 }
 TREE = PACKAGE / "trees" / "tree.py"
 
