@@ -1,11 +1,13 @@
-"""Edit scripts between words and lemmas."""
+"""Edit scripts between words and lemmas, and the rules that choose them."""
+
+import json
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from discotree.encoding.dependencies import Dependencies
-from discotree.encoding.lemmas import NO_LEMMA, apply_script, edit_script, join_particles, lemma_of, scripts
+from discotree.encoding.lemmas import LemmaRules, apply_script, edit_script
 from discotree.trees.tree import NONE, Token
 
 
@@ -47,33 +49,84 @@ def test_a_script_gives_the_lemma_back(form, lemma):
 
 @given(letters, letters, letters)
 def test_a_script_fits_other_words_or_not(form, lemma, other):
-    found = apply_script(edit_script(form, lemma), other)
-    assert found is None or found
-    assert lemma_of(edit_script(form, lemma), other, "n", {})
+    assert apply_script(edit_script(form, lemma), other) != ""
+
+
+def one_word(form, lemma, tag="n"):
+    return Dependencies((Token(form, tag, lemma),), (-1,), ("ROOT",))
+
+
+words = st.lists(st.tuples(letters, letters.filter(lambda lemma: lemma != NONE)), min_size=1, unique_by=lambda w: w[0])
+
+
+@given(words)
+def test_rules_give_the_lemmas_that_they_were_learned_from(pairs):
+    by_key = {(form[:1].isupper(), (form.strip("$") or form).lower()): (form, lemma) for form, lemma in pairs}
+    rules = LemmaRules.learn(one_word(*pair) for pair in by_key.values())
+    assert {form: rules.lemma(form, "n") for form, _ in by_key.values()} == dict(by_key.values())
+
+
+@given(words)
+def test_rules_are_written_and_read(pairs):
+    rules = LemmaRules.learn(one_word(*pair) for pair in pairs)
+    again = LemmaRules.from_table(json.loads(json.dumps(rules.to_table())))
+    assert again == rules
+
+
+def learned(*rows):
+    return LemmaRules.learn(one_word(*row) for row in rows)
+
+
+def test_endings_give_lemmas_to_new_words():
+    same = [(word, word) for word in ("tak", "boom", "huis", "roos")]
+    rules = learned(("huizen", "huis"), ("muizen", "muis"), *same)
+    found = [rules.lemma(word, "n") for word in ("kluizen", "KLUIZEN", "Bom", "huis")]
+    assert found == ["kluis", "kluis", "bom", "huis"]
+
+
+def test_the_tag_and_the_first_letter_decide():
+    rules = learned(("was", "zijn", "ww"), ("was", "was", "n"), ("Was", "Was", "n"))
+    assert [rules.lemma("was", "ww"), rules.lemma("was", "n"), rules.lemma("Was", "n")] == ["zijn", "was", "Was"]
+
+
+def test_a_word_with_an_unknown_tag_is_its_own_lemma():
+    assert learned(("huizen", "huis")).lemma("$Huizen", "adj") == "Huizen"
 
 
 def test_words_that_a_script_does_not_fit_are_their_own_lemmas():
-    assert apply_script("l3+s", "ab") is None
-    assert lemma_of("l3+s", "Ab", "n", {}) == "ab"
-    assert lemma_of("k2+;ä>a", "Hund$", "n", {}) == "Hund"
+    rules = LemmaRules(["l3+s", "k2+;ä>a"], {"n": ({"": 0}, {"": 1})}, frozenset())
+    assert [rules.lemma("ab", "n"), rules.lemma("Hund$", "n")] == ["ab", "Hund"]
 
 
-def test_exceptions_depend_on_the_tag():
-    exceptions = {"ww": {"was": "zijn"}}
-    assert [lemma_of("l0+", "Was", tag, exceptions) for tag in ("ww", "n")] == ["zijn", "was"]
+TOKENS = (Token("Zij", "vnw", "zij"), Token("belt", "ww", "opbellen"), Token("Op", "vz", "op", NONE, "svp"))
 
 
 def test_a_separated_verb_gets_its_particle_from_the_tree():
-    tokens = (Token("Zij", "vnw", "zij"), Token("belt", "ww", "opbellen"), Token("Op", "vz", "op", NONE, "svp"))
-    heads = (1, -1, 1)
-    tree = Dependencies(tokens, heads, ("x", "ROOT", "x"))
-    assert scripts(tree) == ["l0+", "+l1+len", "l0+"]
-    lemmas = [lemma_of(script, token.form, token.tag, {}) for script, token in zip(scripts(tree), tokens, strict=True)]
-    forms, tags = [token.form for token in tokens], [token.tag for token in tokens]
-    join_particles(lemmas, [False, True, False], forms, tags, [NONE, NONE, "svp"], heads)
-    assert lemmas == ["zij", "opbellen", "op"]
+    rules = LemmaRules.learn([Dependencies(TOKENS, (1, -1, 1), ("x", "ROOT", "x"))])
+    forms, tags, _, _, functions = zip(*TOKENS, strict=True)
+    assert rules.lemmas(forms, tags, functions, (1, -1, 1)) == ["zij", "opbellen", "op"]
+    assert rules.lemmas(forms, tags, functions, (1, -1, 0)) == ["zij", "bellen", "op"]
+    assert rules.lemmas(forms, tags, [NONE] * 3, (1, -1, 1)) == ["zij", "bellen", "op"]
 
 
-def test_words_without_a_lemma_have_no_script():
-    tree = Dependencies((Token("Hund", "NN"),), (-1,), ("ROOT",))
-    assert scripts(tree) == [NO_LEMMA]
+def test_particles_stay_apart_where_the_treebank_has_them_apart():
+    tokens = (Token("gibt", "VVFIN", "geben"), Token("aus", "PTKVZ", "aus"))
+    rules = LemmaRules.learn([Dependencies(tokens, (-1, 0), ("ROOT", "x"))])
+    assert rules.lemmas(("gibt", "aus"), ("VVFIN", "PTKVZ"), (NONE, NONE), (-1, 0)) == ["geben", "aus"]
+
+
+def test_a_treebank_with_few_lemmas_gives_no_rules():
+    assert learned(("Hund", NONE), ("Katze", NONE), ("Haus", "Haus")) is None
+    assert LemmaRules.learn([]) is None
+
+
+@pytest.mark.parametrize("script", ["", "l", "l+", "l-1+", "x0+", "l0", "=", "l0+;", "l0+;>a", "l0+;a", "l99999+"])
+def test_other_texts_are_not_scripts(script):
+    with pytest.raises(ValueError, match="is not a script"):
+        LemmaRules.from_table({"scripts": [script], "endings": {}, "particles": []})
+
+
+@pytest.mark.parametrize("endings", [[{"": 1}, {}], [{"a": 0}, {}], [{"": "0"}, {}], [{}, {}], [{}], [{"": True}, {}]])
+def test_endings_name_scripts(endings):
+    with pytest.raises(ValueError, match=r"endings|unpack"):
+        LemmaRules.from_table({"scripts": ["l0+"], "endings": {"n": endings}, "particles": []})

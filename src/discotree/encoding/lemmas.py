@@ -1,8 +1,7 @@
-"""Lemmas as classes: edit scripts between a word and its lemma, and the table of exceptions.
+"""Lemmas: edit scripts between a word and its lemma, and the rules that choose a script by tag and ending.
 
 A script says how to make the lemma from the word. Its parts, in this order:
 
-    +           optional: put the separated particle of this verb in front of the lemma (``is_particle``)
     l, c or k   casing: work on the lower-cased word; the same, and capitalise the lemma; keep the word's case
     3           the number of characters to cut off the end of the word
     +en         the characters to add there, after a plus sign; often none
@@ -10,34 +9,51 @@ A script says how to make the lemma from the word. Its parts, in this order:
     ;ge<        or, with ``<``, at their first occurrence
 
 ``=`` and a lemma is a script of its own, for words that have nothing in common with their lemma. ``$`` at either end of
-a word, where IcePaHC splits words, is not part of the word for a script. Examples:
+a word, where IcePaHC splits words, is not part of the word. Examples:
 
-    huizen → huis        l3+s          opgebeld → opbellen  l1+len;ge>
-    Löndum → land        l2+;ö>a       Häuser → Haus        k2+;ä>a
-    ben → zijn           =zijn         belt (… op) → opbellen   +l1+len
+    huizen → huis   l3+s          opgebeld → opbellen   l1+len;ge>
+    Löndum → land   l2+;ö>a       Häuser → Haus         k2+;ä>a          ben → zijn   =zijn
 
-The scripts are the classes of the auxiliary head ``lemma``, in vocab.json under ``outputs``. Beside them, ``lemmas`` in
-vocab.json has the exceptions: an object by tag, of objects by lower-cased word, with the lemma: ``{"ww": {"had":
-"hebben"}}``. The lemma of a word is that of the table for its predicted tag; else that of the predicted script; and if
-the script does not fit the word, because it is too short or has not the characters to replace, the word itself,
-lower-cased if the script is for lower case. ``+`` holds in all these cases.
+A model has its rules in vocab.json, as the object ``lemmas`` with these keys:
+
+    scripts     a list of scripts
+    endings     by tag, two objects, for words whose first letter is not a capital and for those where it is. They give
+                the number of a script in the list by an ending of the lower-cased word, or by ``^`` and the whole word:
+                {"ww": [{"": 0, "den": 3, "^had": 17}, {…}]}
+    particles   separated particles (``is_particle``) that belong to the lemma of their verb: *belt … op* → *opbellen*
+
+The whole word decides, or else the longest of its endings that has a rule; "" is an ending of every word. If one of the
+two objects is empty, the other one is used for all words. A word whose tag has no rules is its own lemma. A script does
+not fit a word that is too short or lacks the characters to replace: then the lemma is the word, lower-cased if the
+script begins with ``l``. Finally, particles whose head is a verb (``is_verb``) are lower-cased and put in front of the
+lemma of that verb; only the first, if a verb has several.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import Any
 
 from discotree.encoding.dependencies import Dependencies
-from discotree.trees.tree import FUNCTION, LEMMA, NONE
-from discotree.trees.verbs import is_particle
+from discotree.trees.tree import NONE
+from discotree.trees.verbs import is_particle, is_verb
 
-NO_LEMMA = ""  # the class of words without a lemma, which are not learned from
-JOIN, WHOLE = "+", "="
+WHOLE_LEMMA = "="
 LOWER, CAPITAL, KEEP = "l", "c", "k"
 EDIT, LAST, FIRST = ";", ">", "<"
 SPLIT_MARK = "$"
+WHOLE_WORD = "^"
+MAX_ENDING = 8
+MIN_SHARE = 0.5  # share of the words of a treebank that must have a lemma, to learn from them
+MAX_COUNT = 3  # occurrences of a word that count for the scripts of its endings: rare words say more about new ones
+MIN_GAIN = 2  # words that the rule of a longer ending must correct
+_SCRIPT = re.compile(r"=.+|[lck][0-9]{1,4}\+[^;]*(;([^;<>]+>[^;<>]*|[^;<>]+<[^;<>]*))*", re.DOTALL)
 
-Exceptions = Mapping[str, Mapping[str, str]]
+
+# Scripts
 
 
 def edit_script(form: str, lemma: str) -> str:
@@ -49,13 +65,13 @@ def edit_script(form: str, lemma: str) -> str:
     else:
         casings = [KEEP]
     scripts = [casing + _edits(*_cased(casing, form, lemma)) for casing in casings]
-    fitting = [script for script in scripts if len(script) > 1 and apply_script(script, form) == lemma]
-    return min(fitting, key=len, default=WHOLE + lemma)
+    fitting = [script for script in scripts if _SCRIPT.fullmatch(script) and apply_script(script, form) == lemma]
+    return min(fitting, key=len, default=WHOLE_LEMMA + lemma)
 
 
 def apply_script(script: str, form: str) -> str | None:
-    """Return the lemma that a script, without ``+``, makes of a word; None if it does not fit."""
-    if script.startswith(WHOLE):
+    """Return the lemma that a script makes of a word; None if it does not fit."""
+    if script.startswith(WHOLE_LEMMA):
         return script[1:]
     casing, (ending, *edits) = script[0], script[1:].split(EDIT)
     cut, _, suffix = ending.partition("+")
@@ -73,42 +89,6 @@ def apply_script(script: str, form: str) -> str | None:
         stem = stem[:start] + new + stem[start + len(old) :]
     lemma = stem + suffix
     return (_capitalised(lemma) if casing == CAPITAL else lemma) or None
-
-
-def lemma_of(script: str, form: str, tag: str, exceptions: Exceptions) -> str:
-    """Return the lemma of a word with a predicted script and tag, without its separated particle."""
-    known = exceptions.get(tag, {}).get(form.lower())
-    if known is not None:
-        return known
-    script = script.removeprefix(JOIN)
-    return apply_script(script, form) or (_base(form).lower() if script[0] == LOWER else _base(form))
-
-
-def join_particles(
-    lemmas: list[str], joins: Sequence[bool], forms: Sequence[str], tags: Sequence[str], functions: Sequence[str],
-    heads: Sequence[int],
-) -> None:  # fmt: skip
-    """Put the particles of a sentence in front of the lemmas of their heads, where the scripts of these say so."""
-    joined = set()
-    for position, head in enumerate(heads):
-        if head >= 0 and joins[head] and head not in joined and is_particle(tags[position], functions[position]):
-            lemmas[head] = forms[position].lower() + lemmas[head]
-            joined.add(head)
-
-
-def scripts(tree: Dependencies) -> list[str]:
-    """Return the script of every word; ``NO_LEMMA`` for words without a lemma."""
-    found = [NO_LEMMA if token[LEMMA] == NONE else _script(token.form, token[LEMMA]) for token in tree.tokens]
-    for token, head in zip(tree.tokens, tree.heads, strict=True):
-        if head >= 0 and is_particle(token.tag, token[FUNCTION]):
-            verb, particle = tree.tokens[head], token.form.lower()
-            lemma = verb[LEMMA].removeprefix(particle)
-            if lemma not in ("", verb[LEMMA]) and not verb.form.lower().startswith(particle):
-                found[head] = JOIN + _script(verb.form, lemma)
-    return found
-
-
-_script = lru_cache(1 << 16)(edit_script)
 
 
 def _base(form: str) -> str:
@@ -139,8 +119,7 @@ def _edits(word: str, lemma: str) -> str:
     stem, edits = word[: starts[-1][0]], []
     for (a, b), (next_a, next_b) in zip(starts, ends[1:], strict=False):
         if (a, b) != (next_a, next_b):
-            old, new = word[a:next_a], lemma[b:next_b]
-            edit, stem = _replacement(stem, b, old, new)
+            edit, stem = _replacement(stem, b, word[a:next_a], lemma[b:next_b])
             edits.append(edit)
     return f"{cut}+{suffix}" + "".join(EDIT + edit for edit in edits)
 
@@ -157,3 +136,140 @@ def _replacement(stem: str, start: int, old: str, new: str) -> tuple[str, str]:
         start -= 1
         old, new = stem[start] + old, stem[start] + new
     return f"{old}{LAST if stem.rfind(old) == start else FIRST}{new}", result
+
+
+# Rules
+
+Endings = dict[str, int]
+
+
+@dataclass(frozen=True)
+class LemmaRules:
+    """The rules of a model: from a word and its tag to its lemma."""
+
+    scripts: list[str]
+    endings: dict[str, tuple[Endings, Endings]]
+    particles: frozenset[str]
+
+    def lemma(self, form: str, tag: str) -> str:
+        """Return the lemma of a word with this tag, without its separated particle."""
+        if tag not in self.endings:
+            return _base(form)
+        small, capital = self.endings[tag]
+        endings = (capital or small) if form[:1].isupper() else (small or capital)
+        word = _base(form).lower()
+        number = endings.get(WHOLE_WORD + word)
+        if number is None:
+            lengths = range(min(len(word), MAX_ENDING), -1, -1)
+            number = next(endings[ending] for n in lengths if (ending := word[len(word) - n :]) in endings)
+        script = self.scripts[number]
+        return apply_script(script, form) or (word if script[0] == LOWER else _base(form))
+
+    def lemmas(
+        self, forms: Sequence[str], tags: Sequence[str], functions: Sequence[str], heads: Sequence[int]
+    ) -> list[str]:
+        """Return the lemmas of a sentence; ``heads`` are the positions of the heads, -1 for none."""
+        lemmas = list(map(self.lemma, forms, tags))
+        if self.particles:
+            for verb, particle in particles_of(forms, tags, functions, heads).items():
+                if particle in self.particles:
+                    lemmas[verb] = particle + lemmas[verb]
+        return lemmas
+
+    @classmethod
+    def learn(cls, trees: Iterable[Dependencies]) -> "LemmaRules | None":
+        """Return the rules for the lemmas of trees; None if most words have no lemma."""
+        tables: dict[tuple[str, bool], dict[str, Counter[str]]] = {}
+        joined: Counter[str] = Counter()
+        words = known = 0
+        for tree in trees:
+            forms, tags, lemmas, _, functions = zip(*tree.tokens, strict=True)
+            words += len(forms)
+            particles = particles_of(forms, tags, functions, tree.heads)
+            for position, (form, tag, lemma) in enumerate(zip(forms, tags, lemmas, strict=True)):
+                if lemma == NONE:
+                    continue
+                known += 1
+                particle = particles.get(position)
+                if particle:
+                    is_joined = lemma.startswith(particle) and lemma != particle
+                    joined[particle] += 1 if is_joined else -1
+                    lemma = lemma.removeprefix(particle) if is_joined else lemma
+                table = tables.setdefault((tag, form[:1].isupper()), {})
+                table.setdefault(_base(form).lower(), Counter())[_cached_script(form, lemma)] += 1
+        if known < MIN_SHARE * words or not known:
+            return None
+        rules = {key: _rules(table) for key, table in sorted(tables.items())}
+        counts = Counter(script for table in rules.values() for script in table.values())
+        scripts = sorted(counts, key=lambda script: (-counts[script], script))
+        number = {script: k for k, script in enumerate(scripts)}
+        numbered = {
+            key: {ending: number[script] for ending, script in sorted(table.items())} for key, table in rules.items()
+        }
+        endings = {tag: (numbered.get((tag, False), {}), numbered.get((tag, True), {})) for tag, _ in numbered}
+        return cls(scripts, endings, frozenset(word for word, count in joined.items() if count > 0))
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the object for vocab.json."""
+        return {"scripts": self.scripts, "endings": self.endings, "particles": sorted(self.particles)}
+
+    @classmethod
+    def from_table(cls, table: Any) -> "LemmaRules":
+        """Return the rules of an object in vocab.json; ValueError, TypeError or KeyError if it is not valid."""
+        scripts = [str(script) for script in table["scripts"]]
+        endings: dict[str, tuple[Endings, Endings]] = {}
+        for tag, (small, capital) in table["endings"].items():
+            endings[str(tag)] = (dict(small), dict(capital))
+            for rules in filter(None, endings[tag]):
+                if "" not in rules or not all(type(n) is int and 0 <= n < len(scripts) for n in rules.values()):
+                    raise ValueError(f"lemmas: the endings of the tag {tag!r:.50} do not name scripts")
+            if not any(endings[tag]):
+                raise ValueError(f"lemmas: the tag {tag!r:.50} has no endings")
+        for script in scripts:
+            if not _SCRIPT.fullmatch(script):
+                raise ValueError(f"lemmas: {script!r:.50} is not a script")
+        return cls(scripts, endings, frozenset(map(str, table["particles"])))
+
+
+def particles_of(
+    forms: Sequence[str], tags: Sequence[str], functions: Sequence[str], heads: Sequence[int]
+) -> dict[int, str]:
+    """Return the lower-cased separated particle of each verb that has one, by the position of the verb."""
+    particles: dict[int, str] = {}
+    for form, tag, function, head in zip(forms, tags, functions, heads, strict=True):
+        if head >= 0 and is_particle(tag, function) and is_verb(tags[head]):
+            particles.setdefault(head, form.lower())
+    return particles
+
+
+_cached_script = lru_cache(1 << 16)(edit_script)
+
+
+def _rules(words: dict[str, Counter[str]]) -> dict[str, str]:
+    """Return the script of endings and whole words, given the counts of the scripts of each word.
+
+    A longer ending, or the whole word, has a rule only where that of the shorter one would be wrong.
+    """
+    rules: dict[str, str] = {}
+    groups = [("", sorted(words), "")]  # an ending, the words that have it, the script of the next shorter ending
+    while groups:
+        ending, group, script = groups.pop()
+        counts: Counter[str] = Counter()
+        for word in group:
+            total = sum(words[word].values())
+            for own, count in words[word].items():
+                counts[own] += min(MAX_COUNT, total) * count / total  # type: ignore[assignment]
+        best = max(counts, key=lambda own: (counts[own], own))
+        if not script or counts[best] - counts[script] >= MIN_GAIN:
+            rules[ending] = script = best
+        longer: dict[str, list[str]] = {}
+        for word in group:
+            if len(ending) < min(len(word), MAX_ENDING):
+                longer.setdefault(word[-len(ending) - 1 :], []).append(word)
+        groups += [(ending, group, script) for ending, group in longer.items() if len(group) > 1]
+        several = {word for group in longer.values() if len(group) > 1 for word in group}
+        for word in group:
+            own, count = max(words[word].items(), key=lambda pair: (pair[1], pair[0]))
+            if word not in several and count > words[word][script]:
+                rules[WHOLE_WORD + word] = own
+    return rules
