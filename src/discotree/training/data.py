@@ -6,10 +6,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import combinations
 from math import inf
 from pathlib import Path
 
+from discotree.config.recipes import LEMMA_TABLES
 from discotree.config.schema import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
@@ -22,7 +24,7 @@ from discotree.treebanks.schemes import SCHEMES
 from discotree.treebanks.source import ErrorHandler, stop
 from discotree.trees.punctuation import remove_tokens
 from discotree.trees.transforms import transform
-from discotree.trees.tree import Token, Tree
+from discotree.trees.tree import NONE, Token, Tree
 
 SPLITS = ("train", "dev", "test")
 FOLDER_VARIABLE = "DISCOTREE_DATA"
@@ -86,7 +88,8 @@ def resolve(data: Data) -> Data:
     def locate_source(source: DataSource) -> DataSource:
         if not source.file:
             raise ConfigError(f"a data source without a file: {source}")
-        return replace(source, file=locate(source.file), splits=locate(source.splits))
+        lemmas = source.lemmas if source.lemmas in LEMMA_TABLES else locate(source.lemmas)
+        return replace(source, file=locate(source.file), splits=locate(source.splits), lemmas=lemmas)
 
     return replace(
         data,
@@ -126,6 +129,7 @@ def recipe_files(data: Data) -> list[str]:
     """Return the files, folders and patterns that a recipe reads."""
     sources = [source for split in SPLITS for source in getattr(data, split)]
     files = [source.file for source in sources] + [source.splits for source in sources if source.splits]
+    files += [source.lemmas for source in sources if source.lemmas and source.lemmas not in LEMMA_TABLES]
     if any(source.split and not source.splits for source in sources):
         files.append(data.splits)
     if data.tags == "predicted":
@@ -297,6 +301,8 @@ def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Spli
             trees = _drop_tags(trees, source)
         if source.scheme:
             trees = map(SCHEMES[source.scheme], trees)
+        if source.lemmas:
+            trees = _with_lemmas(trees, read_lemmas(source.lemmas))
         split.trees += [transform(tree, punctuation=data.punctuation) for tree in trees]
         split.sources += [source] * (len(split.trees) - len(split.sources))
     return split
@@ -309,6 +315,39 @@ def _drop_tags(trees: Iterable[Tree], source: DataSource) -> Iterator[Tree]:
         remaining = remove_tokens(tree, set(dropped))
         if remaining is not None:
             yield remaining
+
+
+Lemmas = Mapping[tuple[str, str], str]  # by form and tag
+
+
+@cache
+def read_lemmas(table: str) -> Lemmas:
+    """Read a table of lemmas: a built-in one, or a file. See ``DataSource.lemmas``."""
+    path = LEMMA_TABLES.get(table, Path(table))
+    try:
+        lines = path.read_text("utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TreebankError(f"the table of lemmas cannot be read ({error})", table) from None
+    lemmas: dict[tuple[str, str], str] = {}
+    for number, line in enumerate(lines, 1):
+        columns = line.split("\t")
+        if len(columns) != 3 or not all(columns):
+            raise TreebankError("expected a lemma, a tag and forms, separated by tabs", str(path), number)
+        lemma, tag, forms = columns
+        for form in forms.split(" "):
+            if lemmas.setdefault((form, tag), lemma) != lemma:
+                raise TreebankError(f"{form!r} with the tag {tag!r} has another lemma above", str(path), number)
+    return lemmas
+
+
+def _with_lemmas(trees: Iterable[Tree], table: Lemmas) -> Iterator[Tree]:
+    """Yield trees with the lemmas of a table. A form that is not there is looked up in lower case."""
+    for tree in trees:
+        tokens = []
+        for token in tree.tokens:
+            lemma = table.get((token.form, token.tag)) or table.get((token.form.lower(), token.tag), NONE)
+            tokens.append(token._replace(lemma=lemma))
+        yield replace(tree, tokens=tuple(tokens))
 
 
 def _read_source(source: DataSource, cache: Cache) -> list[Tree | None]:
