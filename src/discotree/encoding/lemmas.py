@@ -177,11 +177,19 @@ class LemmaRules:
         return lemmas
 
     @classmethod
-    def learn(cls, trees: Iterable[Dependencies]) -> "LemmaRules | None":
-        """Return the rules for the lemmas of trees; None if most words have no lemma."""
+    def learn(cls, trees: Iterable[Dependencies], lexicon: Iterable[tuple[str, str, str]] = ()) -> "LemmaRules | None":
+        """Return the rules for the lemmas of trees; None if most words have no lemma.
+
+        ``lexicon`` are further words, each with its tag and lemma.
+        """
         tables: dict[tuple[str, bool], dict[str, Counter[str]]] = {}
         joined: Counter[str] = Counter()
         words = known = 0
+
+        def count(form: str, tag: str, lemma: str) -> None:
+            table = tables.setdefault((tag, form[:1].isupper()), {})
+            table.setdefault(_base(form).lower(), Counter())[_cached_script(form, lemma)] += 1
+
         for tree in trees:
             forms, tags, lemmas, _, functions = zip(*tree.tokens, strict=True)
             words += len(forms)
@@ -195,10 +203,11 @@ class LemmaRules:
                     is_joined = lemma.startswith(particle) and lemma != particle
                     joined[particle] += 1 if is_joined else -1
                     lemma = lemma.removeprefix(particle) if is_joined else lemma
-                table = tables.setdefault((tag, form[:1].isupper()), {})
-                table.setdefault(_base(form).lower(), Counter())[_cached_script(form, lemma)] += 1
+                count(form, tag, lemma)
         if known < MIN_SHARE * words or not known:
             return None
+        for word in lexicon:
+            count(*word)
         rules = {key: _rules(table) for key, table in sorted(tables.items())}
         counts = Counter(script for table in rules.values() for script in table.values())
         scripts = sorted(counts, key=lambda script: (-counts[script], script))

@@ -88,12 +88,14 @@ class Vocab:
         also: Iterable[str] = (),
         pretrained: Callable[[str], bool] = lambda _: False,
         ignored: Sequence[Collection[str]] = (),
+        lexicon: Iterable[tuple[str, str, str]] = (),
     ) -> "Vocab":
         """Build the vocabulary of training trees.
 
         ``heads`` are the auxiliary heads, ``tags`` those that the network looks at. Further words, ``also``, are added
         where ``pretrained`` says that there is a vector for them. ``ignored`` holds for every tree the auxiliary heads
-        that learn nothing from it. Rules for lemmas are learned from trees with the tags that the model knows.
+        that learn nothing from it. Rules for lemmas are learned from trees with the tags that the model knows, and
+        from a ``lexicon`` of words, tags and lemmas.
         """
         words: Counter[str] = Counter()
         chars: set[str] = set()
@@ -132,7 +134,7 @@ class Vocab:
             outputs={head: Alphabet(_by_count(counts)) for head, counts in outputs.items()},
             head_functions={pair: _by_count(counts)[0] for pair, counts in sorted(pairs.items())},
             root=_by_count(roots)[0],
-            lemmas=LemmaRules.learn(tagged) if "tag" in heads or input_tags else None,
+            lemmas=LemmaRules.learn(tagged, lexicon) if "tag" in heads or input_tags else None,
         )
 
     def extended(self, other: "Vocab") -> "Vocab":

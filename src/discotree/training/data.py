@@ -11,7 +11,7 @@ from itertools import combinations
 from math import inf
 from pathlib import Path
 
-from discotree.config.recipes import LEMMA_TABLES
+from discotree.config.recipes import RECIPES
 from discotree.config.schema import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
@@ -29,6 +29,7 @@ from discotree.trees.tree import NONE, Token, Tree
 SPLITS = ("train", "dev", "test")
 FOLDER_VARIABLE = "DISCOTREE_DATA"
 MIN_OVERLAP_WORDS = 6  # shorter sentences repeat by chance
+LEMMA_COLUMNS = 3  # of a table of lemmas
 MAX_OVERLAP = 0.2  # share of the longer sentences of a split that may also be in another one
 
 Cache = dict[tuple[str, str, bool], list[Tree | None]]  # None: a broken tree that was skipped
@@ -68,6 +69,11 @@ class Split:
         pairs = zip(self.encoded, self.sources, strict=True)
         return [tree for tree, source in pairs if head not in source.ignore]
 
+    def lexicon(self) -> list[tuple[str, str, str]]:
+        """Return the words of the sources' tables of lemmas, with their tags and lemmas."""
+        paths = dict.fromkeys(source.lemmas for source in self.sources if source.lemmas)
+        return [(*pair, lemma) for path in paths for pair, lemma in read_lemmas(path).items()]
+
 
 # Files
 
@@ -75,21 +81,21 @@ class Split:
 def resolve(data: Data) -> Data:
     """Return the same data with absolute paths.
 
-    Files are looked up in ``data.folder`` (by default that of the environment variable), then in the current folder.
-    The functions below expect resolved data.
+    Files are looked up in ``data.folder`` (by default that of the environment variable), in the current folder, and
+    beside the bundled recipes. The functions below expect resolved data.
     """
     folder = Path(data.folder or os.environ.get(FOLDER_VARIABLE, ""))
 
     def locate(file: str) -> str:
-        path = folder / file
-        chosen = path if path.exists() or not Path(file).exists() else Path(file)
+        places = [folder / file, Path(file), RECIPES / file]
+        chosen = next((path for path in places if path.exists()), places[0])
         return str(chosen.absolute()) if file else ""
 
     def locate_source(source: DataSource) -> DataSource:
         if not source.file:
             raise ConfigError(f"a data source without a file: {source}")
-        lemmas = source.lemmas if source.lemmas in LEMMA_TABLES else locate(source.lemmas)
-        return replace(source, file=locate(source.file), splits=locate(source.splits), lemmas=lemmas)
+        file, splits, lemmas = map(locate, (source.file, source.splits, source.lemmas))
+        return replace(source, file=file, splits=splits, lemmas=lemmas)
 
     return replace(
         data,
@@ -129,7 +135,7 @@ def recipe_files(data: Data) -> list[str]:
     """Return the files, folders and patterns that a recipe reads."""
     sources = [source for split in SPLITS for source in getattr(data, split)]
     files = [source.file for source in sources] + [source.splits for source in sources if source.splits]
-    files += [source.lemmas for source in sources if source.lemmas and source.lemmas not in LEMMA_TABLES]
+    files += [source.lemmas for source in sources if source.lemmas]
     if any(source.split and not source.splits for source in sources):
         files.append(data.splits)
     if data.tags == "predicted":
@@ -321,22 +327,21 @@ Lemmas = Mapping[tuple[str, str], str]  # by form and tag
 
 
 @cache
-def read_lemmas(table: str) -> Lemmas:
-    """Read a table of lemmas: a built-in one, or a file. See ``DataSource.lemmas``."""
-    path = LEMMA_TABLES.get(table, Path(table))
+def read_lemmas(path: str) -> Lemmas:
+    """Read a table of lemmas; see ``DataSource.lemmas``."""
     try:
-        lines = path.read_text("utf-8").removesuffix("\n").split("\n")
+        lines = Path(path).read_text("utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise TreebankError(f"the table of lemmas cannot be read ({error})", table) from None
+        raise TreebankError(f"the table of lemmas cannot be read ({error})", path) from None
     lemmas: dict[tuple[str, str], str] = {}
     for number, line in enumerate(lines, 1):
         columns = line.split("\t")
-        if len(columns) != 3 or not all(columns):
-            raise TreebankError("expected a lemma, a tag and forms, separated by tabs", str(path), number)
+        if len(columns) != LEMMA_COLUMNS or not all(columns):
+            raise TreebankError("expected a lemma, a tag and forms, separated by tabs", path, number)
         lemma, tag, forms = columns
         for form in forms.split(" "):
             if lemmas.setdefault((form, tag), lemma) != lemma:
-                raise TreebankError(f"{form!r} with the tag {tag!r} has another lemma above", str(path), number)
+                raise TreebankError(f"{form!r} with the tag {tag!r} has another lemma above", path, number)
     return lemmas
 
 
