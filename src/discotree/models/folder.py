@@ -170,6 +170,7 @@ def metrics_of(scores: Mapping[str, Any]) -> Metrics:
         scores["all"]["exact_match"],
         scores["attachment"].get("tag"),
         scores["attachment"].get("function"),
+        scores["attachment"].get("lemma"),
     )
     return Metrics(*(None if value is None else round(float(value), 2) for value in found))
 
