@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from model_package import MODELS, model_folder
+from model_sources import ABOUT
 
 from discotree import config
 from discotree.encoding.dependencies import to_dependencies
@@ -98,9 +99,7 @@ def main() -> None:
     options.add_argument("--recipe", help="learn from the data of this recipe, in place of the model's own settings")
     options.add_argument("--out", type=Path, help="write to a copy of the model, in this folder")
     arguments = options.parse_args()
-    folder = Path(arguments.model)
-    if (MODELS / arguments.model).is_dir():
-        folder = model_folder(arguments.model, MODELS)
+    folder = model_folder(arguments.model, MODELS) if arguments.model in ABOUT else Path(arguments.model)
     model = read_model(folder)
     settings = config.load_recipe(arguments.recipe) if arguments.recipe else model.config
     data = resolve(dataclasses.replace(settings.data, folder=arguments.data))

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import combinations
 from math import inf
 from pathlib import Path
@@ -326,7 +325,6 @@ def _drop_tags(trees: Iterable[Tree], source: DataSource) -> Iterator[Tree]:
 Lemmas = Mapping[tuple[str, str], str]  # by form and tag
 
 
-@cache
 def read_lemmas(path: str) -> Lemmas:
     """Read a table of lemmas; see ``DataSource.lemmas``."""
     try:
