@@ -12,7 +12,7 @@ import argparse
 import dataclasses
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from model_package import MODELS, model_folder
@@ -37,12 +37,12 @@ SHIPPED = "as shipped"
 TOGETHER = "dev and test together"
 
 
-def learn(train: Split, data: config.schema.Data) -> LemmaRules:
-    """Return the rules for the lemmas of the training trees."""
+def learn(train: Split, data: config.schema.Data, known: Container[str | None]) -> LemmaRules:
+    """Return the rules for the lemmas of the training trees; ``known`` are the words of the model."""
     heads = HeadRules.load(data.heads, marked_first=data.marked_heads)
     pairs = zip(train.trees, train.sources, strict=True)
     trees = (to_dependencies(tree, heads, data.unaries) for tree, source in pairs if "tag" not in source.ignore)
-    rules = LemmaRules.learn(trees, train.lexicon())
+    rules = LemmaRules.learn(trees, known, train.lexicon())
     if rules is None:
         raise SystemExit("the training trees have no lemmas, or only few")
     return rules
@@ -104,7 +104,7 @@ def main() -> None:
     settings = config.load_recipe(arguments.recipe) if arguments.recipe else model.config
     data = resolve(dataclasses.replace(settings.data, folder=arguments.data))
     splits = read_splits(data)
-    rules = learn(splits.pop("train"), data)
+    rules = learn(splits.pop("train"), data, model.vocab.words.ids)
     model = dataclasses.replace(model, vocab=dataclasses.replace(model.vocab, lemmas=rules))
     parser = Parser(model, new_engine(model))
     parsed = {name: list(parser.parse(split.trees)) for name, split in splits.items()}

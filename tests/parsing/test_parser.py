@@ -227,7 +227,7 @@ def test_a_parser_for_trees_with_lemmas_predicts_lemmas(tmp_path):
 
 
 def test_lemmas_change_nothing_else(untrained):
-    rules = LemmaRules.learn(to_dependencies(tree, "negra") for tree in lemmatised(TREES))
+    rules = LemmaRules.learn([to_dependencies(tree, "negra") for tree in lemmatised(TREES)], untrained.vocab.words.ids)
     vocab = dataclasses.replace(untrained.vocab, lemmas=rules)
     with_lemmas = torch_parser(dataclasses.replace(untrained.model, vocab=vocab))
     for plain, tree in zip(untrained.parse(WORDS), with_lemmas.parse(WORDS), strict=True):

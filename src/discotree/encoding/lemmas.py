@@ -16,25 +16,29 @@ a word, where IcePaHC splits words, is not part of the word. Examples:
 
 A model has its rules in vocab.json, as the object ``lemmas`` with these keys:
 
-    scripts     a list of scripts
+    scripts     a list of lists: the scripts of each rule, the most frequent first
     endings     by tag, two objects, for words whose first letter is not a capital and for those where it is. They give
-                the number of a script in the list by an ending of the lower-cased word, or by ``^`` and the whole word:
-                {"ww": [{"": 0, "den": 3, "^had": 17}, {…}]}
+                the number of a rule in the list by an ending of the lower-cased word, of at most 8 characters, or by
+                ``^`` and the whole word: {"ww": [{"": 0, "den": 3, "^had": 17}, {…}]}
     particles   separated particles (``is_particle``) that belong to the lemma of their verb: *belt … op* → *opbellen*
 
 The whole word decides, or else the longest of its endings that has a rule; "" is an ending of every word. If one of the
-two objects is empty, the other one is used for all words. A word whose tag has no rules is its own lemma. A script does
-not fit a word that is too short or lacks the characters to replace: then the lemma is the word, lower-cased if the
-script begins with ``l``. Finally, particles whose head is a verb (``is_verb``) are lower-cased and put in front of the
-lemma of that verb; only the first, if a verb has several.
+two objects is empty, the other one is used for all words. A word whose tag has no rules is its own lemma.
+
+The first script of a rule holds, unless its lemma is neither the word itself, with or without capitals, nor in the
+model's vocabulary (``words`` in vocab.json): then the first of the others whose lemma is another word in the vocabulary
+holds, if there is one. A script does not fit a word that is too short or lacks the characters to replace: then the
+lemma is the word, lower-cased if the script begins with ``l``. Finally, particles whose head is a verb (``is_verb``)
+are lower-cased and put in front of the lemma of that verb; only the first, if a verb has several.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import chain, pairwise
 from typing import Any
 
 from discotree.encoding.dependencies import Dependencies
@@ -49,7 +53,9 @@ WHOLE_WORD = "^"
 MAX_ENDING = 8
 MIN_SHARE = 0.5  # share of the words of a treebank that must have a lemma, to learn from them
 MAX_COUNT = 3  # occurrences of a word that count for the scripts of its endings: rare words say more about new ones
-MIN_GAIN = 2  # words that the rule of a longer ending must correct
+MAX_SCRIPTS = 4  # of one ending
+ARTICLE_TAG = "D-"
+MIN_GAIN = 2  # words that the rule of a longer ending, or a further script of a rule, must correct
 _SCRIPT = re.compile(r"=.+|[lck][0-9]{1,4}\+[^;]*(;([^;<>]+>[^;<>]*|[^;<>]+<[^;<>]*))*", re.DOTALL)
 
 
@@ -141,35 +147,46 @@ def _replacement(stem: str, start: int, old: str, new: str) -> tuple[str, str]:
 # Rules
 
 Endings = dict[str, int]
+Words = Container[str | None]
 
 
 @dataclass(frozen=True)
 class LemmaRules:
     """The rules of a model: from a word and its tag to its lemma."""
 
-    scripts: list[str]
+    scripts: list[list[str]]
     endings: dict[str, tuple[Endings, Endings]]
     particles: frozenset[str]
 
-    def lemma(self, form: str, tag: str) -> str:
-        """Return the lemma of a word with this tag, without its separated particle."""
+    def lemma(self, form: str, tag: str, known: Words) -> str:
+        """Return the lemma of a word with this tag, without its separated particle.
+
+        ``known`` are the words of the model's vocabulary.
+        """
+        word = _base(form)
         if tag not in self.endings:
-            return _base(form)
+            return word
         small, capital = self.endings[tag]
         endings = (capital or small) if form[:1].isupper() else (small or capital)
-        word = _base(form).lower()
-        number = endings.get(WHOLE_WORD + word)
-        if number is None:
-            lengths = range(min(len(word), MAX_ENDING), -1, -1)
-            number = next(endings[ending] for n in lengths if (ending := word[len(word) - n :]) in endings)
-        script = self.scripts[number]
-        return apply_script(script, form) or (word if script[0] == LOWER else _base(form))
+        lower = word.lower()
+        number = endings.get(WHOLE_WORD + lower)
+        start = max(0, len(lower) - MAX_ENDING)
+        while number is None:
+            number = endings.get(lower[start:])
+            start += 1
+        script, lemma = _choose(self.scripts[number], form, known)
+        return lemma or (lower if script[0] == LOWER else word)
 
     def lemmas(
-        self, forms: Sequence[str], tags: Sequence[str], functions: Sequence[str], heads: Sequence[int]
+        self,
+        forms: Sequence[str],
+        tags: Sequence[str],
+        functions: Sequence[str],
+        heads: Sequence[int],
+        known: Words,
     ) -> list[str]:
         """Return the lemmas of a sentence; ``heads`` are the positions of the heads, -1 for none."""
-        lemmas = list(map(self.lemma, forms, tags))
+        lemmas = [self.lemma(form, tag, known) for form, tag in zip(forms, tags, strict=True)]
         if self.particles:
             for verb, particle in particles_of(forms, tags, functions, heads).items():
                 if particle in self.particles:
@@ -177,46 +194,42 @@ class LemmaRules:
         return lemmas
 
     @classmethod
-    def learn(cls, trees: Iterable[Dependencies], lexicon: Iterable[tuple[str, str, str]] = ()) -> "LemmaRules | None":
+    def learn(
+        cls, trees: Iterable[Dependencies], known: Words, lexicon: Iterable[tuple[str, str, str]] = ()
+    ) -> "LemmaRules | None":
         """Return the rules for the lemmas of trees; None if most words have no lemma.
 
-        ``lexicon`` are further words, each with its tag and lemma.
+        ``known`` are the words of the model's vocabulary, ``lexicon`` further words, each with its tag and lemma.
         """
-        tables: dict[tuple[str, bool], dict[str, Counter[str]]] = {}
+        tables: dict[tuple[str, bool], Table] = {}
         joined: Counter[str] = Counter()
-        words = known = 0
+        words = lemmas = 0
 
         def count(form: str, tag: str, lemma: str) -> None:
             table = tables.setdefault((tag, form[:1].isupper()), {})
             table.setdefault(_base(form).lower(), Counter())[_cached_script(form, lemma)] += 1
 
         for tree in trees:
-            forms, tags, lemmas, _, functions = zip(*tree.tokens, strict=True)
-            words += len(forms)
-            particles = particles_of(forms, tags, functions, tree.heads)
-            for position, (form, tag, lemma) in enumerate(zip(forms, tags, lemmas, strict=True)):
-                if lemma == NONE:
-                    continue
-                known += 1
-                particle = particles.get(position)
-                if particle:
-                    is_joined = lemma.startswith(particle) and lemma != particle
-                    joined[particle] += 1 if is_joined else -1
-                    lemma = lemma.removeprefix(particle) if is_joined else lemma
-                count(form, tag, lemma)
-        if known < MIN_SHARE * words or not known:
+            own = _lemmas_apart(tree, joined)
+            words += len(own)
+            for token, lemma in zip(tree.tokens, own, strict=True):
+                if lemma != NONE:
+                    lemmas += 1
+                    count(token.form, token.tag, lemma)
+            for word in _unsplit(tree):
+                count(*word)
+        if lemmas < MIN_SHARE * words or not lemmas:
             return None
         for word in lexicon:
             count(*word)
-        rules = {key: _rules(table) for key, table in sorted(tables.items())}
-        counts = Counter(script for table in rules.values() for script in table.values())
-        scripts = sorted(counts, key=lambda script: (-counts[script], script))
-        number = {script: k for k, script in enumerate(scripts)}
-        numbered = {
-            key: {ending: number[script] for ending, script in sorted(table.items())} for key, table in rules.items()
-        }
+        rules = {(tag, capital): _rules(table, capital, known) for (tag, capital), table in sorted(tables.items())}
+        uses = Counter(scripts for table in rules.values() for scripts in table.values())
+        scripts = sorted(uses, key=lambda scripts: (-uses[scripts], scripts))
+        number = {scripts: k for k, scripts in enumerate(scripts)}
+        numbered = {key: {ending: number[found] for ending, found in sorted(t.items())} for key, t in rules.items()}
         endings = {tag: (numbered.get((tag, False), {}), numbered.get((tag, True), {})) for tag, _ in numbered}
-        return cls(scripts, endings, frozenset(word for word, count in joined.items() if count > 0))
+        particles = frozenset(word for word, uses in joined.items() if uses > 0)
+        return cls(list(map(list, scripts)), endings, particles)
 
     def to_table(self) -> dict[str, Any]:
         """Return the object for vocab.json."""
@@ -225,19 +238,34 @@ class LemmaRules:
     @classmethod
     def from_table(cls, table: Any) -> "LemmaRules":
         """Return the rules of an object in vocab.json; ValueError, TypeError or KeyError if it is not valid."""
-        scripts = [str(script) for script in table["scripts"]]
+        scripts = [[str(script) for script in scripts] for scripts in table["scripts"]]
+        for script in chain.from_iterable(scripts):
+            if not _SCRIPT.fullmatch(script):
+                raise ValueError(f"lemmas: {script!r:.50} is not a script")
+        if not all(scripts):
+            raise ValueError("lemmas: a rule has no scripts")
         endings: dict[str, tuple[Endings, Endings]] = {}
         for tag, (small, capital) in table["endings"].items():
             endings[str(tag)] = (dict(small), dict(capital))
+            if not any(endings[tag]):
+                raise ValueError(f"lemmas: the tag {tag!r:.50} has no endings")
             for rules in filter(None, endings[tag]):
                 if "" not in rules or not all(type(n) is int and 0 <= n < len(scripts) for n in rules.values()):
                     raise ValueError(f"lemmas: the endings of the tag {tag!r:.50} do not name scripts")
-            if not any(endings[tag]):
-                raise ValueError(f"lemmas: the tag {tag!r:.50} has no endings")
-        for script in scripts:
-            if not _SCRIPT.fullmatch(script):
-                raise ValueError(f"lemmas: {script!r:.50} is not a script")
         return cls(scripts, endings, frozenset(map(str, table["particles"])))
+
+
+def _choose(scripts: Sequence[str], form: str, known: Words) -> tuple[str, str | None]:
+    """Return the script of a rule that holds for a word, and the lemma that it makes, None if it does not fit."""
+    first = scripts[0]
+    lemma = apply_script(first, form)
+    if len(scripts) > 1 and lemma not in known:
+        same = (_base(form), _base(form).lower())
+        for script in scripts[1:] if lemma not in same else ():
+            other = apply_script(script, form)
+            if other in known and other not in same:
+                return script, other
+    return first, lemma
 
 
 def particles_of(
@@ -251,34 +279,74 @@ def particles_of(
     return particles
 
 
+# Learning
+
+Table = dict[str, Counter[str]]  # by lower-cased word: how often it has which script
 _cached_script = lru_cache(1 << 16)(edit_script)
 
 
-def _rules(words: dict[str, Counter[str]]) -> dict[str, str]:
-    """Return the script of endings and whole words, given the counts of the scripts of each word.
+def _lemmas_apart(tree: Dependencies, joined: Counter[str]) -> list[str]:
+    """Return the lemmas of a sentence without separated particles, and count which of these belonged to a lemma."""
+    forms, tags, lemmas, _, functions = map(list, zip(*tree.tokens, strict=True))
+    for verb, particle in particles_of(forms, tags, functions, tree.heads).items():
+        if lemmas[verb] != NONE:
+            is_joined = lemmas[verb].startswith(particle) and lemmas[verb] != particle
+            joined[particle] += 1 if is_joined else -1
+            lemmas[verb] = lemmas[verb].removeprefix(particle) if is_joined else lemmas[verb]
+    return lemmas
+
+
+def _unsplit(tree: Dependencies) -> Iterator[tuple[str, str, str]]:
+    """Yield nouns with the article that IcePaHC splits off, hest$ $inn, as text has them: hestinn."""
+    for (noun, tag, lemma, _, _), (article, other, *_) in pairwise(tree.tokens):
+        is_split = noun.endswith(SPLIT_MARK) and article.startswith(SPLIT_MARK)
+        if is_split and other.startswith(ARTICLE_TAG) and lemma != NONE:
+            yield noun.removesuffix(SPLIT_MARK) + article.removeprefix(SPLIT_MARK), tag, lemma
+
+
+def _rules(words: Table, capital: bool, known: Words) -> dict[str, tuple[str, ...]]:
+    """Return the scripts of endings and whole words.
 
     A longer ending, or the whole word, has a rule only where that of the shorter one would be wrong.
     """
-    rules: dict[str, str] = {}
-    groups = [("", sorted(words), "")]  # an ending, the words that have it, the script of the next shorter ending
+
+    def times_right(word: str, scripts: Sequence[str]) -> int:
+        """Return how often a rule is right for a word."""
+        chosen, _ = _choose(scripts, _capitalised(word) if capital else word, known)
+        return words[word][chosen]
+
+    def total_right(group: Sequence[str], scripts: Sequence[str]) -> float:
+        """Return how often a rule is right for words, of which each counts MAX_COUNT times at most."""
+        return sum(weights[word] * times_right(word, scripts) / totals[word] for word in group)
+
+    totals = {word: sum(counts.values()) for word, counts in words.items()}
+    weights = {word: min(MAX_COUNT, total) for word, total in totals.items()}
+    rules: dict[str, tuple[str, ...]] = {}
+    groups: list[tuple[str, list[str], tuple[str, ...]]] = [("", sorted(words), ())]  # ending, words, their scripts
     while groups:
-        ending, group, script = groups.pop()
+        ending, group, scripts = groups.pop()
         counts: Counter[str] = Counter()
         for word in group:
-            total = sum(words[word].values())
-            for own, count in words[word].items():
-                counts[own] += min(MAX_COUNT, total) * count / total  # type: ignore[assignment]
-        best = max(counts, key=lambda own: (counts[own], own))
-        if not script or counts[best] - counts[script] >= MIN_GAIN:
-            rules[ending] = script = best
+            for script, count in words[word].items():
+                counts[script] += weights[word] * count / totals[word]  # type: ignore[assignment]
+        first, *others = sorted(counts, key=lambda own: (-counts[own], own))[:MAX_SCRIPTS]
+        best: tuple[str, ...] = (first,)
+        right = total_right(group, best)
+        for script in others:
+            with_script = total_right(group, (*best, script))
+            if with_script - right >= MIN_GAIN:
+                best, right = (*best, script), with_script
+        if not scripts or right - total_right(group, scripts) >= MIN_GAIN:
+            rules[ending] = scripts = best
         longer: dict[str, list[str]] = {}
         for word in group:
             if len(ending) < min(len(word), MAX_ENDING):
                 longer.setdefault(word[-len(ending) - 1 :], []).append(word)
-        groups += [(ending, group, script) for ending, group in longer.items() if len(group) > 1]
+        groups += [(ending, group, scripts) for ending, group in longer.items() if len(group) > 1]
         several = {word for group in longer.values() if len(group) > 1 for word in group}
         for word in group:
-            own, count = max(words[word].items(), key=lambda pair: (pair[1], pair[0]))
-            if word not in several and count > words[word][script]:
-                rules[WHOLE_WORD + word] = own
+            if word not in several:
+                own = max(words[word], key=lambda script: (words[word][script], script))
+                if words[word][own] > times_right(word, scripts):
+                    rules[WHOLE_WORD + word] = (own,)
     return rules

@@ -71,7 +71,7 @@ class Vocab:
     def __post_init__(self) -> None:
         chains = [*self.labels.symbols, *(self.outputs["unary"].symbols if "unary" in self.outputs else ())]
         named = [alphabet.symbols for head, alphabet in self.outputs.items() if head != SPINE]
-        scripts = self.lemmas.scripts if self.lemmas else ()
+        scripts = chain.from_iterable(self.lemmas.scripts if self.lemmas else ())
         for symbol in chain(chains, *named, scripts, self.tags.symbols, self.head_functions.values(), [self.root]):
             if len(symbol) > MAX_SYMBOL_CHARS:
                 raise ModelError(f"a symbol of {len(symbol):,} characters, expected at most {MAX_SYMBOL_CHARS:,}")
@@ -125,8 +125,9 @@ class Vocab:
         ]
         input_tags = sorted({tag for row in tags for tag in row})
         further = {normalized(word) for word in also if pretrained(word)} - words.keys()
+        all_words = Alphabet(_by_count(words) + sorted(further), 1)
         return cls(
-            words=Alphabet(_by_count(words) + sorted(further), 1),
+            words=all_words,
             singletons=frozenset(word for word, count in words.items() if count == 1),
             chars=Alphabet(sorted(chars), 2),
             tags=Alphabet(input_tags, 1),
@@ -134,7 +135,7 @@ class Vocab:
             outputs={head: Alphabet(_by_count(counts)) for head, counts in outputs.items()},
             head_functions={pair: _by_count(counts)[0] for pair, counts in sorted(pairs.items())},
             root=_by_count(roots)[0],
-            lemmas=LemmaRules.learn(tagged, lexicon) if "tag" in heads or input_tags else None,
+            lemmas=LemmaRules.learn(tagged, all_words.ids, lexicon) if "tag" in heads or input_tags else None,
         )
 
     def extended(self, other: "Vocab") -> "Vocab":

@@ -106,7 +106,7 @@ def test_tags_are_set_only_on_demand(folder: Path) -> None:
 def test_lemmas_are_set_where_there_are_none(tmp_path: Path) -> None:
     parser = discotree.load(saved_model(tmp_path / "small"))
     tags = parser.vocab.outputs["tag"].symbols
-    rules = LemmaRules(["l0+"], {tag: ({"": 0}, {}) for tag in tags}, frozenset())
+    rules = LemmaRules([["l0+"]], {tag: ({"": 0}, {}) for tag in tags}, frozenset())
     vocab = dataclasses.replace(parser.vocab, lemmas=rules)
     write_model(dataclasses.replace(parser.model, vocab=vocab), tmp_path / "model")
     nlp = pipeline(tmp_path / "model")
