@@ -18,9 +18,11 @@ from support.strategies import HOLDS, Holds, random_tree, trees
 import discotree as dt
 from discotree.drawing import draw_svg
 from discotree.drawing.measure import clean, ems, is_right_to_left
+from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
 from discotree.trees.labels import explain_tree
-from discotree.web.site import page_files
+from discotree.web.site import page_files, rule_table
+from discotree.web.tasks import draw_dependencies
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
@@ -28,11 +30,12 @@ SAMPLES = Path(dt.__file__).parent / "treebanks" / "samples"
 SCRIPT = """
 import { createInterface } from "node:readline";
 import { clean, drawTree, ems, isRightToLeft } from "./tree_svg.js";
-import { WRITERS, bracketsOf } from "./tree_writers.js";
+import { drawArcs } from "./tree_arcs.js";
+import { WRITERS } from "./tree_writers.js";
 
 const TASKS = {
   draw: ({ tree, options }) => drawTree(tree, options),
-  brackets: ({ tree }) => bracketsOf(tree),
+  arcs: ({ tree, rules, options }) => drawArcs(tree, rules, options),
   write: ({ trees, format }) => WRITERS[format](trees),
   measure: ({ texts }) => texts.map((text) => [clean(text), ems(text), ems(text, true), isRightToLeft(text)]),
 };
@@ -160,6 +163,16 @@ def test_scripts_and_emoji_are_measured_as_python_measures_them(ask: Ask) -> Non
         "\u0301",
     ]
     assert ask("measure", texts=texts) == [[clean(t), ems(t), ems(t, True), is_right_to_left(t)] for t in texts]
+
+
+@pytest.mark.parametrize("name", [*HeadRules.names(), None])
+def test_dependencies_are_drawn_as_python_draws_them(ask: Ask, name: str | None) -> None:
+    rules = HeadRules.of(name)
+    for tree in [*sample_trees()[::5], *random_trees(13, 8), *random_trees(17, 5, odd=True)]:
+        for functions in (True, False):
+            expected = draw_dependencies(tree, rules, functions)
+            options = {"functions": functions}
+            assert ask("arcs", tree=tree.to_dict(), rules=rule_table(rules), options=options) == expected
 
 
 # Writers

@@ -25,7 +25,7 @@ from discotree.web.limits import Limits, RequestRefused
 from discotree.web.metrics import ID_HEADER, METRICS_TYPE, MetricsMiddleware, ServerMetrics
 from discotree.web.security import Access, SecurityMiddleware
 from discotree.web.served_treebanks import ServedTreebank
-from discotree.web.site import page_files
+from discotree.web.site import STATIC_FILES, page_files
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
@@ -193,7 +193,8 @@ async def _error_response(_: Request, error: Exception) -> Response:
 def _add_pages(app: FastAPI) -> None:
     """Add a route for each file of the page. All files are read now, so a request cannot name a path."""
     files = page_files()
-    files.pop(ANNOTATION_PAGE)
+    for name in (ANNOTATION_PAGE, *STATIC_FILES):
+        files.pop(name)
     for name, content in files.items():
         path = "/" if name == "index.html" else f"/page/{name}"
         _add_file(app, path, content, PAGE_TYPES.get(name[name.rindex(".") :], tasks.JSON))

@@ -31,5 +31,5 @@ export function explainTree({ tokens, constituents }) {
     if (known > most) [best, most] = [scheme, known];
   }
   if (!most || most < MIN_KNOWN * labels.length) return () => undefined;
-  return (label, kind) => (NOT_NAMED.has(label) ? undefined : nameOf(label, kind, best));
+  return (label, kind) => (label === undefined || NOT_NAMED.has(label) ? undefined : nameOf(label, kind, best));
 }

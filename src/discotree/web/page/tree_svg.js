@@ -70,16 +70,16 @@ export function isRightToLeft(text) {
   return letter !== null && RIGHT_TO_LEFT.test(letter[0]);
 }
 
-const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replace(/[\0-\x08\x0b\x0c\x0e-\x1f\p{Cs}\ufffe\uffff]/gu, "�");
+export const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replace(/[\0-\x08\x0b\x0c\x0e-\x1f\p{Cs}\ufffe\uffff]/gu, "�");
 
 /** Return a text as the value of an attribute, with its quotes. */
-function attribute(text) {
+export function attribute(text) {
   const shown = escape(text).replaceAll("\n", "&#10;").replaceAll("\r", "&#13;").replaceAll("\t", "&#9;");
   return shown.includes('"') && !shown.includes("'") ? `'${shown}'` : `"${shown.replaceAll('"', "&quot;")}"`;
 }
 
 /** Format a number with this many significant digits, as Python's "g". */
-function general(number, digits = 6) {
+export function general(number, digits = 6) {
   const rounded = Number(number.toPrecision(digits));
   if (rounded === 0 || Math.abs(rounded) >= 1e-4) return String(rounded);
   const [mantissa, exponent] = rounded.toExponential().split("e-");
@@ -92,7 +92,7 @@ const twoDecimals = (number) => (Number.isInteger(8 * number) ? roundHalfEven(10
 // Elements
 
 /** Make the functions that draw elements with classes and, for files, with attributes that every program reads. */
-function makePen({ theme, style }) {
+export function makePen({ theme, style }) {
   const value = (text, colors) => (text.startsWith("@") ? colors[text.slice(1)] : text);
   const cache = new Map();
   const styleOf = (element, kind, mark) => {

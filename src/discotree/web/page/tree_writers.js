@@ -17,6 +17,15 @@ function parentsOf({ tokens, constituents }) {
   return [...lowest, ...nodes];
 }
 
+/** Return the children of every item of a tree by address, from left to right. */
+export function childrenOf(record) {
+  const { tokens, constituents } = record;
+  const children = [...tokens, ...constituents].map(() => []);
+  const first = (address) => (address < tokens.length ? address : constituents[address - tokens.length].positions[0]);
+  for (const [address, parent] of parentsOf(record).entries()) children[parent]?.push(address);
+  return children.map((items) => items.sort((a, b) => first(a) - first(b)));
+}
+
 /** Raise an error for a text that is empty or that a format cannot represent. */
 function check(record, format, what, texts, forbidden = WHITE_SPACE) {
   for (const text of texts) {
@@ -41,9 +50,7 @@ const bracketLabel = (label) => label.replaceAll("(", "[").replaceAll(")", "]") 
 /** Return a tree as one line of brackets with positions. */
 export function bracketsOf(record) {
   const { tokens, constituents } = record;
-  const children = [...tokens, ...constituents].map(() => []);
-  for (const [address, parent] of parentsOf(record).entries()) children[parent]?.push(address);
-  const first = (address) => (address < tokens.length ? address : constituents[address - tokens.length].positions[0]);
+  const children = childrenOf(record);
   const pieces = [];
   const stack = [tokens.length];
   while (stack.length) {
@@ -53,7 +60,7 @@ export function bracketsOf(record) {
     else if (token) pieces.push(` (${bracketLabel(token.tag ?? NONE)} ${address}=${encoded(token.form)})`);
     else {
       pieces.push(` (${bracketLabel(constituents[address - tokens.length].label)}`);
-      stack.push(null, ...children[address].sort((a, b) => first(b) - first(a)));
+      stack.push(null, ...children[address].toReversed());
     }
   }
   return pieces.join("").slice(1);
