@@ -1,0 +1,144 @@
+"""Write a model for the JavaScript package, which parses in browsers and Node.
+
+    model.json            settings, vocabulary, calibration, and the sizes and digests of the files below
+    network.onnx.gz       the network (network/onnx/export.py)
+    labeler.onnx.gz       the part of it that scores the labels of some arcs
+    subwords.safetensors.gz   sub-word pieces and their vectors, which most models share
+    card.json, LICENSE, NOTICE
+
+The files are compressed because most static hosts do not compress them.
+"""
+
+import gzip
+import hashlib
+import json
+import shutil
+import uuid
+from importlib import resources
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save
+
+from discotree.errors import ModelError
+from discotree.evaluation.params import PROPER
+from discotree.models.card import CARD, Card
+from discotree.models.finding import GROUP, ModelPackage
+from discotree.models.folder import Model
+from discotree.network.onnx.export import web_graphs
+from discotree.network.subwords import Subwords
+from discotree.network.transformer import Pretrained
+from discotree.version import __version__
+
+FORMAT = 1  # version of the folder; js/src/model.js refuses others
+INDEX = "model.json"
+SUBWORDS = "subwords.safetensors"
+LICENCES = ("LICENSE", "NOTICE")
+
+
+def write_web_model(model: Model, folder: Path) -> int:
+    """Write a model to a folder, which appears when it is complete; return the size of all its files in bytes."""
+    if isinstance(model.subwords, Pretrained):
+        raise ModelError(
+            f"{model.folder}: a model with a Transformer cannot be exported for the web; export a small model, such as nl"
+        )
+    if model.has_tags:
+        raise ModelError(f"{model.folder}: a model that reads tags cannot be exported for the web")
+    if model.config.decoding.method != "exact":
+        raise ModelError(
+            f"{model.folder}: its decoding method is {model.config.decoding.method!r}, but the web supports 'exact' only"
+        )
+    contents = web_graphs(model.config.network, model.vocab, model.subwords, model.weights)
+    if model.subwords is not None:
+        contents[SUBWORDS] = _subwords(model.subwords)
+    # mtime=0: the same model gives the same files, whose digests are the keys of the browser's cache
+    files = {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in contents.items()}
+    card = Card.read(model.folder / CARD) if model.folder and (model.folder / CARD).exists() else None
+    index = json.dumps(_index(model, card, files), ensure_ascii=False, separators=(",", ":"))
+    files[INDEX] = index.encode() + b"\n"
+    if card:
+        files[CARD] = card.to_json().encode()
+    files |= _licences(model)
+    folder = folder.resolve()
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / INDEX).exists())):
+        raise ModelError(f"{folder}: exists and is not a model for the web; not overwritten")
+    temporary = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
+    try:
+        temporary.mkdir(parents=True)
+        for name, content in files.items():
+            (temporary / name).write_bytes(content)
+        if folder.exists():
+            shutil.rmtree(folder)
+        temporary.rename(folder)
+    except OSError as error:
+        raise ModelError(f"{folder}: cannot be written: {error}") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return sum(map(len, files.values()))
+
+
+def _index(model: Model, card: Card | None, files: dict[str, bytes]) -> dict[str, Any]:
+    """Return the content of model.json."""
+    config, vocab = model.config, model.vocab
+    tags = vocab.outputs["tag"].symbols if "tag" in vocab.outputs else []
+    return {
+        "format": FORMAT,
+        "made_by": f"discotree {__version__}",
+        "name": card.name if card else config.name,
+        "language": config.language,
+        "inventory": vocab.inventory(),
+        "max_chars": config.network.max_chars,
+        "characters": bool(config.network.char_filters),
+        "word_vectors": bool(config.network.word_size),
+        "words": vocab.words.symbols,
+        "chars": "".join(vocab.chars.symbols),
+        "labels": vocab.labels.symbols,
+        "label_size": config.network.label_size,
+        "outputs": {
+            head: vocab.outputs[head].symbols for head in vocab.class_counts(config.network.auxiliary_heads)
+        },
+        "head_functions": vocab.head_functions,
+        "root": vocab.root,
+        "consistent": config.decoding.consistent,
+        "gap_penalties": config.decoding.gap_penalties,
+        "calibration": json.loads(model.calibration.to_json()) if model.calibration else None,
+        "uncounted_tags": [tag for tag in tags if PROPER.eq_label.get(tag, tag) in PROPER.delete_label],
+        "uncounted_words": sorted(PROPER.delete_word),
+        "files": {
+            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in files.items()
+        },
+    }
+
+
+def _subwords(subwords: Subwords) -> bytes:
+    """Return the table of sub-words, with scales in single precision: JavaScript has no half precision."""
+    names, scores = subwords.table()
+    return save(
+        {
+            "pieces": np.frombuffer("\n".join(names).encode(), np.uint8),
+            "scores": scores,
+            "values": subwords.vectors.values,
+            "scale": subwords.vectors.scale,
+        }
+    )
+
+
+def _licences(model: Model) -> dict[str, bytes]:
+    """Return the licence texts of the model, if it came in a package, and of the sub-word vectors."""
+    texts = {}
+    for distribution in distributions():
+        for entry in distribution.entry_points.select(group=GROUP):
+            package = ModelPackage(distribution.metadata["Name"], entry.value)
+            if model.folder is not None and package.folder() == model.folder.absolute():
+                texts = {name: distribution.read_text(f"licenses/{name}") or "" for name in LICENCES}
+    for name in LICENCES:
+        if not texts.get(name) and model.folder is not None and (model.folder / name).is_file():
+            texts[name] = (model.folder / name).read_text("utf-8")
+    files = {name: text.encode() for name, text in texts.items() if text}
+    if model.subwords is not None:
+        pieces = resources.files("discotree.network") / "pieces"
+        files |= {f"{name}.subwords": (pieces / name).read_bytes() for name in LICENCES}
+    return files
