@@ -82,7 +82,9 @@ def _node(kind: Any, value: Any, any_case: bool) -> str:
         return inner + count + ("?" if kind is sre.MIN_REPEAT else "")
     if kind in (sre.ASSERT, sre.ASSERT_NOT):
         direction, content = value
-        return f"(?{'<' if direction < 0 else ''}{'=' if kind is sre.ASSERT else '!'}{_alternatives(content, any_case)})"
+        return (
+            f"(?{'<' if direction < 0 else ''}{'=' if kind is sre.ASSERT else '!'}{_alternatives(content, any_case)})"
+        )
     if kind is sre.AT and value in (sre.AT_BEGINNING, sre.AT_BEGINNING_STRING):
         return "^"
     if kind is sre.AT and value is sre.AT_END_STRING:
@@ -218,7 +220,7 @@ def language(convention: Convention) -> str:
     lines = [f"  {name}: {_json(value)}," for name, value in rules.items()]
     lines.append(f"  /** The meaning of each group of `token`. */\n  kinds: {kinds},")
     lines.append(f"  token: /{translate(pattern.pattern)}/gu,")
-    return f"{NOTE}/** @type {{import(\"../text.js\").Convention}} */\nexport default {{\n" + "\n".join(lines) + "\n};\n"
+    return f'{NOTE}/** @type {{import("../text.js").Convention}} */\nexport default {{\n' + "\n".join(lines) + "\n};\n"
 
 
 def _json(value: object) -> str:

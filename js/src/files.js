@@ -18,8 +18,9 @@ export class ModelFolder {
   /** @type {Promise<Cache | undefined>} */
   #cache;
 
-  /** @param {string | URL} location a folder or an address */
-  constructor(location) {
+  /** @param {string | URL} location a folder or an address @param {number} [maxBytes] of one file */
+  constructor(location, maxBytes = MAX_BYTES) {
+    this.maxBytes = maxBytes;
     this.location = String(location).replace(/\/+$/, "");
     const base = globalThis.location?.href; // undefined in Node
     if (location instanceof URL || base || /^[a-z]+:\/\//i.test(this.location)) {
@@ -164,9 +165,9 @@ export class ModelFolder {
       chunks.push(value);
       size += value.length;
       onBytes(value.length);
-      if (size > MAX_BYTES) {
+      if (size > this.maxBytes) {
         await reader.cancel();
-        throw new ModelError(`${this.location}/${name}: more than ${MAX_BYTES} bytes`);
+        throw new ModelError(`${this.location}/${name}: more than ${this.maxBytes} bytes`);
       }
     }
     const bytes = new Uint8Array(size);

@@ -364,6 +364,7 @@ export class Language {
       } else if (line.isRow && following.isRow) {
         ends = true;
       } else if (layout.isWrapped) {
+        /** @type {boolean} */
         const isTitle = above && line.size < MAX_TITLE_SHARE * layout.width && !following.isLower;
         ends = isTitle && this.#isWhole(line, following, layout);
       } else {

@@ -68,6 +68,7 @@ def export(
         from discotree.models.web import write_web_model
 
         folder = find(model)
+        check_output(web, [str(folder)])
         announce_licence(folder)
         report_written(f"{write_web_model(read_model(folder), Path(web)):,} bytes", web)
         return

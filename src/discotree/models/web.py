@@ -45,13 +45,13 @@ def write_web_model(model: Model, folder: Path) -> int:
     """Write a model to a folder, which appears when it is complete; return the size of all its files in bytes."""
     if isinstance(model.subwords, Pretrained):
         raise ModelError(
-            f"{model.folder}: a model with a Transformer cannot be exported for the web; export a small model, such as nl"
+            f"{model.folder}: a model with a Transformer cannot be exported for the web; choose a small one, such as nl"
         )
     if model.has_tags:
         raise ModelError(f"{model.folder}: a model that reads tags cannot be exported for the web")
     if model.config.decoding.method != "exact":
         raise ModelError(
-            f"{model.folder}: its decoding method is {model.config.decoding.method!r}, but the web supports 'exact' only"
+            f"{model.folder}: its decoding method is {model.config.decoding.method!r}, the web supports 'exact' only"
         )
     contents = web_graphs(model.config.network, model.vocab, model.subwords, model.weights)
     if model.subwords is not None:

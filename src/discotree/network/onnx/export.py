@@ -80,7 +80,9 @@ def _pieces(network: Network, pieces: Subwords | Pretrained | None) -> dict[str,
     return {"pieces": json.dumps(rules), "tokenizer": pieces.tokenizer.to_str()}
 
 
-def web_graphs(settings: NetworkSettings, vocab: Vocab, subwords: Subwords | None, weights: Weights) -> dict[str, bytes]:
+def web_graphs(
+    settings: NetworkSettings, vocab: Vocab, subwords: Subwords | None, weights: Weights
+) -> dict[str, bytes]:
     """Return the files that the JavaScript package runs: the network, and the labeler for the arcs that matter.
 
     Weights have the bits that the model stores them in and are computed with in float32. Sub-word vectors are looked up
