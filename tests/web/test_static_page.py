@@ -111,7 +111,7 @@ def test_the_first_visit_shows_a_tree_at_once_and_loads_at_most_20_megabytes(pag
 
 @pytest.mark.parametrize("language", MODELS)
 def test_trees_are_those_of_python(page: Page, language: str) -> None:
-    tree = dt.load(language)(SENTENCES[language])
+    tree = dt.load(language, engine="onnx-float32")(SENTENCES[language])
     parse(page, SENTENCES[language])
     page.check("input[value=brackets]", force=True)
     assert page.locator("#results pre").inner_text() == str(tree)

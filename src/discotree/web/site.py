@@ -11,7 +11,6 @@ service-worker.js       keeps the files for visits without a network
 import gzip
 import hashlib
 import json
-import os
 import re
 import shutil
 import uuid
@@ -33,15 +32,15 @@ from discotree.version import __version__
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
-STATIC_BACKEND, SERVICE_WORKER = "static_backend.js", "service_worker.js"
-STATIC_FILES = (STATIC_BACKEND, SERVICE_WORKER)  # of the static page only
+STATIC_BACKEND, PARSER_WORKER, SERVICE_WORKER = "static_backend.js", "parser_worker.js", "service_worker.js"
+STATIC_FILES = (STATIC_BACKEND, PARSER_WORKER, SERVICE_WORKER)  # of the static page only
 SERVER_FILES = re.compile(r"(annotate.*|docs|compare|counts|query-field|search|server_tabs|treebank|variables)\.\w+")
 INDEX = "site.json"
 RUNTIME_PACKAGE = "onnxruntime-web"
 RUNTIME_MODULE, RUNTIME_BINARY = "ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; "
-    "img-src 'self' blob:; connect-src 'self' blob:; base-uri 'none'; form-action 'none'"
+    "img-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
 
 
@@ -124,7 +123,7 @@ def build_site(models: Sequence[str], output: str, runtime: str | None = None) -
         index = _write_models(models, temporary)
         (temporary / INDEX).write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), "utf-8")
         _write_runtime(runtime_folder / "dist", temporary / "runtime")
-        _copy_parser(parser_folder, temporary / "parser")
+        shutil.copytree(parser_folder, temporary / "parser")
         _write_page(temporary)
         files = [path for path in temporary.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
@@ -152,7 +151,7 @@ def _write_models(names: Sequence[str], folder: Path) -> dict[str, Any]:
             raise ConfigError(f"two models have the name {name!r}; rename the folder of one of them")
         finding.announce_licence(source)
         size = write_web_model(read_model(source), folder / "models" / name)
-        parser = load(given, "cpu")
+        parser = load(given, "cpu", engine="onnx-float32")  # the precision of the browser
         card = Card.read(source / CARD) if (source / CARD).exists() else None
         models.append({**_model_info(name, parser, card), "folder": f"models/{name}/", "bytes": size})
         languages.add(parser.config.language)
@@ -204,23 +203,13 @@ def _write_runtime(source: Path, folder: Path) -> None:
     (folder / f"{RUNTIME_BINARY}.gz").write_bytes(gzip.compress(binary, mtime=0))
 
 
-def _copy_parser(source: Path, folder: Path) -> None:
-    """Copy the JavaScript package; browsers import ONNX Runtime by its address, not by the name of its package."""
-    for path in source.rglob("*.js*"):
-        target = folder / path.relative_to(source)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        address = os.path.relpath(folder.parent / "runtime" / RUNTIME_MODULE, target.parent).replace(os.sep, "/")
-        text = path.read_text("utf-8")
-        target.write_text(re.sub(rf"""(["']){RUNTIME_PACKAGE}(/\w+)?\1""", f'"{address}"', text), "utf-8")
-
-
 def _write_page(folder: Path) -> None:
     """Write the page, and the service worker with the names of all files but the models."""
     files = {name: content for name, content in page_files().items() if not SERVER_FILES.fullmatch(name)}
     worker = files.pop(SERVICE_WORKER).decode()
     files["backend.js"] = files.pop(STATIC_BACKEND)
     del files["examples.json"]  # it is part of site.json
-    modules = [name for name in files if name.endswith(".js") and not name.startswith("editor")]
+    modules = {name for name in files if name.endswith(".js") and not name.startswith("editor")} - {PARSER_WORKER}
     preload = "".join([f'  <link rel="modulepreload" href="page/{name}">\n' for name in sorted(modules)])
     page = files.pop("index.html").decode()
     page = page.replace('<html lang="en">', '<html lang="en" class="static">', 1)

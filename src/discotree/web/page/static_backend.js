@@ -1,6 +1,5 @@
-// The backend of a page without a server: parsers run in workers of the browser. The static page has this module as backend.js.
+// The backend of a page without a server: the parser runs in a worker of the browser. The static page has this module as backend.js.
 
-import { load as loadParser } from "../parser/index.js";
 import { $ } from "./common.js";
 
 export const HAS_SERVER = false;
@@ -10,8 +9,7 @@ const address = (path) => new URL(`../${path}`, import.meta.url);
 
 let site = null; // what `discotree page` has written: models, examples with their trees, words of the languages
 let latest = ""; // name of the model that parsed last
-const loading = new Map(); // promises of parsers by the names of their models
-const ready = new Set(); // names of those that are there
+const ready = new Set(); // names of models that have been loaded
 
 /** Return the models, that of the reader's language first, and the examples. */
 export async function load() {
@@ -22,34 +20,41 @@ export async function load() {
   return site;
 }
 
-let runtime = null; // promise of the address of ONNX Runtime's binary
+const worker = new Worker(new URL("parser_worker.js", import.meta.url), { type: "module" });
+const waiting = new Map(); // what to do with the answers of the worker, by number
+worker.addEventListener("message", ({ data: { id, ...answer } }) => waiting.get(id)(answer));
+worker.addEventListener("error", ({ message }) => { // its modules cannot be loaded
+  for (const answer of waiting.values()) answer({ error: `The parser cannot be loaded${message ? `: ${message}` : ""}.` });
+});
+let questions = 0;
 
-/** Return the address of the binary of ONNX Runtime, which is compressed because many hosts do not compress it. */
-async function loadRuntime() {
-  const bytes = new Uint8Array(await (await fetch(address("runtime/ort-wasm-simd-threaded.wasm.gz"))).arrayBuffer());
-  const isCompressed = bytes[0] === 0x1f && bytes[1] === 0x8b; // some hosts send such a file decompressed
-  const stream = new Blob([bytes]).stream();
-  const headers = { "Content-Type": "application/wasm" };
-  const body = isCompressed ? stream.pipeThrough(new DecompressionStream("gzip")) : stream;
-  return URL.createObjectURL(await new Response(body, { headers }).blob());
+/** Ask the worker for the trees of a text; without one, only load the model. */
+function ask(name, text) {
+  const { folder } = site.models.find((model) => model.name === name);
+  const id = (questions += 1);
+  return new Promise((resolve, reject) => {
+    waiting.set(id, ({ trees, error, progress }) => {
+      if (progress !== undefined) showLoading(name, progress);
+      else {
+        waiting.delete(id);
+        showLoading(name, 1);
+        if (error) reject(new Error(error));
+        else resolve(trees);
+      }
+    });
+    worker.postMessage({ id, model: address(folder).href, text });
+  }).then((trees) => {
+    ready.add(name);
+    return trees;
+  });
 }
 
-/** Return the parser of a model. It is downloaded once; a bar shows how far that is. */
-function parserOf(name) {
-  const { folder, title } = site.models.find((model) => model.name === name);
-  if (!loading.has(name)) {
-    const [text, bar] = [$("loading").querySelector("span"), $("loading").querySelector("progress")];
-    text.textContent = `Loading the ${title} model`;
-    bar.removeAttribute("value");
-    $("loading").hidden = false;
-    const done = () => void ($("loading").hidden = true);
-    const onProgress = ({ loaded, total }) => void (bar.value = loaded / total);
-    runtime ??= loadRuntime();
-    runtime.catch(() => void (runtime = null)); // the next attempt begins again
-    loading.set(name, runtime.then((wasm) => loadParser(address(folder).href, { onProgress, wasmPaths: { wasm } })));
-    loading.get(name).then(() => ready.add(name), () => loading.delete(name)).finally(done);
-  }
-  return loading.get(name);
+/** Show how much of a model has been downloaded. */
+function showLoading(name, share) {
+  const { title } = site.models.find((model) => model.name === name);
+  $("loading").hidden = share === 1;
+  $("loading").querySelector("span").textContent = `Loading the ${title} model`;
+  $("loading").querySelector("progress").value = share;
 }
 
 /** Return the name of the model for a text: by its language, or else the one before. */
@@ -66,12 +71,12 @@ export async function parse({ text, model }) {
   const name = model || choose(text);
   latest = name;
   const stored = site.examples.find(([, , sentence, trees]) => sentence === text && trees?.[name])?.[3][name];
+  if (!ready.has(name)) showLoading(name, 0);
   if (stored && !ready.has(name)) {
-    parserOf(name).catch(() => {}); // for the reader's own sentences; an error is shown when there is one
+    ask(name).catch(() => {}); // for the reader's own sentences; an error is shown when there is one
     return { trees: stored, model: name, notice: "parsed when this page was made" };
   }
-  const parser = await parserOf(name);
-  const trees = await parser.parse(text);
+  const trees = await ask(name, text);
   if (!trees.length) throw new Error("The text contains no words.");
   return { trees: trees.map((tree, k) => ({ ...tree, id: String(k + 1), sentence: k + 1 })), model: name };
 }
