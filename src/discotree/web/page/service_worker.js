@@ -6,7 +6,8 @@ const CACHE = `discotree-page ${self.registration.scope} ${VERSION}`;
 
 self.addEventListener("install", (event) => {
   self.skipWaiting();
-  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES)));
+  const requests = FILES.map((file) => new Request(file, { cache: "no-cache" })); // of this version, not what the browser has kept of another
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(requests)));
 });
 
 self.addEventListener("activate", (event) => {

@@ -9,7 +9,8 @@ const address = (path) => new URL(`../${path}`, import.meta.url);
 
 let site = null; // what `discotree page` has written: models, examples with their trees, words of the languages
 let latest = ""; // name of the model that parsed last
-const ready = new Set(); // names of models that have been loaded
+const started = new Set(); // names of models that are loaded or being loaded
+const ready = new Set(); // names of those that are there
 
 /** Return the models, that of the reader's language first, and the examples. */
 export async function load() {
@@ -32,12 +33,14 @@ let questions = 0;
 function ask(name, text) {
   const { folder } = site.models.find((model) => model.name === name);
   const id = (questions += 1);
+  if (!ready.has(name)) showLoading(name, 0);
+  started.add(name);
   return new Promise((resolve, reject) => {
     waiting.set(id, ({ trees, error, progress }) => {
       if (progress !== undefined) showLoading(name, progress);
       else {
         waiting.delete(id);
-        showLoading(name, 1);
+        $("loading").hidden = true;
         if (error) reject(new Error(error));
         else resolve(trees);
       }
@@ -46,13 +49,16 @@ function ask(name, text) {
   }).then((trees) => {
     ready.add(name);
     return trees;
+  }, (error) => {
+    started.delete(name);
+    throw error;
   });
 }
 
 /** Show how much of a model has been downloaded. */
 function showLoading(name, share) {
   const { title } = site.models.find((model) => model.name === name);
-  $("loading").hidden = share === 1;
+  $("loading").hidden = false;
   $("loading").querySelector("span").textContent = `Loading the ${title} model`;
   $("loading").querySelector("progress").value = share;
 }
@@ -65,13 +71,13 @@ function choose(text) {
   return modelFor(language) ?? (latest || site.models[0].name);
 }
 
-export const parsesWhileTyping = (text) => text.trim() !== "" && text.length <= MAX_TYPED && ready.has($("model").value || choose(text));
+/** Return whether a text is parsed while the reader types. Another model is downloaded only on demand. */
+export const parsesWhileTyping = (text) => text.trim() !== "" && text.length <= MAX_TYPED && started.has($("model").value || choose(text));
 
 export async function parse({ text, model }) {
   const name = model || choose(text);
   latest = name;
   const stored = site.examples.find(([, , sentence, trees]) => sentence === text && trees?.[name])?.[3][name];
-  if (!ready.has(name)) showLoading(name, 0);
   if (stored && !ready.has(name)) {
     ask(name).catch(() => {}); // for the reader's own sentences; an error is shown when there is one
     return { trees: stored, model: name, notice: "parsed when this page was made" };
