@@ -9,7 +9,7 @@
 import { calibrate } from "./confidence.js";
 import { InputError, ModelError, messageOf } from "./errors.js";
 import { ModelFolder } from "./files.js";
-import { INDEX, LABELER, NETWORK, SUBWORDS, readModel } from "./model.js";
+import { INDEX, LABELER, NETWORK, RARE_SUBWORDS, SUBWORDS, readModel } from "./model.js";
 import { Network } from "./network.js";
 import { Language } from "./text.js";
 import { buildTree, joinTrees, toRecord } from "./trees.js";
@@ -47,7 +47,8 @@ export async function load(location, options = {}) {
   const folder = new ModelFolder(location);
   const model = readModel(await folder.json(INDEX), `${folder.location}/${INDEX}`);
   const names = [NETWORK, LABELER, ...(model.subwords ? [SUBWORDS] : [])];
-  const infos = names.map((name) => /** @type {import("./files.js").FileInfo} */ (model.files.get(name)));
+  const infoOf = (/** @type {string} */ name) => /** @type {import("./files.js").FileInfo} */ (model.files.get(name));
+  const infos = names.map(infoOf);
   const total = infos.reduce((sum, info) => sum + info.bytes, 0);
   let loaded = 0;
   const onBytes = (/** @type {number} */ bytes) => {
@@ -61,7 +62,8 @@ export async function load(location, options = {}) {
     ...names.map((name, k) => folder.binary(name, infos[k], onBytes)),
   ]);
   options.onProgress?.({ loaded: total, total });
-  const subwords = table ? new Subwords(table, `${folder.location}/${SUBWORDS}`) : undefined;
+  const loadRare = () => folder.binary(RARE_SUBWORDS, infoOf(RARE_SUBWORDS), () => {});
+  const subwords = table ? new Subwords(table, `${folder.location}/${SUBWORDS}`, loadRare) : undefined;
   const graphs = await Network.create(runtime, network, labeler, model, subwords, folder.location);
   return new Parser(model, graphs, language, card);
 }

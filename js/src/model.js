@@ -53,6 +53,7 @@ export const INDEX = "model.json";
 export const NETWORK = "network.onnx.gz";
 export const LABELER = "labeler.onnx.gz";
 export const SUBWORDS = "subwords.safetensors.gz";
+export const RARE_SUBWORDS = "rare-subwords.safetensors.gz";
 const MAX_SYMBOL = 1000; // characters of a label, tag, function or morphology
 const MAX_CHAIN = 100; // phrases that one label may stand for
 const MAX_FILE = 1 << 30;
@@ -96,7 +97,8 @@ export function readModel(value, where) {
     if (!/^[0-9a-f]{64}$/.test(sha256)) throw check.error(`files.${name}.sha256`, "64 hexadecimal digits");
     files.set(name, { bytes: check.integer(file.bytes, `files.${name}.bytes`, 1, MAX_FILE), sha256 });
   }
-  for (const name of [NETWORK, LABELER]) if (!files.has(name)) throw check.error("files", name);
+  const needed = [NETWORK, LABELER, ...(files.has(SUBWORDS) ? [RARE_SUBWORDS] : [])];
+  for (const name of needed) if (!files.has(name)) throw check.error("files", name);
   const inventory = check.object(table.inventory, "inventory");
   return {
     name: check.string(table.name, "name"),

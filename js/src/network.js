@@ -96,6 +96,7 @@ export class Network {
    */
   async parse(sentences) {
     const { model } = this;
+    await this.subwords?.prepare(sentences);
     const { inputs, words } = makeBatch(sentences, model, this.subwords);
     const count = sentences.length;
     const size = model.labelSize;

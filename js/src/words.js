@@ -13,26 +13,67 @@ const UNKNOWN_CHAR = 1;
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}]/gu;
 const ALPHANUMERIC = /[\p{L}\p{N}]/u;
 
-/** Sub-word pieces, their log-probabilities and their vectors. */
+/**
+ * Sub-word pieces, their log-probabilities and their vectors. The vectors of pieces that words of the language hardly have
+ * lie in a file of their own, which is loaded when a text has one of them: most visitors do not need it.
+ */
 export class Subwords {
-  /** @param {Uint8Array<ArrayBuffer>} bytes a safetensors file @param {string} where */
-  constructor(bytes, where) {
+  /** @type {Promise<void> | undefined} */
+  #others;
+
+  /**
+   * @param {Uint8Array<ArrayBuffer>} bytes a safetensors file @param {string} where
+   * @param {() => Promise<Uint8Array<ArrayBuffer>>} loadOthers loads the file with the remaining vectors
+   */
+  constructor(bytes, where, loadOthers) {
+    this.where = where;
+    this.loadOthers = loadOthers;
     const tensors = readTensors(bytes, where);
     const pieces = new TextDecoder().decode(tensors.get("pieces", "U8")).split("\n");
     /** @type {ArrayLike<number>} */
     this.scores = tensors.float32("scores");
     this.scale = tensors.float32("scale");
-    const values = tensors.get("values", "I8");
-    this.values = new Int8Array(values.buffer, values.byteOffset, values.length);
+    this.values = tensors.int8("values");
     const count = pieces.length;
-    this.size = this.values.length / count;
-    if (this.scores.length !== count || this.scale.length !== count || !Number.isInteger(this.size) || !this.size) {
+    const known = this.scale.length; // pieces that have their vectors here
+    this.size = this.values.length / known;
+    if (this.scores.length !== count || known > count || !Number.isInteger(this.size) || !this.size) {
       throw new ModelError(`${where}: the numbers of pieces, scores and vectors differ`);
     }
     this.ids = new Map(pieces.map((piece, id) => [piece, id]));
     this.ids.delete(""); // the unknown piece
     this.longest = pieces.reduce((longest, piece) => Math.max(longest, size(piece)), 0);
     this.unknownScore = Array.from(this.scores).reduce((least, score) => Math.min(least, score), Infinity) - 10;
+  }
+
+  /**
+   * Load the remaining vectors if some words need them. Without a network, their pieces count as unknown.
+   * @param {string[][]} sentences
+   */
+  async prepare(sentences) {
+    if (this.scale.length === this.scores.length) return;
+    if (!sentences.some((forms) => forms.some((form) => this.pieces(form).some((piece) => piece >= this.scale.length)))) return;
+    this.#others ??= this.loadOthers().then((bytes) => this.#add(bytes));
+    await this.#others.catch((error) => {
+      this.#others = undefined; // the next text tries again
+      if (globalThis.navigator?.onLine !== false) throw error;
+    });
+  }
+
+  /** @param {Uint8Array<ArrayBuffer>} bytes */
+  #add(bytes) {
+    const tensors = readTensors(bytes, this.where);
+    const [scale, values] = [tensors.float32("scale"), tensors.int8("values")];
+    if (this.scale.length + scale.length !== this.scores.length || values.length !== scale.length * this.size) {
+      throw new ModelError(`${this.where}: the numbers of pieces and vectors differ`);
+    }
+    const [allScales, allValues] = [new Float32Array(this.scores.length), new Int8Array(this.scores.length * this.size)];
+    allScales.set(this.scale);
+    allScales.set(scale, this.scale.length);
+    allValues.set(this.values);
+    allValues.set(values, this.values.length);
+    this.scale = allScales;
+    this.values = allValues;
   }
 
   /** Return the most probable pieces of a token, at least one. @param {string} form */
@@ -80,7 +121,7 @@ export class Subwords {
    */
   write(form, target, at) {
     const { size: width, values, scale } = this;
-    const pieces = this.pieces(form);
+    const pieces = this.pieces(form).map((piece) => (piece < scale.length ? piece : UNKNOWN_PIECE));
     for (let k = 0; k < width; k++) {
       let sum = 0;
       for (const piece of pieces) sum += Math.fround(values[piece * width + k] * scale[piece]);
@@ -121,7 +162,12 @@ function readTensors(bytes, where) {
     if (!floats.every(Number.isFinite)) throw new ModelError(`${where}: ${name}: expected finite numbers`);
     return floats;
   };
-  return { get, float32 };
+  /** @param {string} name */
+  const int8 = (name) => {
+    const part = get(name, "I8");
+    return new Int8Array(part.buffer, part.byteOffset, part.length);
+  };
+  return { get, float32, int8 };
 }
 
 /**

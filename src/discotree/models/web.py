@@ -3,7 +3,8 @@
     model.json            settings, vocabulary, calibration, and the sizes and digests of the files below
     network.onnx.gz       the network (network/onnx/export.py)
     labeler.onnx.gz       the part of it that scores the labels of some arcs
-    subwords.safetensors.gz   sub-word pieces and their vectors, which most models share
+    subwords.safetensors.gz   sub-word pieces, and the vectors of those that the language uses
+    rare-subwords.safetensors.gz   the other vectors, which are loaded when a text needs one of them
     card.json, LICENSE, NOTICE
 
 The files are compressed because most static hosts do not compress them.
@@ -14,6 +15,7 @@ import hashlib
 import json
 import shutil
 import uuid
+from collections.abc import Sequence
 from importlib import resources
 from importlib.metadata import distributions
 from pathlib import Path
@@ -28,13 +30,14 @@ from discotree.models.card import CARD, Card
 from discotree.models.finding import GROUP, ModelPackage
 from discotree.models.folder import Model
 from discotree.network.onnx.export import web_graphs
-from discotree.network.subwords import Subwords
+from discotree.network.subwords import UNKNOWN_PIECE, Subwords
 from discotree.network.transformer import Pretrained
 from discotree.version import __version__
 
 FORMAT = 1  # version of the folder; js/src/model.js refuses others
 INDEX = "model.json"
-SUBWORDS = "subwords.safetensors"
+SUBWORDS, RARE_SUBWORDS = "subwords.safetensors", "rare-subwords.safetensors"
+COMMON_PIECES = 28_000  # of 86,000: those of known words, and the shortest others
 LICENCES = ("LICENSE", "NOTICE")
 TRAINING_ONLY = ("singletons", "tags")  # parts of the vocabulary
 
@@ -53,7 +56,7 @@ def write_web_model(model: Model, folder: Path) -> int:
         )
     contents = web_graphs(model.config.network, model.vocab, model.subwords, model.weights)
     if model.subwords is not None:
-        contents[SUBWORDS] = _subwords(model.subwords)
+        contents |= _subwords(model.subwords, model.vocab.words.symbols)
     # mtime=0: the same model gives the same files, whose digests are the keys of the browser's cache
     files = {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in contents.items()}
     card = Card.read(model.folder / CARD) if model.folder and (model.folder / CARD).exists() else None
@@ -110,17 +113,21 @@ def _index(model: Model, card: Card | None, files: dict[str, bytes]) -> dict[str
     }
 
 
-def _subwords(subwords: Subwords) -> bytes:
-    """Return the table of sub-words, with scales in single precision: JavaScript has no half precision."""
+def _subwords(subwords: Subwords, words: Sequence[str]) -> dict[str, bytes]:
+    """Return the table of sub-words in two files: common pieces, and the vectors of the others.
+
+    Scales are in single precision: JavaScript has no half precision.
+    """
     names, scores = subwords.table()
-    return save(
-        {
-            "pieces": np.frombuffer("\n".join(names).encode(), np.uint8),
-            "scores": scores,
-            "values": subwords.vectors.values,
-            "scale": subwords.vectors.scale,
-        }
-    )
+    used = {piece for word in words for form in {word, word.capitalize()} for piece in subwords.pieces(form)}
+    used.add(UNKNOWN_PIECE)  # its name is empty, so it stays the first
+    order = sorted(range(len(names)), key=lambda number: (number not in used, len(names[number]), number))
+    values, scale = subwords.vectors.values[order], subwords.vectors.scale[order]
+    pieces = np.frombuffer("\n".join([names[number] for number in order]).encode(), np.uint8)
+    count = max(len(used), COMMON_PIECES)
+    common = {"pieces": pieces, "scores": scores[order], "values": values[:count], "scale": scale[:count]}
+    rare = {"values": values[count:], "scale": scale[count:]}
+    return {SUBWORDS: save(common), RARE_SUBWORDS: save(rare)}
 
 
 def _licences(model: Model) -> dict[str, bytes]:
