@@ -5,6 +5,7 @@
 
 import { ModelError } from "./errors.js";
 import { splitChain, splitLevel } from "./labels.js";
+import { isScript } from "./lemmas.js";
 
 /** @typedef {import("./files.js").FileInfo} FileInfo */
 /** @typedef {{labels: string[], level: number}} Level */
@@ -38,6 +39,7 @@ import { splitChain, splitLevel } from "./labels.js";
  * @property {string[][]} unaries the phrases of each class of the head "unary", from top to bottom
  * @property {Map<string, string>} headFunctions
  * @property {string} root
+ * @property {import("./lemmas.js").LemmaRules | undefined} lemmas
  * @property {boolean} consistent
  * @property {number[]} penalties the gap penalty of each arc label
  * @property {Calibration | undefined} calibration
@@ -123,6 +125,7 @@ export function readModel(value, where) {
       ]),
     ),
     root,
+    lemmas: table.lemmas === undefined ? undefined : readLemmas(table.lemmas, check),
     consistent: check.boolean(table.consistent, "consistent"),
     penalties: levels.map((level) => level.labels.reduce((sum, label) => sum + (penalties.get(label) ?? 0), 0)),
     calibration: table.calibration === null ? undefined : readCalibration(table.calibration, check),
@@ -130,6 +133,32 @@ export function readModel(value, where) {
     uncountedWords: new Set(check.strings(table.uncounted_words, "uncounted_words")),
     files,
   };
+}
+
+/** @param {unknown} value @param {Check} check @returns {import("./lemmas.js").LemmaRules} */
+function readLemmas(value, check) {
+  const table = check.object(value, "lemmas");
+  const scripts = check.symbols(table.scripts, "lemmas.scripts");
+  if (!scripts.every(isScript)) throw check.error("lemmas.scripts", "edit scripts");
+  /** @param {unknown} rules @param {string} name */
+  const endingsOf = (rules, name) => {
+    const endings = check.numbers(rules, name);
+    const isValid = (/** @type {number} */ number) => Number.isInteger(number) && number >= 0 && number < scripts.length;
+    if (endings.size && !(endings.has("") && [...endings.values()].every(isValid))) {
+      throw check.error(name, 'numbers of scripts, also for ""');
+    }
+    return endings;
+  };
+  /** @type {import("./lemmas.js").LemmaRules["endings"]} */
+  const endings = new Map();
+  for (const [tag, pair] of Object.entries(check.object(table.endings, "lemmas.endings"))) {
+    const name = `lemmas.endings.${tag}`;
+    const [small, capital, ...more] = check.array(pair, name);
+    const rules = [endingsOf(small, name), endingsOf(capital, name)];
+    if (more.length || !(rules[0].size + rules[1].size)) throw check.error(name, "two objects, not both empty");
+    endings.set(tag, [rules[0], rules[1]]);
+  }
+  return { scripts, endings, particles: new Set(check.strings(table.particles, "lemmas.particles")) };
 }
 
 /** @param {unknown} value @param {Check} check @returns {Calibration} */

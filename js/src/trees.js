@@ -6,6 +6,7 @@
 import { ModelError } from "./errors.js";
 import { headsFirst, mostFrequent } from "./gaps.js";
 import { NONE } from "./labels.js";
+import { lemmasOf } from "./lemmas.js";
 
 /** @typedef {import("./model.js").Model} Model */
 /** @typedef {import("./model.js").Level} Level */
@@ -82,12 +83,16 @@ export function buildTree(tokens, decoded, auxiliary, model, language) {
   const levels = Array.from(decoded.labels, (label) => model.levels[label]);
   const root = buildNodes(heads, levels, chains, model.root, setFunctions, arcs, chained);
   const nodes = preorder(root);
+  const missing = new Array(n).fill(NONE);
+  const forms = tokens.map((token) => token.form);
+  const lemmas = model.lemmas && lemmasOf(model.lemmas, forms, tags ?? missing, functions ?? missing, heads);
   const inner = nodes.length > 1 ? nodes.slice(1) : nodes;
   return {
     tokens: tokens.map(({ form, start, end }, word) => {
       /** @type {TokenRecord} */
       const record = { form };
       if (tags && tags[word] !== NONE) record.tag = tags[word];
+      if (lemmas && lemmas[word] !== NONE) record.lemma = lemmas[word];
       if (morphs && morphs[word] !== NONE) record.morph = morphs[word];
       if (functions && functions[word] !== NONE) record.function = functions[word];
       if (start !== undefined) [record.start, record.end] = [start, end];

@@ -39,6 +39,7 @@ INDEX = "model.json"
 SUBWORDS, RARE_SUBWORDS = "subwords.safetensors", "rare-subwords.safetensors"
 COMMON_PIECES = 28_000  # of 86,000: those of known words, and the shortest others
 LICENCES = ("LICENSE", "NOTICE")
+TRAINING_ONLY = ("singletons", "tags")  # parts of the vocabulary
 
 
 def write_web_model(model: Model, folder: Path) -> int:
@@ -85,7 +86,9 @@ def write_web_model(model: Model, folder: Path) -> int:
 def _index(model: Model, card: Card | None, files: dict[str, bytes]) -> dict[str, Any]:
     """Return the content of model.json."""
     config, vocab = model.config, model.vocab
-    tags = vocab.outputs["tag"].symbols if "tag" in vocab.outputs else []
+    table = json.loads(vocab.to_json())
+    heads = vocab.class_counts(config.network.auxiliary_heads)
+    tags = table["outputs"].get("tag", [])
     return {
         "format": FORMAT,
         "made_by": f"discotree {__version__}",
@@ -95,13 +98,9 @@ def _index(model: Model, card: Card | None, files: dict[str, bytes]) -> dict[str
         "max_chars": config.network.max_chars,
         "characters": bool(config.network.char_filters),
         "word_vectors": bool(config.network.word_size),
-        "words": vocab.words.symbols,
-        "chars": "".join(vocab.chars.symbols),
-        "labels": vocab.labels.symbols,
         "label_size": config.network.label_size,
-        "outputs": {head: vocab.outputs[head].symbols for head in vocab.class_counts(config.network.auxiliary_heads)},
-        "head_functions": vocab.head_functions,
-        "root": vocab.root,
+        **{key: value for key, value in table.items() if key not in TRAINING_ONLY},
+        "outputs": {head: table["outputs"][head] for head in heads},
         "consistent": config.decoding.consistent,
         "gap_penalties": config.decoding.gap_penalties,
         "calibration": json.loads(model.calibration.to_json()) if model.calibration else None,
