@@ -78,7 +78,9 @@ def _tables() -> str:
 
 def find_runtime(folder: str | None = None) -> Path:
     """Return the folder of the npm package onnxruntime-web; by default, look in node_modules and js/node_modules."""
-    places = [Path(folder)] if folder else [Path("node_modules"), Path("js/node_modules"), _checkout() / "node_modules"]
+    places = [Path(folder)] if folder else [Path("node_modules"), Path("js/node_modules")]
+    if not folder and _checkout().is_dir():
+        places.append(_checkout() / "node_modules")
     for place in places:
         for candidate in (place, place / RUNTIME_PACKAGE):
             if (candidate / "dist" / RUNTIME_BINARY).is_file():
