@@ -21,6 +21,8 @@ export class ModelFolder {
   /** @param {string | URL} location a folder or an address @param {number} [maxBytes] of one file */
   constructor(location, maxBytes = MAX_BYTES) {
     this.maxBytes = maxBytes;
+    /** Whether a large file came from the browser's cache. */
+    this.wasCached = false;
     this.location = String(location).replace(/\/+$/, "");
     const base = globalThis.location?.href; // undefined in Node
     if (location instanceof URL || base || /^[a-z]+:\/\//i.test(this.location)) {
@@ -112,6 +114,7 @@ export class ModelFolder {
     const key = this.#key(info.sha256);
     const stored = await cache?.match(key).catch(() => undefined);
     if (stored) {
+      this.wasCached = true;
       const bytes = new Uint8Array(await stored.arrayBuffer());
       onBytes(bytes.length);
       return this.#decompress(bytes, name);

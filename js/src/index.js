@@ -10,7 +10,7 @@ import { calibrate } from "./confidence.js";
 import { InputError, ModelError, messageOf } from "./errors.js";
 import { ModelFolder } from "./files.js";
 import { INDEX, LABELER, NETWORK, RARE_SUBWORDS, SUBWORDS, readModel } from "./model.js";
-import { Network } from "./network.js";
+import { Network, openSession } from "./network.js";
 import { Language } from "./text.js";
 import { buildTree, joinTrees, toRecord } from "./trees.js";
 import { Subwords, byLength } from "./words.js";
@@ -48,23 +48,30 @@ export async function load(location, options = {}) {
   const model = readModel(await folder.json(INDEX), `${folder.location}/${INDEX}`);
   const names = [NETWORK, LABELER, ...(model.subwords ? [SUBWORDS] : [])];
   const infoOf = (/** @type {string} */ name) => /** @type {import("./files.js").FileInfo} */ (model.files.get(name));
-  const infos = names.map(infoOf);
-  const total = infos.reduce((sum, info) => sum + info.bytes, 0);
+  const total = names.reduce((sum, name) => sum + infoOf(name).bytes, 0);
   let loaded = 0;
   const onBytes = (/** @type {number} */ bytes) => {
     loaded = Math.min(loaded + bytes, total); // a server may send files uncompressed
     options.onProgress?.({ loaded, total });
   };
-  const [runtime, card, language, network, labeler, table] = await Promise.all([
-    openRuntime(options),
+  const read = (/** @type {string} */ name) => folder.binary(name, infoOf(name), onBytes);
+  const loadRare = () => folder.binary(RARE_SUBWORDS, infoOf(RARE_SUBWORDS), () => {});
+  const runtime = openRuntime(options);
+  const open = async (/** @type {Promise<Uint8Array>} */ bytes, /** @type {string} */ name) =>
+    openSession(await runtime, await bytes, name, folder.location);
+  const [network, table] = [read(NETWORK), model.subwords ? read(SUBWORDS) : undefined];
+  // The labeler is small: ONNX Runtime starts with it while the other files are downloaded.
+  const [sessions, subwords, card, language] = await Promise.all([
+    open(read(LABELER), "labeler").then(async (labeler) => ({ labeler, network: await open(network, "network") })),
+    table?.then((bytes) => new Subwords(bytes, `${folder.location}/${SUBWORDS}`, loadRare)),
     folder.json(CARD).catch(() => undefined), // a model works without its card
     Language.load(model.language),
-    ...names.map((name, k) => folder.binary(name, infos[k], onBytes)),
+    network, // awaited here too, so that its failure is never unhandled
   ]);
   options.onProgress?.({ loaded: total, total });
-  const loadRare = () => folder.binary(RARE_SUBWORDS, infoOf(RARE_SUBWORDS), () => {});
-  const subwords = table ? new Subwords(table, `${folder.location}/${SUBWORDS}`, loadRare) : undefined;
-  const graphs = await Network.create(runtime, network, labeler, model, subwords, folder.location);
+  // Visitors who return get the remaining vectors, so that they can go offline.
+  if (folder.wasCached) subwords?.complete().catch(() => {});
+  const graphs = new Network(await runtime, sessions.network, sessions.labeler, model, subwords);
   return new Parser(model, graphs, language, card);
 }
 

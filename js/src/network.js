@@ -19,6 +19,18 @@ import { makeBatch } from "./words.js";
 
 const PROJECTED = 1 << 21; // most numbers that the labeler returns at once
 
+/**
+ * Let ONNX Runtime load a graph.
+ * @param {Runtime} runtime @param {Uint8Array} bytes @param {string} name @param {string} where
+ */
+export async function openSession(runtime, bytes, name, where) {
+  try {
+    return await runtime.InferenceSession.create(bytes, { logSeverityLevel: 3 });
+  } catch (error) {
+    throw new ModelError(`${where}: ONNX Runtime cannot load the ${name}: ${messageOf(error)}`);
+  }
+}
+
 export class Network {
   /**
    * @param {Runtime} runtime @param {Session} network @param {Session} labeler @param {Model} model
@@ -30,23 +42,6 @@ export class Network {
     this.labeler = labeler;
     this.model = model;
     this.subwords = subwords;
-  }
-
-  /**
-   * @param {Runtime} runtime @param {Uint8Array} network @param {Uint8Array} labeler @param {Model} model
-   * @param {Subwords | undefined} subwords @param {string} where
-   */
-  static async create(runtime, network, labeler, model, subwords, where) {
-    /** @param {Uint8Array} bytes @param {string} name */
-    const open = async (bytes, name) => {
-      try {
-        return await runtime.InferenceSession.create(bytes, { logSeverityLevel: 3 });
-      } catch (error) {
-        throw new ModelError(`${where}: ONNX Runtime cannot load the ${name}: ${messageOf(error)}`);
-      }
-    };
-    const sessions = [await open(network, "network"), await open(labeler, "labeler")];
-    return new Network(runtime, sessions[0], sessions[1], model, subwords);
   }
 
   /** Free the memory of the graphs. */

@@ -15,7 +15,7 @@ const ALPHANUMERIC = /[\p{L}\p{N}]/u;
 
 /**
  * Sub-word pieces, their log-probabilities and their vectors. The vectors of pieces that words of the language hardly have
- * lie in a file of their own, which is loaded when a text has one of them: most visitors do not need it.
+ * lie in a file of their own, which is loaded when a text has one of them: few sentences do.
  */
 export class Subwords {
   /** @type {Promise<void> | undefined} */
@@ -46,18 +46,22 @@ export class Subwords {
     this.unknownScore = Array.from(this.scores).reduce((least, score) => Math.min(least, score), Infinity) - 10;
   }
 
-  /**
-   * Load the remaining vectors if some words need them. Without a network, their pieces count as unknown.
-   * @param {string[][]} sentences
-   */
+  /** Load the remaining vectors if some words need them. @param {string[][]} sentences */
   async prepare(sentences) {
-    if (this.scale.length === this.scores.length) return;
-    if (!sentences.some((forms) => forms.some((form) => this.pieces(form).some((piece) => piece >= this.scale.length)))) return;
-    this.#others ??= this.loadOthers().then((bytes) => this.#add(bytes));
-    await this.#others.catch((error) => {
-      this.#others = undefined; // the next text tries again
-      if (globalThis.navigator?.onLine !== false) throw error;
-    });
+    const isRare = (/** @type {number} */ piece) => piece >= this.scale.length;
+    if (sentences.some((forms) => forms.some((form) => this.pieces(form).some(isRare)))) await this.complete();
+  }
+
+  /** Load the remaining vectors, if there are any. */
+  complete() {
+    if (this.scale.length === this.scores.length) return Promise.resolve();
+    this.#others ??= this.loadOthers()
+      .then((bytes) => this.#add(bytes))
+      .catch((error) => {
+        this.#others = undefined; // the next text tries again
+        throw error;
+      });
+    return this.#others;
   }
 
   /** @param {Uint8Array<ArrayBuffer>} bytes */
@@ -121,7 +125,7 @@ export class Subwords {
    */
   write(form, target, at) {
     const { size: width, values, scale } = this;
-    const pieces = this.pieces(form).map((piece) => (piece < scale.length ? piece : UNKNOWN_PIECE));
+    const pieces = this.pieces(form);
     for (let k = 0; k < width; k++) {
       let sum = 0;
       for (const piece of pieces) sum += Math.fround(values[piece * width + k] * scale[piece]);

@@ -12,6 +12,7 @@ import { readModel } from "../src/model.js";
 import { Subwords } from "../src/words.js";
 import { exportModel } from "./model.js";
 
+const RARE = "Świętokrzyskie przedsiębiorstwo współpracuje."; // words that no Dutch text has
 /** @type {ReturnType<typeof exportModel>} */
 let model;
 /** @type {import("../src/index.js").Parser} */
@@ -161,10 +162,12 @@ test("a model on a server is cached: the second visit works offline, a new versi
     ]);
     asked = [];
     await load(`${address}/`);
-    assert.deepEqual(asked.toSorted(), ["card.json", "model.json"]);
+    // The second visit loads the vectors of rare sub-words in the background.
+    while (caches.entries.size < 6) await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.deepEqual(asked.toSorted(), ["card.json", "model.json", "rare-subwords.safetensors.gz"]);
     online = false;
     const offline = await load(address);
-    assert.equal((await offline.parse("Ja.")).length, 1);
+    assert.equal((await offline.parse(RARE)).length, 1);
     assert.equal(/** @type {{name: string}} */ (offline.card).name, "nl");
     online = true;
     const index = JSON.parse(readFileSync(`${model.folder}/model.json`, "utf-8"));
@@ -176,6 +179,31 @@ test("a model on a server is cached: the second visit works offline, a new versi
   } finally {
     server.close();
     Reflect.deleteProperty(globalThis, "caches");
+  }
+});
+
+test("the vectors of rare sub-words are loaded when a text needs them", async () => {
+  /** @type {string[]} */
+  const asked = [];
+  let online = true;
+  const original = globalThis.fetch;
+  globalThis.fetch = async (input) => {
+    const name = String(input).split("/").at(-1) ?? "";
+    asked.push(name);
+    if (!online) throw new TypeError("offline");
+    return new Response(readFileSync(`${model.folder}/${name}`));
+  };
+  try {
+    const other = await load("http://example.org/nl");
+    await other.parse("Ik heb het hem niet kunnen zeggen.");
+    assert(!asked.includes("rare-subwords.safetensors.gz"));
+    online = false;
+    await assert.rejects(other.parse(RARE), /rare-subwords\.safetensors\.gz: cannot be read: offline/);
+    online = true;
+    assert.deepEqual(await other.parse(RARE), await parser.parse(RARE));
+    assert.equal(asked.filter((name) => name === "rare-subwords.safetensors.gz").length, 2);
+  } finally {
+    globalThis.fetch = original;
   }
 });
 
@@ -289,7 +317,7 @@ test("a table of sub-words with wrong numbers is a ModelError", () => {
     new Uint8Array(3),
     new Uint8Array(20).fill(255),
   ];
-  for (const bytes of bad) assert.throws(() => new Subwords(bytes, "subwords"), ModelError);
+  for (const bytes of bad) assert.throws(() => new Subwords(bytes, "subwords", async () => bytes), ModelError);
 });
 
 test("a file that grows too much when it is decompressed is refused", async () => {

@@ -37,7 +37,8 @@ from discotree.version import __version__
 FORMAT = 1  # version of the folder; js/src/model.js refuses others
 INDEX = "model.json"
 SUBWORDS, RARE_SUBWORDS = "subwords.safetensors", "rare-subwords.safetensors"
-COMMON_PIECES = 28_000  # of 86,000: those of known words, and the shortest others
+FIRST_LOAD = 14_500_000  # bytes that the first visit of a page should load at most
+PIECE_BYTES, NAMES_BYTES = 95, 600_000  # compressed: the vector of a sub-word, and the names and scores of all
 LICENCES = ("LICENSE", "NOTICE")
 TRAINING_ONLY = ("singletons", "tags")  # parts of the vocabulary
 
@@ -55,10 +56,10 @@ def write_web_model(model: Model, folder: Path) -> int:
             f"{model.folder}: its decoding method is {model.config.decoding.method!r}, the web supports 'exact' only"
         )
     contents = web_graphs(model.config.network, model.vocab, model.subwords, model.weights)
+    files = _compress(contents)
     if model.subwords is not None:
-        contents |= _subwords(model.subwords, model.vocab.words.symbols)
-    # mtime=0: the same model gives the same files, whose digests are the keys of the browser's cache
-    files = {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in contents.items()}
+        room = FIRST_LOAD - NAMES_BYTES - sum(map(len, files.values()))
+        files |= _compress(_subwords(model.subwords, model.vocab.words.symbols, room // PIECE_BYTES))
     card = Card.read(model.folder / CARD) if model.folder and (model.folder / CARD).exists() else None
     index = json.dumps(_index(model, card, files), ensure_ascii=False, separators=(",", ":"))
     files[INDEX] = index.encode() + b"\n"
@@ -81,6 +82,11 @@ def write_web_model(model: Model, folder: Path) -> int:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return sum(map(len, files.values()))
+
+
+def _compress(contents: dict[str, bytes]) -> dict[str, bytes]:
+    """Compress files. The same model gives the same bytes: their digests are the keys of the browser's cache."""
+    return {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in contents.items()}
 
 
 def _index(model: Model, card: Card | None, files: dict[str, bytes]) -> dict[str, Any]:
@@ -113,10 +119,11 @@ def _index(model: Model, card: Card | None, files: dict[str, bytes]) -> dict[str
     }
 
 
-def _subwords(subwords: Subwords, words: Sequence[str]) -> dict[str, bytes]:
+def _subwords(subwords: Subwords, words: Sequence[str], least: int) -> dict[str, bytes]:
     """Return the table of sub-words in two files: common pieces, and the vectors of the others.
 
-    Scales are in single precision: JavaScript has no half precision.
+    At least this number of pieces are common: those of known words, and the shortest others. Scales are in single
+    precision: JavaScript has no half precision.
     """
     names, scores = subwords.table()
     used = {piece for word in words for form in {word, word.capitalize()} for piece in subwords.pieces(form)}
@@ -124,7 +131,7 @@ def _subwords(subwords: Subwords, words: Sequence[str]) -> dict[str, bytes]:
     order = sorted(range(len(names)), key=lambda number: (number not in used, len(names[number]), number))
     values, scale = subwords.vectors.values[order], subwords.vectors.scale[order]
     pieces = np.frombuffer("\n".join([names[number] for number in order]).encode(), np.uint8)
-    count = max(len(used), COMMON_PIECES)
+    count = max(len(used), least)
     common = {"pieces": pieces, "scores": scores[order], "values": values[:count], "scale": scale[:count]}
     rare = {"values": values[count:], "scale": scale[count:]}
     return {SUBWORDS: save(common), RARE_SUBWORDS: save(rare)}
