@@ -30,7 +30,7 @@ from discotree.web.security import Access
 from discotree.web.server import load_app
 
 DOCS = ROOT / "docs"
-LANGUAGES = {"python", "console", "sh", "toml", "text"}
+LANGUAGES = {"python", "console", "sh", "toml", "text", "js"}
 ELSEWHERE = re.compile(r"^(\w+:)?//")
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "object": "data"}
 
@@ -93,6 +93,7 @@ def test_every_block_runs(page: Path, folder: Path, request: pytest.FixtureReque
     printed = ""
     for block in blocks(page):
         assert block.language in LANGUAGES, f"{block.address}: how is {block.language} run?"
+        assert block.excuse or block.language != "js", f"{block.address}: JavaScript is not run here"
         if block.excuse:
             _check(block)
         elif block.language == "python":

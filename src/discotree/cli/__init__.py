@@ -62,10 +62,13 @@ GROUPS = {
         "pretrain": Entry("pretrain", "Pretrain an encoder, or word vectors, on raw text."),
         "distill": Entry("distill", "Train a small model on the predictions of large models."),
         "calibrate": Entry("calibrate", "Fit the gap penalties and confidences of a model on held-out trees."),
-        "export": Entry("export", "Export a model as one ONNX file, or upload it to the Hugging Face hub."),
+        "export": Entry(
+            "export", "Export a model as one ONNX file or for the web, or upload it to the Hugging Face hub."
+        ),
     },
     "Serve": {
         "serve": Entry("serve", "Serve the web page and the HTTP API."),
+        "page": Entry("page", "Make a web page that parses in the browser, without a server."),
         "annotate": Entry("annotate", "Annotate sentences in the browser."),
     },
 }

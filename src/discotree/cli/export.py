@@ -1,4 +1,4 @@
-"""export: write a model as ONNX, or upload it to the Hugging Face hub."""
+"""export: write a model as ONNX or for the web, or upload it to the Hugging Face hub."""
 
 import sys
 from pathlib import Path
@@ -19,6 +19,7 @@ Precision = Literal["float32", "int8"]
     epilog=examples(
         "discotree export nl --onnx nl.onnx",
         "discotree export runs/pcc/model --onnx pcc.onnx --precision int8",
+        "discotree export nl --web site/models/nl",
         "discotree export runs/alpino/model --hub me/dutch --card card.json",
     )
 )
@@ -30,20 +31,28 @@ Precision = Literal["float32", "int8"]
     "Weights in the ONNX file. float32 runs everywhere; int8 is smaller and faster, and needs ONNX Runtime.",
     "float32",
 )
+@click.option("--web", metavar="FOLDER", help="Write the files that the JavaScript package loads to this folder.")
 @click.option("--hub", metavar="ORG/NAME", help="Upload the model to this repository on the hub; create it if needed.")
 @click.option("--card", metavar="FILE", help="Model card to upload, as written by discotree models MODEL --to json.")
 @click.option("--private", is_flag=True, help="Make the repository on the hub private.")
 def export(
-    model: str, onnx: str | None, precision: Precision, hub: str | None, card: str | None, private: bool
+    model: str,
+    onnx: str | None,
+    precision: Precision,
+    web: str | None,
+    hub: str | None,
+    card: str | None,
+    private: bool,
 ) -> None:
-    """Export a model as one ONNX file, or upload it to the Hugging Face hub.
+    """Export a model as one ONNX file or for the web, or upload it to the Hugging Face hub.
 
     MODEL is an installed model, a folder, or hub:ORG/NAME. The ONNX file takes words, characters and sub-words as
-    numbers and returns scores; its metadata describe the numbers. Uploading needs a token with write access: log in
-    with hf auth login, or set HF_TOKEN.
+    numbers and returns scores; its metadata describe the numbers. The folder for the web has everything that the
+    JavaScript package needs to parse in a browser. Uploading needs a token with write access: log in with hf auth
+    login, or set HF_TOKEN.
     """
-    if (onnx is None) == (hub is None):
-        raise click.UsageError("pass either --onnx FILE or --hub ORG/NAME")
+    if [onnx, web, hub].count(None) != 2:
+        raise click.UsageError("pass one of --onnx FILE, --web FOLDER and --hub ORG/NAME")
     if hub is not None:
         from discotree.models.card import Card
         from discotree.parsing.parser import load
@@ -51,9 +60,19 @@ def export(
         new_card = Card.read(Path(card)) if card else None
         print(load(model, "cpu").push_to_hub(hub, new_card, private=private or None))
         return
-    assert onnx is not None
     if card or private:
         raise click.UsageError("--card and --private need --hub")
+    if web is not None:
+        from discotree.models.finding import announce_licence
+        from discotree.models.folder import read_model
+        from discotree.models.web import write_web_model
+
+        folder = find(model)
+        check_output(web, [str(folder)])
+        announce_licence(folder)
+        report_written(f"{write_web_model(read_model(folder), Path(web)):,} bytes", web)
+        return
+    assert onnx is not None
     if onnx == STANDARD_STREAM and sys.stdout.isatty():
         raise click.UsageError("an ONNX file cannot be shown on a terminal; pass --onnx FILE")
     folder = find(model)

@@ -69,6 +69,10 @@ class Subwords:
             text = WORD_START + text
         return tuple(self._best(text)[:MAX_PIECES]) or (UNKNOWN_PIECE,)
 
+    def table(self) -> tuple[list[str], F32]:
+        """Return all pieces in the order of their ids, the unknown one first, and their log-probabilities."""
+        return ["", *self._ids], np.array(self._scores, np.float32)
+
     def to_json(self) -> str:
         """Return the ids of all pieces but the unknown one, and the log-probability of each id."""
         return json.dumps({"ids": self._ids, "scores": self._scores}, ensure_ascii=False)

@@ -18,7 +18,7 @@ from discotree.errors import ModelError, TreebankError
 from discotree.files.writing import writable
 from discotree.network.onnx.engine import Precision, Session
 from discotree.network.onnx.graph import Graph
-from discotree.network.onnx.network import WORDS, Network, add_outputs, transformer_graph
+from discotree.network.onnx.network import WORDS, Network, add_outputs, labeler_graph, transformer_graph
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import KINDS, Pretrained
 from discotree.network.vocab import Vocab
@@ -78,6 +78,24 @@ def _pieces(network: Network, pieces: Subwords | Pretrained | None) -> dict[str,
         "at_most": network.encoder.width,
     }
     return {"pieces": json.dumps(rules), "tokenizer": pieces.tokenizer.to_str()}
+
+
+def web_graphs(
+    settings: NetworkSettings, vocab: Vocab, subwords: Subwords | None, weights: Weights
+) -> dict[str, bytes]:
+    """Return the files that the JavaScript package runs: the network, and the labeler for the arcs that matter.
+
+    Weights have the bits that the model stores them in and are computed with in float32. Sub-word vectors are looked up
+    outside, because models share them: input ``subwords`` (B, N, ·) has the features of each word.
+    """
+    network = Network.from_weights(settings, vocab, False, None, weights, int8=False)
+    network = dataclasses.replace(network, subword_size=subwords.size if subwords else 0)
+    graph, characters = Graph("network", compact=True), ""
+    if settings.char_filters:
+        characters = network.characters(graph, graph.input("chars", np.int64, ("forms", "characters")))
+    add_outputs(graph, network, network.scores(graph, characters, ""))
+    graphs = (graph, labeler_graph(network, compact=True))
+    return {f"{graph.name}.onnx": graph.model(inside=True) for graph in graphs}
 
 
 def full_graph(network: Network) -> Graph:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discotree.network.arrays import F32, Array
+from discotree.network.arrays import F32, I64, Array
 from discotree.network.scores import TINY
 from discotree.network.weights import MAX_INT8, QuantizedMatrix, Weight, dense
 
@@ -115,8 +115,10 @@ SMALL = 1024  # bytes of an array that is always written to the file
 class Graph:
     """Operations in the order in which they run. Values have names; operations return those of their outputs."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, compact: bool = False) -> None:
+        """A ``compact`` graph keeps weights in as few bits as they are stored in, and converts them to float32."""
         self.name = name
+        self.compact = compact
         self.arrays: dict[str, Array] = {}
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._nodes: list[bytes] = []
@@ -254,7 +256,7 @@ def stacked(weights: Sequence[Weight]) -> Weight:
     return np.concatenate([dense(weight) for weight in weights])
 
 
-def part(weight: Weight, where: tuple[slice, ...]) -> Weight:
+def part(weight: Weight, where: tuple[slice | I64, ...]) -> Weight:
     """Return some rows and columns of a weight."""
     return (
         QuantizedMatrix(weight.values[where], weight.scale[where[0]])
@@ -300,6 +302,22 @@ def mean_of(graph: Graph, vectors: str, first: str, last: str) -> str:
     return graph.cast(graph.add("Div", total, graph.unsqueeze(graph.cast(count, np.float64), -1)), np.float32)
 
 
+def float_matrix(graph: Graph, name: str, weight: Weight, transpose: bool = False) -> str:
+    """Add a matrix that float32 operations use.
+
+    A compact graph converts it by an operation on a constant, which a runtime computes once, when it loads the graph.
+    """
+    if not graph.compact or not (isinstance(weight, QuantizedMatrix) or weight.dtype == np.float16):
+        return graph.array(name, transposed(dense(weight)) if transpose else dense(weight))
+    values = weight.values if isinstance(weight, QuantizedMatrix) else weight
+    floats = graph.cast(graph.array(name, transposed(values) if transpose else values), np.float32)
+    if not isinstance(weight, QuantizedMatrix):
+        return floats
+    # Not DequantizeLinear: ONNX Runtime fuses it with the product, which it then computes with rounded inputs.
+    scale = weight.scale.astype(np.float32)
+    return graph.add("Mul", floats, graph.array(name + ".step", scale if transpose else scale[:, None]))
+
+
 def linear(
     graph: Graph,
     name: str,
@@ -317,7 +335,7 @@ def linear(
     """
     added = "" if bias is None else graph.array(name + ".bias", bias.astype(np.float32))
     if not int8:
-        product = graph.add("MatMul", x, graph.array(name + ".weight", transposed(dense(weight))))
+        product = graph.add("MatMul", x, float_matrix(graph, name + ".weight", weight, transpose=True))
         return graph.add("Add", product, added) if added else product
     quantised = quantized(weight)
     matrix = graph.array(name + ".weight", transposed(quantised.values))
@@ -372,10 +390,13 @@ def lstm(
     if anchors is None:
         order = np.concatenate([np.arange(gate * size, (gate + 1) * size) for gate in GATES])
         bias = np.stack([np.concatenate([of_x[order], of_h[order]]) for _, _, of_x, of_h in directions])
-        names = [
-            graph.array(f"{name}.{kind}", np.stack([dense(weights[k])[order] for weights in directions]))
-            for k, kind in enumerate(("input", "hidden"))
-        ]
+        names = []
+        for k, kind in enumerate(("input", "hidden")):
+            weight, shape = stacked([part(each[k], (order,)) for each in directions]), (len(directions), 4 * size, -1)
+            if graph.compact:
+                names.append(graph.reshape(float_matrix(graph, f"{name}.{kind}", weight), *shape))
+            else:
+                names.append(graph.array(f"{name}.{kind}", dense(weight).reshape(shape)))
         inputs = (x, *names, graph.array(name + ".bias", bias.astype(np.float32)), lengths, *(start or ("", "")))
         y, _, final = graph.several(3, "LSTM", *inputs, hidden_size=size, **options)
         return y, final

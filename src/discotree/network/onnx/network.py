@@ -350,6 +350,7 @@ class Network:
     encoder: EncoderGraph | None  # or a Transformer
     int8: bool
     encoder_ranges: F32 | None = None  # largest magnitudes of the Transformer's features, for int8
+    subword_size: int = 0  # if sub-word vectors are looked up outside the graph: the features that it gets of a word
 
     @classmethod
     def from_weights(
@@ -414,6 +415,9 @@ class Network:
             parts.append(graph.add("Gather", characters, _ids(graph, "form")))
         if self.has_tags:
             parts.append(embedding(graph, "encoder.tags", self.weights["encoder.tags.weight"], _ids(graph, "tags")))
+        if self.subword_size:
+            features = graph.input("subwords", np.float32, (*WORDS, self.subword_size))
+            parts.append(graph.add("Transpose", features, perm=(1, 0, 2)))
         if self.table is not None:
             pieces = graph.input("pieces", np.int64, ("sentences", "pieces"))
             vectors = embedding(graph, "subwords", self.table, pieces)
@@ -633,12 +637,12 @@ def add_outputs(graph: Graph, network: Network, scores: dict[str, str]) -> None:
         graph.output(name, value, dtype, shapes.get(name, WORDS))
 
 
-def labeler_graph(network: Network) -> Graph:
+def labeler_graph(network: Network, compact: bool = False) -> Graph:
     """Label features of heads → the weights that labels give the features of a dependent.
 
     In int8 the features are between -1 and 1, and ``label_constants`` has the part that is the same for all heads.
     """
-    graph, labels = Graph("labeler"), network.labels
+    graph, labels = Graph("labeler", compact), network.labels
     heads = graph.input("heads", np.float32, ("heads", labels.size))
     weights = labels.weights(graph, heads, bounded=labels.int8)
     graph.output("weights", weights, np.float32, ("heads", labels.count * labels.size))

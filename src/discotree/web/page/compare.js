@@ -1,6 +1,7 @@
 // The tab that evaluates one treebank against another.
 
-import { $, attempt, count, make, markCurrent, parseSvg, percent, request, showList, toUpload } from "./common.js";
+import { request } from "./backend.js";
+import { $, attempt, count, make, markCurrent, parseSvg, percent, showList, toUpload } from "./common.js";
 import { makeZoom } from "./tree_zoom.js";
 
 const METRICS = [
