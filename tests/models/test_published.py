@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -53,11 +54,10 @@ EXAMPLES = {  # in make demo, on the cards and on the web page, with the trees t
 }
 GALLERY = {  # on the web page only, with the trees of the small models
     "Daar heb ik nog nooit van gehoord.": "(ROOT (smain (ppart (pp 0 5) (advp 3 4) 6) 1 2) 7)",
-    "Auf den Bus müssen Sie leider eine Stunde warten.": "(ROOT (S (VP (PP 0 1 2) 5 (NP 6 7) 8) 3 4) 9)",
+    "Auf den Bus müssen Sie leider eine Stunde warten.": "(ROOT (S (VP (PP 0 1 2) (NP 6 7) 8) 3 4 5) 9)",
     "Wem hast du das Fahrrad geliehen?": "(ROOT (S (VP 0 (NP 3 4) 5) 1 2) 6)",
-    '"Morgen", sagte die Lehrerin, "schreiben wir einen Test."': (
-        "(ROOT 0 (S (S 1 9 10 (NP 11 12)) 2 3 4 (NP 5 6) 7 8) 13 14)"
-    ),
+    '"Heute", sagte er, "bleibe ich zu Hause."': "(ROOT 0 (S (S 1 8 9 (PP 10 11)) 2 3 4 5 6 7) 12 13)",
+    "Es kam nichts Interessantes.": "(ROOT (S (NP 0 (NP 2 3)) 1) 4)",  # Figure 1 of the paper
     "What did you buy at the market yesterday?": (
         "(ROOT (SBARQ (SQ (VP (WHNP 0) 3 (PP 4 (NP 5 6)) (NP 7)) 1 (NP 2)) 8))"
     ),
@@ -67,6 +67,27 @@ GALLERY = {  # on the web page only, with the trees of the small models
     "Who are you waiting for?": "(ROOT (SBARQ (SQ (VP (PP (WHNP 0) 4) 3) 1 (NP 2)) 5))",
     "Hvað ert þú að lesa?": "(ROOT (CP (IP (IP (WNP 0) 3 4) 1 (NP 2)) 5))",
 }
+DOCUMENTED = {  # in the README and the docs, in Dutch or English, with the trees of the small models
+    "What are you looking at?": "(ROOT (SBARQ (SQ (VP (PP (WHNP 0) 4) 3) 1 (NP 2)) 5))",
+    "She saw the man with the telescope.": "(ROOT (S (NP 0) (VP 1 (NP 2 3) (PP 4 (NP 5 6))) 7))",
+    "Who are you?": "(ROOT (SBARQ (SQ (WHNP 0) 1 (NP 2)) 3))",
+    "Nobody knows.": "(ROOT (S (NP 0) (VP 1) 2))",
+    "De man zag de hond met de verrekijker.": "(ROOT (smain (np 0 1) 2 (np 3 4) (pp 5 (np 6 7))) 8)",
+    "Hoe wis ik mijn zoekgeschiedenis?": "(ROOT (whq 0 (sv1 1 2 (np 3 4))) 5)",
+    "Zij heeft het boek dat ik haar gaf niet gelezen.": (
+        "(ROOT (smain 0 1 (ppart (np 2 3 (rel 4 (ssub 5 6 7))) 8 9)) 10)"
+    ),
+    "Zij heeft het boek gelezen.": "(ROOT (smain 0 1 (ppart (np 2 3) 4)) 5)",
+    "Wie komt er?": "(ROOT (whq 0 (sv1 1 2)) 3)",
+    "Niemand.": "(ROOT 0 1)",
+    "Daar weet ik niets van.": "(ROOT (smain (pp 0 4) 1 2 3) 5)",
+    "Daar weet ik niets van!": "(ROOT (smain (pp 0 4) 1 2 3) 5)",
+}
+PARSED = re.compile(
+    r'(?:parser|nlp|k_best|parse_text|load\([^()]*\)|parse)\(\[?"([^"(]+)"'
+    r'|discotree parse "([^"]+)"|"text": "([^"]+)"'
+)
+ENGLISH_PAGES = ("README.md", "index.md")
 MAX_SMALL_MB = 15
 NAMES = sorted(path.parent.name for path in MODELS.glob("*/pyproject.toml"))
 RESULTS = Path(__file__).parents[2] / "docs" / "lab" / "results"
@@ -120,6 +141,26 @@ def test_users_see_no_other_examples(language):
         line for line in (ROOT / "Makefile").read_text("utf-8").splitlines() if f"--model {language} --to draw" in line
     ]
     assert all(f'"{third}"' in line for line in shown)
+
+
+def test_sentences_in_the_docs_come_out_right():
+    """Every sentence that a page parses is one of those that are checked, with the small model of its language."""
+    parsers = {"nl": dt.load("nl", "cpu"), "en": dt.load("en", "cpu")}
+    right = {**DOCUMENTED, **EXAMPLES["nl"], **EXAMPLES["en"]}
+    found = set()
+    for page in [
+        ROOT / "README.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs" / "how").glob("*.md")),
+    ]:
+        for groups in PARSED.findall(page.read_text("utf-8")):
+            text = "".join(groups)
+            parser = parsers["en" if page.name in ENGLISH_PAGES else "nl"]
+            for words in parser._sentences(text):
+                sentence = text[words[0].start : words[-1].end]
+                found.add(sentence)
+                assert repr(parser(sentence).root) == right.get(sentence), f"{page.name}: {sentence}"
+    assert found >= DOCUMENTED.keys()
 
 
 @pytest.mark.filterwarnings("ignore:this text looks like English")
