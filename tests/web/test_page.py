@@ -322,15 +322,6 @@ def test_a_tree_of_the_treebank_is_drawn(page: Page, files: Path) -> None:
     assert page.locator("#treebank-list [aria-current=true]").inner_text().startswith("Den Hund")
 
 
-def test_an_error_removes_the_old_tree_of_a_treebank(page: Page, files: Path) -> None:
-    open_treebank(page, files / "gold.export")
-    page.wait_for_selector("#treebank-tree .node")
-    page.route("**/api/draw", lambda route: route.abort())
-    page.click("#treebank-list button >> nth=1")
-    wait_for(page, "#treebank-problem", "not responding")
-    playwright.expect(page.locator("#treebank-tree")).to_be_empty()
-
-
 def test_a_file_that_is_no_treebank(page: Page, files: Path) -> None:
     page.click("#tab-treebank")
     page.set_input_files("#treebank-file", files / "nonsense.txt")

@@ -68,6 +68,7 @@ GROUPS = {
     },
     "Serve": {
         "serve": Entry("serve", "Serve the web page and the HTTP API."),
+        "page": Entry("page", "Make a web page that parses in the browser, without a server."),
         "annotate": Entry("annotate", "Annotate sentences in the browser."),
     },
 }

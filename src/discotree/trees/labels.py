@@ -66,23 +66,24 @@ def _scheme_of(scheme: object) -> str | None:
 
 
 @cache
-def _names() -> dict[tuple[str, str], dict[str, str]]:
-    """Read the names by scheme and kind, then by label."""
-    names: dict[tuple[str, str], dict[str, str]] = {}
+def label_names() -> dict[str, dict[str, dict[str, str]]]:
+    """Return the names of all labels by scheme, kind and label."""
+    names: dict[str, dict[str, dict[str, str]]] = {scheme: {} for scheme in SCHEMES}
     _, *sections = (resources.files(__package__) / "labels.txt").read_text("utf-8").split("\n[")
     for heading, *lines in map(str.splitlines, sections):
         scheme, kind = heading.rstrip("]").split()
-        names[scheme, kind] = dict([line.split(" ", 1) for line in lines if line])
+        names[scheme][kind] = dict([line.split(" ", 1) for line in lines if line])
     return names
 
 
 @lru_cache(maxsize=1 << 12)
 def _name(label: str, kind: str, scheme: str) -> str | None:
     """Return the name of a label or of its parts: SBJ-TPC is two functions, N-D a noun in the dative."""
-    known = _names()[scheme, kind]
+    names = label_names()[scheme]
+    known = names[kind]
     if label in known:
         return known[label]
-    endings = _names().get((scheme, "case"), {}) if kind == "tag" else _names()[scheme, "function"]
+    endings = names.get("case", {}) if kind == "tag" else names["function"]
     base, *others = label.split("-")
     try:
         return ", ".join([" + ".join([known[part] for part in base.split("+")]), *[endings[part] for part in others]])

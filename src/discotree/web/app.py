@@ -16,7 +16,6 @@ from pydantic.json_schema import models_json_schema
 from starlette.middleware.cors import CORSMiddleware
 
 from discotree import __version__
-from discotree.drawing.svg import DARK, LIGHT, stylesheet
 from discotree.errors import DiscotreeError
 from discotree.models.card import Card
 from discotree.web import schemas, search, tasks
@@ -26,6 +25,7 @@ from discotree.web.limits import Limits, RequestRefused
 from discotree.web.metrics import ID_HEADER, METRICS_TYPE, MetricsMiddleware, ServerMetrics
 from discotree.web.security import Access, SecurityMiddleware
 from discotree.web.served_treebanks import ServedTreebank
+from discotree.web.site import STATIC_FILES, page_files
 
 if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
@@ -192,9 +192,9 @@ async def _error_response(_: Request, error: Exception) -> Response:
 
 def _add_pages(app: FastAPI) -> None:
     """Add a route for each file of the page. All files are read now, so a request cannot name a path."""
-    files = {file.name: file.read_bytes() for file in (resources.files(__package__) / "page").iterdir()}
-    files.pop(ANNOTATION_PAGE)
-    files["tree.css"] = _tree_style().encode()
+    files = page_files()
+    for name in (ANNOTATION_PAGE, *STATIC_FILES):
+        files.pop(name)
     for name, content in files.items():
         path = "/" if name == "index.html" else f"/page/{name}"
         _add_file(app, path, content, PAGE_TYPES.get(name[name.rindex(".") :], tasks.JSON))
@@ -223,15 +223,6 @@ def _add_file(app: FastAPI, path: str, content: bytes, media_type: str) -> None:
         return Response(content, media_type=media_type)
 
     app.add_api_route(path, file, include_in_schema=False)
-
-
-def _tree_style() -> str:
-    """Return the style sheet of trees: the theme of the system, unless the page sets ``data-theme``."""
-    overrides = [
-        f':root[data-theme="{name}"] .discotree{{{";".join(f"--dt-{key}:{value}" for key, value in colors.items())}}}\n'
-        for name, colors in (("light", LIGHT._asdict()), ("dark", DARK._asdict()))
-    ]
-    return stylesheet() + "".join(overrides)
 
 
 def _docs_page(openapi: dict[str, Any], own: dict[str, str]) -> str:

@@ -25,6 +25,7 @@ from discotree.web.limits import MIB, SMALL_BODY_BYTES, Limits, RequestRefused
 from discotree.web.schemas import (
     AcceptedTreesRequest,
     EarlierRequest,
+    HeadRuleTable,
     Health,
     Inventory,
     ModelInfo,
@@ -37,6 +38,7 @@ from discotree.web.schemas import (
     validate,
 )
 from discotree.web.served_treebanks import ServedTreebank, samples
+from discotree.web.site import rule_table
 from discotree.web.workers import WorkerPool
 
 if TYPE_CHECKING:
@@ -120,6 +122,7 @@ class Endpoints:
             licence=card.licence if card else None,
             quality=Quality(f1=test.f1, discontinuous_f1=test.discontinuous_f1) if test else None,
             inventory=Inventory(**parser.vocab.inventory()),
+            head_rules=HeadRuleTable(**rule_table(parser.head_rules)),
         )
 
     async def treebanks(self) -> list[TreebankInfo]:

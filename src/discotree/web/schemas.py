@@ -306,6 +306,13 @@ class Inventory(BaseModel):
     functions: list[str]
 
 
+class HeadRuleTable(BaseModel):
+    """Head rules by parent, each a direction and labels; see the documentation of head rules."""
+
+    rules: dict[str, list[tuple[str, list[str]]]]
+    marked_first: bool
+
+
 class ModelInfo(BaseModel):
     name: str
     language: Annotated[str, Field(description="The language code; empty if the model takes tokens only.")]
@@ -315,6 +322,7 @@ class ModelInfo(BaseModel):
     licence: str | None = None
     quality: Quality | None = None
     inventory: Inventory
+    head_rules: HeadRuleTable
 
 
 class Health(BaseModel):

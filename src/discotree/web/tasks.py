@@ -275,7 +275,7 @@ def _draw_tree(tree: Tree, request: DrawRequest, rules: HeadRules) -> str:
     if request.output == "svg":
         return draw_svg(tree, functions=functions, theme=request.theme, style=request.style, highlight=highlight)
     if request.output == "arcs":
-        return _draw_dependencies(tree, rules, functions, theme=request.theme, style=request.style)
+        return draw_dependencies(tree, rules, functions, theme=request.theme, style=request.style)
     if request.output == "latex":
         return draw_latex(tree, functions=functions, highlight=highlight)
     if request.output == "text":
@@ -295,7 +295,7 @@ def convert_trees(context: WorkerContext, body: bytes) -> Reply:
         content = limit_response(context, render_trees(trees, request.output, rules, highlight))
         return Reply(content, media_type(request.output))
     svgs = [
-        _draw_dependencies(tree, rules, request.functions, theme="light")
+        draw_dependencies(tree, rules, request.functions, theme="light")
         if request.picture == "arcs"
         else draw_svg(tree, functions=request.functions, theme="light", highlight=highlight)
         for tree in trees
@@ -313,7 +313,7 @@ def render_trees(trees: Sequence[Tree], output: str, rules: HeadRules, highlight
     """Return trees in a treebank format, or as one picture or document; ``highlight`` applies to SVG and LaTeX."""
     if output in ("svg", "arcs"):
         _check_single(trees)
-        return draw_svg(trees[0], highlight=highlight) if output == "svg" else _draw_dependencies(trees[0], rules)
+        return draw_svg(trees[0], highlight=highlight) if output == "svg" else draw_dependencies(trees[0], rules)
     if output == "latex":
         return latex_pages([draw_latex(tree, standalone=False, highlight=highlight) for tree in trees])
     if output == "text":
@@ -321,7 +321,7 @@ def render_trees(trees: Sequence[Tree], output: str, rules: HeadRules, highlight
     return "".join(TEXT_FORMATS[output].writer(rules).file(trees))
 
 
-def _draw_dependencies(tree: Tree, rules: HeadRules, functions: bool = True, **options: Any) -> str:
+def draw_dependencies(tree: Tree, rules: HeadRules, functions: bool = True, **options: Any) -> str:
     """Draw arcs with functions; without them, or if the tree has none, with the labels that the network predicts."""
     dependencies = tree.dependencies(rules)
     spines = dependencies.functions or [()] * len(tree)

@@ -1,6 +1,7 @@
 // The page of an annotation project: one sentence after the other is accepted, corrected, skipped or commented.
 
-import { $, make, request, send } from "./common.js";
+import { request, send } from "./backend.js";
+import { $, make } from "./common.js";
 import { markRow, setUpList } from "./annotate_list.js";
 import { setUpOverview } from "./annotate_overview.js";
 import { editingOptions, showConflict, showFacts } from "./annotate_sentence.js";

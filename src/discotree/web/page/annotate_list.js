@@ -1,6 +1,7 @@
 // The list of sentences on the annotation page.
 
-import { $, attempt, count, make, markCurrent, request } from "./common.js";
+import { request } from "./backend.js";
+import { $, attempt, count, make, markCurrent } from "./common.js";
 
 const STEP = 100; // rows at a time
 

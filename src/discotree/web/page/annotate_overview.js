@@ -1,6 +1,7 @@
 // How far the annotation is, and how the scores of models changed.
 
-import { $, FORMATS, attempt, draw, make, percent, request, save, setUpTheme } from "./common.js";
+import { request } from "./backend.js";
+import { $, FORMATS, attempt, draw, make, percent, save, setUpTheme } from "./common.js";
 
 const SECONDS_WHILE_PARSING = 4;
 const SECONDS = 20;

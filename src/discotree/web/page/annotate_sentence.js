@@ -1,6 +1,7 @@
 // What the annotation page says about a sentence: its facts, comments and history, its editor's options, conflicts.
 
-import { $, make, request } from "./common.js";
+import { request } from "./backend.js";
+import { $, make } from "./common.js";
 
 const ALTERNATIVES = 5;
 const ACTIONS = { accept: "accepted", correct: "corrected", skip: "skipped", reopen: "reopened", undo: "undid a step", comment: "commented" };

@@ -1,58 +1,6 @@
-// Shared by all tabs: requests, elements, files, lists.
+// Shared by all tabs: elements, files, lists.
 
 export const $ = (id) => document.getElementById(id);
-
-const KEY = "discotree-api-key"; // kept until the tab is closed
-
-/** Send a request and return the response, whatever it is. Ask for the key of a server that needs one. */
-export async function send(path, body) {
-  const options = { headers: {} };
-  if (body !== undefined) Object.assign(options, { method: "POST", headers: { "Content-Type": "application/json" }, body });
-  for (let key = sessionStorage.getItem(KEY); ; key = await askForKey()) {
-    if (key === "") throw new Error("This server needs a key.");
-    if (key) {
-      options.headers.Authorization = `Bearer ${key}`;
-      sessionStorage.setItem(KEY, key);
-    }
-    let response;
-    try {
-      response = await fetch(path, options);
-    } catch {
-      throw new Error("The server is not responding.");
-    }
-    if (response.status !== 401) return response;
-    sessionStorage.removeItem(KEY);
-  }
-}
-
-let asking = null; // several requests share one question
-
-function askForKey() {
-  asking ??= new Promise((resolve) => {
-    const field = make("input", { type: "password", autocomplete: "off", required: true });
-    const dialog = make("dialog", { className: "panel", onclose: () => {
-      dialog.remove();
-      asking = null;
-      resolve(dialog.returnValue);
-    } },
-    make("label", {}, "This server needs a key ", field), " ",
-    make("button", { type: "button", className: "primary", onclick: () => dialog.close(field.value.trim()) }, "Use it"));
-    field.addEventListener("keydown", ({ key }) => key === "Enter" && dialog.close(field.value.trim()));
-    document.body.append(dialog);
-    dialog.showModal();
-  });
-  return asking;
-}
-
-/** Send a request; a refusal becomes an Error with the message of the server. */
-export async function request(path, body) {
-  const response = await send(path, body && JSON.stringify(body));
-  if (!response.ok) {
-    const problem = await response.json().catch(() => ({}));
-    throw Object.assign(new Error(problem.detail || `The server returned status ${response.status}.`), { fields: problem });
-  }
-  return response;
-}
 
 /** Make an element with properties, event listeners (`on…`) and children. */
 export function make(name, properties = {}, ...children) {

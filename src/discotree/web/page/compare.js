@@ -1,6 +1,7 @@
 // The tab that evaluates one treebank against another.
 
-import { $, attempt, count, make, markCurrent, parseSvg, percent, request, showList, toUpload } from "./common.js";
+import { request } from "./backend.js";
+import { $, attempt, count, make, markCurrent, parseSvg, percent, showList, toUpload } from "./common.js";
 import { makeZoom } from "./tree_zoom.js";
 
 const METRICS = [
@@ -10,8 +11,10 @@ const METRICS = [
   ["Exact match", "exact_match"],
   ["Tags", "pos_accuracy"],
   ["Functions", "function_accuracy"],
+  ["Lemmas", "lemma_accuracy"],
 ];
-const PER_TOKEN = new Set(["pos_accuracy", "function_accuracy"]);
+const PER_TOKEN = new Set(["pos_accuracy", "function_accuracy", "lemma_accuracy"]);
+const OPTIONAL = "lemma_accuracy"; // most treebanks have no lemmas
 let selected = null;
 
 async function compare() {
@@ -53,7 +56,8 @@ function render(score, gold, predicted) {
 
 function table(score) {
   const head = make("tr", {}, ...["Metric (%)", "All", "Discontinuous"].map((name) => make("th", { scope: "col" }, name)));
-  const rows = METRICS.map(([name, key]) => make("tr", {}, make("th", { scope: "row" }, name),
+  const measured = METRICS.filter(([, key]) => key !== OPTIONAL || score.all[key] !== null);
+  const rows = measured.map(([name, key]) => make("tr", {}, make("th", { scope: "row" }, name),
     make("td", {}, percent(score.all[key], 2)),
     make("td", {}, PER_TOKEN.has(key) ? "" : percent(score.discontinuous[key], 2))));
   const brackets = make("tr", {}, make("th", { scope: "row" }, "Constituents (gold, predicted, matched)"),

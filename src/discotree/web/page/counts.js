@@ -1,6 +1,7 @@
 // Counts of a search: all hits, and a chart of those by a feature. The server counts in steps, the page adds up.
 
-import { $, attempt, count, draw as drawElement, make, request, save } from "./common.js";
+import { request } from "./backend.js";
+import { $, attempt, count, draw as drawElement, make, save } from "./common.js";
 import { shownName } from "./variables.js";
 
 const FEATURES = ["label", "word", "lemma", "pos", "morph", "cat", "edge", "text", "gaps", "words"];

@@ -1,4 +1,4 @@
-// Items of a tree in words.
+// Items of a tree in words, and the labels of trees.
 
 /** Split the words from first to last into blocks of the constituent and gaps between them. */
 export function blocksAndGaps(record, positions) {
@@ -22,4 +22,22 @@ export function describe(record, address) {
   const token = record.tokens[address];
   if (!token) return spoken(record, record.constituents[address - record.tokens.length]);
   return token.tag ? `${token.form}, ${token.tag}` : token.form;
+}
+
+/** Return the labels, tags, morphologies and functions of trees, the frequent ones first. */
+export function inventoryOf(records) {
+  const nodes = records.flatMap(({ constituents }) => constituents);
+  const tokens = records.flatMap(({ tokens }) => tokens);
+  return {
+    labels: byCount(nodes.map(({ label }) => label)),
+    tags: byCount(tokens.map(({ tag }) => tag)),
+    morphs: byCount(tokens.map(({ morph }) => morph)),
+    functions: byCount([...nodes, ...tokens].map((item) => item.function)),
+  };
+}
+
+function byCount(values) {
+  const counts = new Map();
+  for (const value of values) if (value) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
 }

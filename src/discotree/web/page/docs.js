@@ -1,6 +1,7 @@
 // The page of the API: every call can be tried out.
 
-import { make, send } from "./common.js";
+import { send } from "./backend.js";
+import { make } from "./common.js";
 
 const MAX_SHOWN = 100000; // characters of a response
 

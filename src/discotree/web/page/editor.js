@@ -1,12 +1,40 @@
-// An editor for one tree, with mouse, finger or keyboard. The server draws the tree after every step.
+// An editor for one tree, with mouse, finger or keyboard. It draws the tree after every step.
 
 import { make } from "./common.js";
 import { describe } from "./describe.js";
-import { makeHistory } from "./edit_history.js";
 import { bare, makeCanvas } from "./editor_canvas.js";
 import { addStyle, makeAlternatives, makeChanges, makeEdges, makeFields, makeHelp, makeHint, makeTools } from "./editor_panels.js";
 import { differences } from "./tree_differences.js";
 import * as edits from "./tree_edits.js";
+
+const MAX_STEPS = 1000;
+
+/** Start a history of steps, to go back and forth, with its first step. */
+function makeHistory(step) {
+  let steps = [step];
+  let now = 0;
+  const go = (by) => {
+    if (!steps[now + by]) return false;
+    now += by;
+    return true;
+  };
+  return {
+    current: () => steps[now],
+    canUndo: () => now > 0,
+    canRedo: () => now < steps.length - 1,
+    undo: () => go(-1),
+    redo: () => go(1),
+    /** Add a step; what was undone before is forgotten. */
+    add(next) {
+      steps = [...steps.slice(0, now + 1), next].slice(-MAX_STEPS);
+      now = steps.length - 1;
+    },
+    /** Change the current step in place: what is selected is part of it, but no step of its own. */
+    amend(changes) {
+      steps[now] = { ...steps[now], ...changes };
+    },
+  };
+}
 
 /**
  * Fill an element with the editor of a tree.
@@ -31,8 +59,7 @@ export function openEditor(container, options) {
   let lastLabel = inventory.labels?.[0] ?? "";
 
   const status = make("p", { className: "status", role: "status" });
-  const problem = make("p", { className: "problem", role: "alert" });
-  const canvas = makeCanvas({ pick, drop, refuses, problem: (message) => { problem.textContent = message; } });
+  const canvas = makeCanvas({ pick, drop, refuses });
   const tools = makeTools({
     join, dissolve: () => run("dissolve"), split: () => run("split"), merge: () => run("merge"),
     attach: () => pickUp(), link: () => pickUp(true), lift: () => run("lift"), left: () => run("lower", -1), right: () => run("lower", 1),
@@ -44,7 +71,7 @@ export function openEditor(container, options) {
   const others = makeAlternatives((other, rank) => take(other, `This is tree ${rank}.`), loadAlternatives && load);
   const help = makeHelp();
   const element = make("div", { className: "editor" },
-    tools.element, fields.element, edges.element, status, problem, canvas.element, makeHint(), changes.element, others.element, help);
+    tools.element, fields.element, edges.element, status, canvas.element, makeHint(), changes.element, others.element, help);
   addStyle();
   container.replaceChildren(element);
   canvas.element.setAttribute("aria-describedby", help.id);
@@ -65,8 +92,8 @@ export function openEditor(container, options) {
   function refresh(isOther) {
     const { record, current, selection } = history.current();
     const found = prediction && differences(record, prediction);
-    canvas.mark({ current, selection, picked: new Set(picked ?? []), differences: found });
     if (isOther) canvas.draw(record);
+    canvas.mark({ current, selection, picked: new Set(picked ?? []), differences: found });
     tools.update({ canUndo: history.canUndo(), canRedo: history.canRedo(), isAdding, picked: picked && (isLinking ? "link" : "attach") });
     fields.update(record, targets());
     if (isOther) {

@@ -1,8 +1,9 @@
-// The drawing of an editor: asks the server for it, shows what is selected, and tells what is tapped and dragged.
+// The drawing of an editor: shows what is selected, and tells what is tapped and dragged.
 
-import { draw as drawElement, make, parseSvg, request } from "./common.js";
+import { draw as drawElement, make, parseSvg } from "./common.js";
 import { describe } from "./describe.js";
 import { markDifferences } from "./tree_differences.js";
+import { drawTree } from "./tree_svg.js";
 import { SMALLEST_LEGIBLE } from "./tree_zoom.js";
 
 const DRAG_PIXELS = 6; // a shorter way is a tap
@@ -11,39 +12,19 @@ let canvases = 0; // ids are unique on the page
 
 /**
  * Make the drawing. `handlers`: pick(address, isAdded), drop(address, target), refuses(address, target) (why it cannot be
- * dropped there, or ""), problem(message).
+ * dropped there, or "").
  */
 export function makeCanvas(handlers) {
   const prefix = `canvas-${(canvases += 1)}`;
   const element = make("div", { className: "canvas picture", role: "listbox", tabIndex: 0, ariaLabel: "Tree", ariaMultiSelectable: "true" });
   let svg = null;
   let drawn = null; // the record that the drawing shows
-  let wanted = null; // the record that it has to show
-  let isDrawing = false;
   let marks = { current: 0, selection: new Set(), picked: new Set(), differences: null };
 
-  /** Show a record. Requests never overtake each other, and steps in between are left out. */
-  async function draw(record) {
-    wanted = record;
-    element.setAttribute("aria-busy", "true");
-    if (isDrawing) return;
-    isDrawing = true;
-    while (wanted !== drawn) {
-      const record = wanted;
-      try {
-        const text = await (await request("api/draw", { tree: bare(record), style: false })).text();
-        show(parseSvg(text), record);
-        drawn = record;
-        handlers.problem("");
-      } catch (error) {
-        if (record !== wanted) continue;
-        handlers.problem(`The tree cannot be drawn: ${error.message}`);
-        break;
-      }
-    }
-    isDrawing = false;
-    if (wanted === drawn) element.removeAttribute("aria-busy");
-    mark();
+  /** Show a record. */
+  function draw(record) {
+    show(parseSvg(drawTree(bare(record), { style: false })), record);
+    drawn = record;
   }
 
   function show(picture, record) {
@@ -73,7 +54,7 @@ export function makeCanvas(handlers) {
   /** Show what is current, selected, picked up and different; without changes, what was before. */
   function mark(changes = {}) {
     marks = { ...marks, ...changes };
-    if (drawn !== wanted || !svg) return;
+    if (!svg) return;
     for (const item of svg.querySelectorAll("[role=option]")) {
       const number = address(item);
       item.classList.toggle("current", number === marks.current);
@@ -104,14 +85,13 @@ export function makeCanvas(handlers) {
   let drag = null; // { item, x, y, pointer, ghost, over }
 
   function start(event) {
-    if (!svg || drawn !== wanted || event.button !== 0 || drag) return;
+    if (!svg || event.button !== 0 || drag) return;
     const item = itemAt(event.clientX, event.clientY);
     drag = { item, x: event.clientX, y: event.clientY, pointer: event.pointerId, ghost: null, over: null };
   }
 
   function move(event) {
     if (!drag || event.pointerId !== drag.pointer || drag.item === null) return;
-    if (drawn !== wanted) return end();
     if (!drag.ghost) {
       if (Math.hypot(event.clientX - drag.x, event.clientY - drag.y) < DRAG_PIXELS) return;
       element.setPointerCapture(drag.pointer);
@@ -142,7 +122,6 @@ export function makeCanvas(handlers) {
     if (!drag || event.pointerId !== drag.pointer) return;
     const { item, ghost, over } = drag;
     end();
-    if (drawn !== wanted) return;
     if (ghost) {
       if (over !== null && over !== item) handlers.drop(item, over);
     } else {
@@ -160,7 +139,7 @@ export function makeCanvas(handlers) {
   /** A finger on an item drags it; elsewhere it scrolls. The touch-action of parts of an SVG is not enough for all browsers. */
   function keepFromScrolling(event) {
     const { clientX, clientY } = event.touches[0];
-    if (svg && drawn === wanted && event.touches.length === 1 && itemAt(clientX, clientY) !== null) event.preventDefault();
+    if (svg && event.touches.length === 1 && itemAt(clientX, clientY) !== null) event.preventDefault();
   }
 
   element.addEventListener("touchstart", keepFromScrolling, { passive: false });

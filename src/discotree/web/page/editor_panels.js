@@ -1,8 +1,7 @@
 // What stands around the drawing of an editor: tools, fields, changes, other trees, help.
 
 import { count, make } from "./common.js";
-import { describe } from "./describe.js";
-import { inventoryOf } from "./inventory.js";
+import { describe, inventoryOf } from "./describe.js";
 import { differenceLines, differences } from "./tree_differences.js";
 import { NONE } from "./tree_edits.js";
 

@@ -1,17 +1,18 @@
 // The tab that parses text. The hash of its link holds its whole state.
 
-import { $, attempt, count, make, request } from "./common.js";
+import * as backend from "./backend.js";
+import { $, attempt, count, make } from "./common.js";
 import { copyText, makeDownloadAll } from "./tree_downloads.js";
-import { confidenceLevel, corrected, hideDetails, makeFigure, markSaved } from "./trees.js";
+import { confidenceLevel, corrected, hasUnsaved, hideDetails, makeFigure, markSaved } from "./trees.js";
 
 const SENTENCES_PER_STEP = 10;
 const FIELDS = ["text", "model", "decode", "k"];
+const TYPING_PAUSE = 200; // milliseconds without a key after which a text is parsed
 
 let models = [];
 let examples = []; // lists of a language, a phenomenon and a sentence
-let response = null; // the latest one from /api/parse
-let requests = 0; // a response to an older request is dropped …
-let renderings = 0; // … and so is an older rendering
+let response = null; // the latest trees, with their model
+let requests = 0; // a response to an older request is dropped
 const details = document.querySelector("#parse .details");
 export const parsedTrees = () => response?.trees ?? []; // the Search tab searches them
 const view = () => document.querySelector("input[name=view]:checked").value;
@@ -92,7 +93,7 @@ async function parse(isLinked = true) {
     const start = performance.now();
     $("parse-status").textContent = "One moment …";
     const mine = (requests += 1);
-    const latest = await request("api/parse", body).then((answer) => answer.json()).catch((error) => {
+    const latest = await backend.parse(body).catch((error) => {
       if (mine === requests) clear();
       throw error;
     });
@@ -100,7 +101,7 @@ async function parse(isLinked = true) {
     response = latest;
     showModelFacts();
     if (isLinked) saveLink();
-    await render();
+    render();
     const sentences = new Set(response.trees.map((tree) => tree.sentence)).size;
     const took = `${((performance.now() - start) / 1000).toFixed(1)} s`;
     $("parse-status").textContent = `${count(sentences, "sentence")}, ${count(response.trees.length, "tree")} in ${took}`;
@@ -113,44 +114,39 @@ function clear() {
   hideDetails(details);
   response = null;
   requests += 1;
-  renderings += 1;
   $("parse-status").textContent = "";
   for (const id of ["parse-tools", "download-all", "arcs-hint", "network-hint"]) $(id).hidden = true;
   $("results").replaceChildren();
 }
 
-async function render() {
+function render() {
   hideDetails(details);
   for (const id of ["parse-tools", "download-all"]) $(id).hidden = false;
   for (const name of ["arcs", "network"]) $(`${name}-hint`).hidden = view() !== name;
-  renderings += 1;
   $("results").replaceChildren();
-  await extend([...Map.groupBy(response.trees, (tree) => tree.sentence).values()]);
+  extend([...Map.groupBy(response.trees, (tree) => tree.sentence).values()]);
 }
 
-async function extend(rest) {
-  const mine = renderings;
-  const inventory = models.find(({ name }) => name === response.model)?.inventory;
-  const options = { view: view(), model: response.model, details, inventory };
-  const drawn = await Promise.all(rest.slice(0, SENTENCES_PER_STEP).map((trees) => makeArticle(trees, options)));
-  if (mine !== renderings) return; // the reader has changed the view
-  $("results").append(...drawn);
+function extend(rest) {
+  const { inventory, head_rules: headRules } = models.find(({ name }) => name === response.model);
+  const options = { view: view(), model: response.model, details, inventory, headRules };
+  $("results").append(...rest.slice(0, SENTENCES_PER_STEP).map((trees) => makeArticle(trees, options)));
   if (rest.length > SENTENCES_PER_STEP) {
-    const more = make("button", { type: "button", onclick: async () => {
+    const more = make("button", { type: "button", onclick: () => {
       more.remove();
-      await extend(rest.slice(SENTENCES_PER_STEP));
+      extend(rest.slice(SENTENCES_PER_STEP));
     } }, `Show more (${rest.length - SENTENCES_PER_STEP} sentences left)`);
     $("results").append(more);
   }
 }
 
-async function makeArticle(trees, options) {
+function makeArticle(trees, options) {
   const isKBest = trees.length > 1;
   const figures = [];
   for (const [rank, tree] of trees.entries()) {
     const expected = tree.confidence === undefined ? "" : `expected F1 ${(100 * tree.confidence).toFixed(0)} %${confidenceLevel(tree.confidence) === "low" ? " (low)" : ""}`;
-    const others = isKBest ? { alternatives: trees, against: rank ? trees[0] : null } : { loadAlternatives: () => kBest(tree, options.model) };
-    figures.push(await makeFigure(tree, { ...options, ...others }, isKBest ? `${rank + 1}. ${expected}` : expected));
+    const others = isKBest ? { alternatives: trees, against: rank ? trees[0] : null } : backend.HAS_SERVER && { loadAlternatives: () => kBest(tree, options.model) };
+    figures.push(makeFigure(tree, { ...options, ...others }, isKBest ? `${rank + 1}. ${expected}` : expected));
   }
   const words = trees[0].tokens.map((token) => token.form).join(" ");
   return make("article", { className: `panel sentence${isKBest ? " k-best" : ""}` },
@@ -161,7 +157,7 @@ async function makeArticle(trees, options) {
 /** Parse the words of a tree again, for its most probable trees. */
 async function kBest(tree, model) {
   const body = { tokens: tree.tokens.map(({ form }) => form), model, k: 5 };
-  return (await (await request("api/parse", body)).json()).trees;
+  return (await backend.parse(body)).trees;
 }
 
 export function setUp(servedModels, sentences) {
@@ -180,9 +176,14 @@ export function setUp(servedModels, sentences) {
   $("text").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) parse();
   });
+  let waiting = 0;
+  $("text").addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => backend.parsesWhileTyping($("text").value) && !hasUnsaved() && parse(), TYPING_PAUSE);
+  });
   for (const button of document.querySelectorAll("input[name=view]")) button.addEventListener("change", () => {
     saveLink();
-    attempt($("parse-problem"), null, render);
+    if (response) render();
   });
   $("copy-link").addEventListener("click", async () => {
     saveLink();

@@ -1,6 +1,7 @@
 // The query field: it checks the query, marks the first wrong character, and completes labels of the treebank.
 
-import { $, make, send } from "./common.js";
+import { send } from "./backend.js";
+import { $, make } from "./common.js";
 
 const PAUSE = 400; // milliseconds without a key before the query is checked
 

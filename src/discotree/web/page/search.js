@@ -1,9 +1,10 @@
 // The tab that searches treebanks: the query, its hits and their trees. Counts are in counts.js.
 
-import { $, attempt, count, make, request, save } from "./common.js";
+import { request } from "./backend.js";
+import { $, attempt, count, make, save } from "./common.js";
 import * as counts from "./counts.js";
 import * as field from "./query-field.js";
-import { inventoryOf } from "./inventory.js";
+import { inventoryOf } from "./describe.js";
 import { parsedTrees } from "./parse.js";
 import { hideDetails, makeFigure } from "./trees.js";
 import { openedInventory, openedTreebank } from "./treebank.js";
@@ -190,7 +191,7 @@ function makeItem(hit, record, variables) {
     make("span", { className: "left" }, make("bdi", {}, hit.left)), " ",
     make("span", { className: "rest" }, ...words, " ", make("span", { className: "right" }, hit.right)),
     make("small", {}, hit.id));
-  async function toggle() {
+  function toggle() {
     const opens = tree.hidden;
     button.ariaExpanded = String(opens);
     tree.hidden = !opens;
@@ -200,11 +201,9 @@ function makeItem(hit, record, variables) {
       tree.append(make("p", { className: "hint" }, "This tree is too large to show."));
       return;
     }
-    await attempt($("search-problem"), button, async () => {
-      const figure = await makeFigure(record, { view: "svg", details, highlight: highlighted(record, hit.bindings, variables) });
-      tree.replaceChildren(sentence(record, hit.bindings, variables), figure);
-      markTree(figure, hit.bindings, variables);
-    });
+    const figure = makeFigure(record, { view: "svg", details, highlight: highlighted(record, hit.bindings, variables) });
+    tree.replaceChildren(sentence(record, hit.bindings, variables), figure);
+    markTree(figure, hit.bindings, variables);
   }
   return make("li", {}, button, tree);
 }

@@ -1,12 +1,17 @@
 // Downloads of one tree or of many, and copies.
 
-import { attempt, make, makeMenu, request, save } from "./common.js";
+import { HAS_SERVER, convert, render } from "./backend.js";
+import { attempt, make, makeMenu, save } from "./common.js";
+import { drawArcs } from "./tree_arcs.js";
+import { drawTree } from "./tree_svg.js";
+import { WRITERS, bracketsOf } from "./tree_writers.js";
 
 const XML = "application/xml";
 const TEXT = "text/plain";
 const PNG = ["PNG", "png", "png", "image/png"];
 const PDF = ["PDF", "pdf", "pdf", "application/pdf"];
 const PICTURES = [["SVG", "svg", "svg", "image/svg+xml"], PNG, PDF];
+const PRINT = ["Print", "print", "", ""];
 const TEXTS = [
   ["LaTeX", "latex", "tex", "application/x-tex"],
   ["Export", "export", "export", TEXT],
@@ -21,13 +26,14 @@ const MORE_TEXTS = [
   ["Penn", "penn", "mrg", TEXT],
   ["CoNLL-U", "conllu", "conllu", TEXT],
 ];
+const available = (kinds) => kinds.filter(([, output]) => HAS_SERVER || WRITERS[output] || ["svg", "png", "print"].includes(output));
 const PIXELS = 3; // PNG pixels per SVG pixel
 const MAX_PIXELS = 16000; // of a side; browsers draw nothing on larger ones
 const MAX_NAME = 60; // characters of a file name
 
 /**
- * Make the menus that copy and download a tree, and their messages; `current` returns its record. Options: `view`, `model` (for its
- * head rules), `onSaved`, and `highlight`, which returns what stands out in its pictures.
+ * Make the menus that copy and download a tree, and their messages; `current` returns its record. Options: `view`, `model`, `headRules`,
+ * `onSaved`, and `highlight`, which returns what stands out in its pictures.
  */
 export function makeActions(current, options) {
   const problem = make("span", { className: "problem", role: "alert" });
@@ -45,16 +51,10 @@ export function makeActions(current, options) {
   });
   const copy = makeMenu("Copy", [
     ["Picture", "Copy picture", () => act("Picture copied.", () => copyPicture(content(PNG, current(), options)))],
-    ["Brackets", "Copy brackets", () => act("Brackets copied.", async () => copyText(await brackets(current())))],
+    ["Brackets", "Copy brackets", () => act("Brackets copied.", () => copyText(bracketsOf(current())))],
   ]);
-  const choices = [...PICTURES, ...TEXTS, ...MORE_TEXTS].map((kind) => [kind[0], `Download as ${kind[0]}`, () => download(kind)]);
+  const choices = available([...PICTURES, ...TEXTS, ...MORE_TEXTS]).map((kind) => [kind[0], `Download as ${kind[0]}`, () => download(kind)]);
   return [copy, makeMenu("Download", choices), status, problem];
-}
-
-/** Return the brackets of a tree, without its id. */
-export async function brackets(record) {
-  const { id, comment, ...tree } = record;
-  return (await (await request("api/draw", { tree, output: "discbracket" })).text()).trimEnd();
 }
 
 /** Name a file after the words of a tree. */
@@ -63,15 +63,18 @@ function fileName({ tokens }) {
   return [...words].slice(0, MAX_NAME).join("").replace(/_$/, "") || "tree";
 }
 
-async function content([, output], record, { view, model, highlight }) {
-  if (output === "json") return `${JSON.stringify(record)}\n`; // one line: a treebank in the format json
-  const picture = ["arcs", "network"].includes(view) ? "arcs" : "svg";
-  const nodes = picture === "arcs" ? null : highlight?.();
-  const common = { functions: view !== "network", ...(model && { model }), ...(nodes && { highlight: nodes }) };
-  const body = { tree: record, ...common };
-  if (output === "png") return toPng(await (await request("api/draw", { ...body, output: picture, theme: "light" })).text());
-  if (output === "pdf") return (await request("api/convert", { trees: [record], output, picture, ...common })).blob();
-  return (await request("api/draw", { ...body, output: output === "svg" ? picture : output })).text();
+/** Return the content of a file with one tree. */
+async function content([, output], record, { view, model, headRules, highlight }) {
+  if (WRITERS[output]) return WRITERS[output]([record]);
+  const isArcs = ["arcs", "network"].includes(view);
+  const nodes = isArcs ? null : highlight?.();
+  const options = { functions: view !== "network", ...(nodes && { highlight: nodes }) };
+  const more = { ...options, ...(model && { model }) };
+  const draw = (theme) => (isArcs ? drawArcs(record, headRules, { theme, ...options }) : drawTree(record, { theme, ...options }));
+  if (output === "svg") return draw("auto");
+  if (output === "png") return toPng(draw("light"));
+  if (output === "pdf") return convert({ trees: [record], output, picture: isArcs ? "arcs" : "svg", ...more });
+  return render({ tree: record, output, ...more });
 }
 
 /** Draw an SVG file on a transparent canvas; returns a PNG file. */
@@ -126,13 +129,10 @@ export function makeDownloadAll(current, problem) {
   const download = (kind) => attempt(problem, null, async () => {
     const { records, model, name, onSaved } = current();
     if (kind[1] === "print") return printLight();
-    if (kind[1] === "json") save(`${name}.jsonl`, kind[3], records.map((record) => `${JSON.stringify(record)}\n`).join(""));
-    else {
-      const body = { trees: records, output: kind[1], ...(model && { model }) };
-      save(`${name}.${kind[2]}`, kind[3], await (await request("api/convert", body)).blob());
-    }
+    const suffix = kind[1] === "json" ? "jsonl" : kind[2];
+    save(`${name}.${suffix}`, kind[3], WRITERS[kind[1]]?.(records) ?? (await convert({ trees: records, output: kind[1], ...(model && { model }) })));
     return onSaved();
   });
-  return makeMenu("Download all", [...TEXTS, ...MORE_TEXTS, PDF, ["Print", "print", "", ""]].map((kind) =>
+  return makeMenu("Download all", available([...TEXTS, ...MORE_TEXTS, PDF, PRINT]).map((kind) =>
     [kind[0], `Download all trees as ${kind[0]}`, () => download(kind)]));
 }

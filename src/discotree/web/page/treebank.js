@@ -1,7 +1,8 @@
 // The tab that browses a treebank. The file is uploaded once; filtering happens in the browser.
 
-import { $, attempt, count, make, markCurrent, request, showList, toUpload } from "./common.js";
-import { inventoryOf } from "./inventory.js";
+import { request } from "./backend.js";
+import { $, attempt, count, make, markCurrent, showList, toUpload } from "./common.js";
+import { inventoryOf } from "./describe.js";
 import { makeDownloadAll } from "./tree_downloads.js";
 import { corrected, hideDetails, makeFigure, markSaved } from "./trees.js";
 
@@ -101,23 +102,19 @@ function markHits() {
 function makeButton(row) {
   const button = make("button", { type: "button", onclick: () => {
     markCurrent($("treebank-list"), button);
-    attempt($("treebank-problem"), null, () => show(row));
+    show(row);
   } },
   make("span", { className: "text" }, row.text),
   make("small", {}, make("b", {}, row.record.id), make("span", {}, `${count(row.length, "word")}${row.mostGaps ? `, ${count(row.mostGaps, "gap")}` : ""}`)));
   return button;
 }
 
-async function show(row) {
+function show(row) {
   const { record, text } = row;
   if (row === selected) return;
   selected = row;
   hideDetails(details);
-  const figure = await makeFigure(record, { view: "svg", details, inventory: openedInventory(), origin: "the treebank" }).catch((error) => {
-    if (row === selected) $("treebank-tree").replaceChildren(); // the old tree is not the one that was asked for
-    throw error;
-  });
-  if (row !== selected) return;
+  const figure = makeFigure(record, { view: "svg", details, inventory: openedInventory(), origin: "the treebank" });
   $("treebank-tree").replaceChildren(make("article", { className: "panel sentence" },
     make("h2", {}, make("small", {}, record.id), " ", text), figure));
   markHits();

@@ -1,9 +1,13 @@
 // A tree on the page: its picture, the details of a selected constituent, its downloads.
 
-import { count, draw, make, parseSvg, place, request } from "./common.js";
+import { count, draw, make, parseSvg, place } from "./common.js";
 import { blocksAndGaps, spoken } from "./describe.js";
+import { explainTree } from "./labels.js";
+import { drawArcs } from "./tree_arcs.js";
 import { differenceLines, differences, markDifferences } from "./tree_differences.js";
-import { brackets, makeActions } from "./tree_downloads.js";
+import { makeActions } from "./tree_downloads.js";
+import { drawTree } from "./tree_svg.js";
+import { bracketsOf } from "./tree_writers.js";
 import { makeZoom } from "./tree_zoom.js";
 
 const edited = new WeakMap(); // corrected trees, by the records that they were made from
@@ -14,7 +18,8 @@ const LOW = 0.5; // confidences below it are low …
 const HIGH = 0.8; // … and below this one medium
 
 const unsaved = new Set(); // records whose correction has not been downloaded yet
-window.addEventListener("beforeunload", (event) => unsaved.size && event.preventDefault());
+export const hasUnsaved = () => unsaved.size > 0;
+window.addEventListener("beforeunload", (event) => hasUnsaved() && event.preventDefault());
 
 /** Note that the corrections of these records have been downloaded. */
 export function markSaved(records) {
@@ -25,27 +30,27 @@ export function markSaved(records) {
 export const corrected = (record) => edited.get(record) ?? record;
 
 /**
- * Make the figure of a tree. Options: `view`, `model` (for its head rules), `details` (the panel of the selected constituent),
+ * Make the figure of a tree. Options: `view`, `headRules` (for its dependencies), `model`, `details` (the panel of the selected constituent),
  * `against` (a tree to mark the differences from), `highlight` (what stands out in its downloads), and for its editor `alternatives`, `inventory`, `loadAlternatives` and `origin`, a name for the tree as it was.
  */
-export async function makeFigure(original, given, caption = "") {
+export function makeFigure(original, given, caption = "") {
   const options = { origin: "the prediction", ...given };
   const picture = make("div", { className: "picture" });
   const note = make("div", { className: confidenceLevel(original.confidence) });
-  const redraw = async () => {
+  const redraw = () => {
     const isEdited = Boolean(differences(corrected(original), original)?.count);
     const base = isEdited ? original : options.against;
     const found = base ? differences(corrected(original), base) : null;
     const name = isEdited ? "edited" : caption;
     note.replaceChildren(...(found ? [differenceList(corrected(original), base, found, name, isEdited ? options.origin : "the first tree")] : [name]));
-    await show(picture, corrected(original), options);
+    show(picture, corrected(original), options);
     const svg = picture.querySelector("svg");
     if (svg && options.view === "svg") requestAnimationFrame(() => markDifferences(svg, found));
     zoom.settle();
   };
   const figure = make("figure", {}, picture);
   const zoom = makeZoom(figure, picture);
-  await redraw();
+  redraw();
   figure.append(make("figcaption", {}, note, make("div", { className: "actions" },
     makeEditButton(picture, original, options, redraw), zoom.element, ...makeActions(() => corrected(original), {
       ...options,
@@ -94,7 +99,7 @@ function makeEditButton(picture, original, options, redraw) {
     editor = null;
     picture.hidden = false;
     button.focus();
-    redraw().catch((error) => picture.replaceChildren(make("p", { className: "problem" }, error.message)));
+    redraw();
   }
   const toggle = async () => {
     if (editor) close();
@@ -106,15 +111,13 @@ function makeEditButton(picture, original, options, redraw) {
   return button;
 }
 
-async function show(picture, record, { view, model, details }) {
+function show(picture, record, { view, headRules, details }) {
   if (view === "brackets") {
-    picture.replaceChildren(make("pre", { tabIndex: 0 }, await brackets(record)));
+    picture.replaceChildren(make("pre", { tabIndex: 0 }, bracketsOf(record)));
     return;
   }
-  const output = view === "svg" ? "svg" : "arcs";
-  const body = { tree: record, output, functions: view !== "network", style: false, ...(model && { model }) };
-  const text = await (await request("api/draw", body)).text();
-  const svg = parseSvg(text);
+  const arcs = () => drawArcs(record, headRules, { functions: view !== "network", style: false });
+  const svg = parseSvg(view === "svg" ? drawTree(record, { style: false }) : arcs());
   picture.replaceChildren(svg);
   if (view === "svg") makeSelectable(svg, record, details);
 }
@@ -130,6 +133,13 @@ function makeSelectable(svg, record, details) {
     const label = node.querySelector(".label"); // with a rectangle around it, large enough for a finger
     node.append(draw("rect", { class: "target", x: label.getAttribute("x") - 22, y: label.getAttribute("y") - 21, width: 44, height: 32 }));
     if (confidenceLevel(record.constituents[node.dataset.node].confidence) === "low") node.classList.add("unsure");
+  }
+  for (const word of svg.querySelectorAll(".word")) {
+    const { form, lemma } = record.tokens[word.dataset.position];
+    if (!lemma) continue;
+    const title = word.querySelector("title") ?? draw("title", {}, form);
+    title.append(`\nlemma: ${lemma}`);
+    word.prepend(title);
   }
   const select = (event) => {
     const node = event.target.closest(".node");
@@ -163,23 +173,17 @@ export function confidenceLevel(confidence) {
   return confidence < LOW ? "low" : confidence < HIGH ? "medium" : "high";
 }
 
-const loadNames = (record) => request("api/labels", { tree: record }).then((response) => response.json()).catch(() => ({}));
-
 /** Show the details of a constituent in a pop-over next to it. */
 function showDetails(details, record, constituent, node) {
   const parts = blocksAndGaps(record, constituent.positions);
   const gaps = parts.filter((part) => part.isGap);
   const words = parts.flatMap(({ isGap, text }) => [isGap ? make("span", { className: "gap", title: text }, "…") : text, " "]);
-  const [labelName, functionName] = [make("p", { className: "name" }), make("span", { className: "name" })];
-  loadNames(record).then((found) => {
-    labelName.textContent = found.constituent?.[constituent.label] ?? "";
-    const name = found.function?.[constituent.function];
-    if (name) functionName.textContent = `: ${name}`;
-  });
+  const explained = explainTree(record);
+  const functionName = explained(constituent.function, "function");
   const rows = [
     ["Words", words],
     ["Gaps", gaps.length ? gaps.map(({ text }, k) => `${k ? " · " : ""}${text}`) : ["none"]],
-    ["Function", [constituent.function ?? "none", functionName]],
+    ["Function", [constituent.function ?? "none", functionName ? make("span", { className: "name" }, `: ${functionName}`) : ""]],
     ["Positions, from 0", [constituent.positions.join(", ")]],
   ];
   const { confidence } = constituent;
@@ -194,7 +198,8 @@ function showDetails(details, record, constituent, node) {
     node.focus();
   } }, "×");
   details.replaceChildren(
-    make("header", {}, make("h3", {}, constituent.label), close), labelName,
+    make("header", {}, make("h3", {}, constituent.label), close),
+    make("p", { className: "name" }, explained(constituent.label, "constituent") ?? ""),
     make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, ...value)])),
   );
   node.closest("figure").append(details); // it has to be in the dialog of a full screen

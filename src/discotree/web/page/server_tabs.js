@@ -1,6 +1,36 @@
-// Sample treebanks of the server, for readers without a file of their own.
+// The tabs that need a server: Treebank, Search and Compare, and the sample treebanks for readers without a file of their own.
 
-import { $, attempt, choose, make, request } from "./common.js";
+import { request } from "./backend.js";
+import { $, FORMATS, attempt, choose, make, setUpDrop } from "./common.js";
+import * as compareTab from "./compare.js";
+import * as search from "./search.js";
+import * as treebank from "./treebank.js";
+
+export const { restore } = search;
+
+/** Set up the forms, which also work if the server has no model. */
+export function setUp() {
+  for (const select of document.querySelectorAll(".formats")) {
+    select.append(make("option", { value: "" }, "Detect"), ...FORMATS.map((name) => make("option", { value: name }, name)));
+  }
+  treebank.setUp();
+  compareTab.setUp();
+  for (const input of document.querySelectorAll(".drop input")) setUpDrop(input);
+  $("search-file").addEventListener("change", async () => { // the Treebank tab reads it; then the Search tab lists it
+    $("treebank-file").files = $("search-file").files;
+    await treebank.load();
+    $("search-problem").textContent = $("treebank-problem").textContent;
+    if ($("search-problem").textContent) return;
+    $("tab-search").click();
+    $("search-treebank").value = "upload:opened";
+    $("search-treebank").dispatchEvent(new Event("change"));
+  });
+}
+
+/** Set up what depends on the treebanks and models of the server. */
+export async function setUpTreebanks(models) {
+  await Promise.all([search.setUp(), setUpSamples(models)]);
+}
 
 /** Return the trees of a sample as records. */
 async function records(treebank) {
@@ -22,7 +52,7 @@ async function compare(treebank, model) {
   $("compare-form").requestSubmit();
 }
 
-export async function setUp(models) {
+async function setUpSamples(models) {
   for (const { name, is_sample: isSample } of await (await request("api/treebanks")).json()) {
     const language = name.replace("Sample: ", "");
     const model = models.find(({ title, needs_tags: needsTags }) => title === language && !needsTags)?.name;
