@@ -15,6 +15,7 @@ one in src/discotree/models/published.toml.
 import argparse
 import dataclasses
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -140,8 +141,13 @@ def main() -> None:
     parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py, together)")
     parser.add_argument("--gpu-speed", type=float, help="the same on one NVIDIA H200")
     parser.add_argument(
-        "--no-penalties", action="store_true", help="fit no gap penalties, because dev is unlike the text of the model"
+        "--penalties",
+        choices=["best", "few", "none"],
+        default="best",
+        help="gap penalties that dev prefers; if dev is unlike the text of the model, those of gaps that are mostly "
+        "wrong, or none",
     )
+    parser.add_argument("--largest-penalty", type=float, default=math.inf, help="for gaps that are rare in dev only")
     parser.add_argument("--data", default="", help="the folder of the treebanks, if not where the run found them")
     parser.add_argument(
         "--also-score", nargs="*", default=[], metavar="NAME=RECIPE", help="score the dev and test of these, too"
@@ -168,8 +174,12 @@ def main() -> None:
     )
     shipped = with_bits(trained, min(sizes, key=lambda bits: abs(bits - arguments.bits)))
     bits = shipped.config.training.weight_bits
-    fit = calibrate_model if arguments.no_penalties else fit_on_held_out
-    shipped = fit(Parser(shipped, new_engine(shipped, arguments.engine)), splits["dev"])
+    run = Parser(shipped, new_engine(shipped, arguments.engine))
+    if arguments.penalties == "none":
+        shipped = calibrate_model(run, splits["dev"])
+    else:
+        few = arguments.penalties == "few"
+        shipped = fit_on_held_out(run, splits["dev"], few, arguments.largest_penalty)
     fitted = dataclasses.replace(trained, config=shipped.config, calibration=shipped.calibration)
     copies = {size: with_bits(fitted, size) for size in sizes}
     scores, others = {}, {}

@@ -254,6 +254,21 @@ def test_without_ids_the_order_counts() -> None:
     assert evaluate(nameless, gold).f1 == 100
 
 
+def test_lemmas_are_compared_where_both_sides_have_any() -> None:
+    def sentence(*lemmas: str) -> Tree:
+        tags = ("NN", "VV", "$.")
+        return Tree(tuple(map(Token, "ab.", tags, lemmas)), Node("ROOT", [Node("S", [0, 1]), 2]), "1")
+
+    gold = sentence("A", "B", ".")
+    assert evaluate([gold], [gold]).lemma_accuracy == 100
+    assert evaluate([gold], [sentence("A", "C", "x")]).lemma_accuracy == 50  # punctuation is deleted
+    assert evaluate([gold], [sentence("A", "--", "--")]).lemma_accuracy == 50
+    assert evaluate([sentence("A", "--", "--")], [gold]).lemma_accuracy == 100
+    for one, other in ((gold, sentence("--", "--", "--")), (sentence("--", "--", "--"), gold)):
+        assert math.isnan(evaluate([one], [other]).lemma_accuracy)
+        assert evaluate([one], [other]).metrics()["lemma_accuracy"] is None
+
+
 def test_functions_in_labels_do_not_count() -> None:
     assert scored("(ROOT (NP-SBJ (NN 0=a)) (-- (NN 1=b)))", "(ROOT (NP=2 (NN 0=a)) (-- (NN 1=b)))").f1 == 100
     assert scored("(ROOT (-- (NN 0=a)))", "(ROOT (-X- (NN 0=a)))").matched == 0

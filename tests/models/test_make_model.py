@@ -66,7 +66,7 @@ def test_a_run_becomes_a_package_that_pip_builds(
         make(run, tmp_path, monkeypatch)
     assert "nl-large is at version 1.0.0: give a newer one with --version" in capsys.readouterr().err
     monkeypatch.setattr(make_model, "fit_on_held_out", None)
-    make(run, tmp_path, monkeypatch, "--version", "1.1.0", "--no-penalties", "--also")  # asks for none
+    make(run, tmp_path, monkeypatch, "--version", "1.1.0", "--penalties", "none", "--also")  # asks for none
     assert re.search(
         r'^version = "1.1.0"$', (tmp_path / "nl-large" / "pyproject.toml").read_text("utf-8"), re.MULTILINE
     )

@@ -59,8 +59,9 @@ def alpino_all(data: Path, folder: Path) -> None:
     alpino(data, folder)
     text = (data / "alpino_many.xml").read_text("utf-8")
     for source in load_recipe("alpino-all").data.train[1:]:
-        name = Path(source.file).stem  # of alpino or alpino_more
-        put(folder / source.file, text.replace("proef/", f"{name}/").encode())
+        path = Path(source.file)
+        if path.suffix == ".xml":  # of alpino or alpino_more; the everyday trees come with the recipe
+            put(folder / path, text.replace("proef/", f"{path.stem}/").encode())
 
 
 def craft(data: Path, folder: Path) -> None:

@@ -14,7 +14,17 @@ from discotree.config.recipes import load_recipe
 from discotree.config.schema import Data, DataSource
 from discotree.errors import ConfigError, DiscotreeError, HeadRuleError
 from discotree.network.batch import IGNORED
-from discotree.training.data import SPLITS, checksums, corpus_of, format_tags, load_splits, matching, read_tags, resolve
+from discotree.training.data import (
+    SPLITS,
+    checksums,
+    corpus_of,
+    format_tags,
+    load_splits,
+    matching,
+    read_lemmas,
+    read_tags,
+    resolve,
+)
 from discotree.training.results import percentages
 from discotree.training.run import build
 from discotree.treebanks.reading import read_ids, select_ids
@@ -450,3 +460,39 @@ def test_trees_are_converted_source_by_source(bank, tmp_path):
     native, converted = loaded(with_sources(bank, *sources, heads="ptb"))["train"].trees
     assert len(list(native.nodes())) == 3
     assert len(list(converted.nodes())) == 2
+
+
+def test_a_table_gives_lemmas_to_a_treebank(bank, tmp_path):
+    (tmp_path / "words.tsv").write_text("Hund\tNN\tHund Hunde\nhaben\tVAFIN\that\nder\tART\tden\n", "utf-8")
+    split = loaded(with_sources(bank, DataSource("all.export", lemmas="words.tsv", sentences="2")))["train"]
+    words = ["Den", "Hund", "hat", "er", "gesehen", "."]
+    assert split.trees[0].words == tuple(words)
+    assert [token.lemma for token in split.trees[0].tokens] == ["der", "Hund", "haben", None, None, None]
+    assert split.lexicon() == [
+        ("Hund", "NN", "Hund"), ("Hunde", "NN", "Hund"), ("hat", "VAFIN", "haben"), ("den", "ART", "der"),
+    ]  # fmt: skip
+    data = with_sources(bank, DataSource("all.export", lemmas="words.tsv"))
+    assert "words.tsv" in checksums(data, resolve(data))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Hund NN Hunde\n", "words.tsv:1: expected a lemma, a tag and forms, separated by tabs"),
+        ("a\tN\tx\nb\tN\tx y\n", "words.tsv:2: 'x' with the tag 'N' has another lemma above"),
+        (None, "the table of lemmas cannot be read"),
+    ],
+)
+def test_a_broken_table_of_lemmas_is_an_error(bank, tmp_path, text, message):
+    if text is not None:
+        (tmp_path / "words.tsv").write_text(text, "utf-8")
+    with pytest.raises(TreebankError, match=message):
+        loaded(with_sources(bank, DataSource("all.export", lemmas="words.tsv")))
+
+
+def test_the_german_recipes_have_lemmas():
+    for name in ("german", "german-free"):
+        data = load_recipe(name).data
+        assert {source.lemmas for source in (*data.train, *data.dev, *data.test)} == {"lemmas/de.tsv"}
+    table = read_lemmas(resolve(data).train[0].lemmas)
+    assert (table["gibt", "VVFIN"], table["Häuser", "NN"]) == ("geben", "Haus")

@@ -1,5 +1,6 @@
 """Prices of gaps are chosen on held-out trees, and never make these worse."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_no_candidate_lowers_a_score(parser, split, monkeypatch, common):
     none = scored(parser, split, {})
     fit = GapPenaltyFit(parser, split)
     uniform, chosen = fit.uniform(fit.all), fit.best()
-    for penalties in (uniform, fit.by_label(fit.all), chosen):
+    for penalties in (uniform, fit.by_label(fit.all), fit.mostly_wrong(fit.all), chosen):
         assert no_worse(scored(parser, split, penalties), none)
     assert chosen == fit_gap_penalties(parser, split)
     assert sum(scored(parser, split, chosen)) > sum(none)
@@ -72,6 +73,25 @@ def test_rare_labels_share_a_penalty(parser, split, monkeypatch):
     penalties = fit.by_label(fit.all)
     assert len({penalties.get(label, 0.0) for label in fit.rare}) == 1
     assert frequent in fit.common
+
+
+def test_only_labels_whose_gaps_are_mostly_wrong_get_a_penalty_of_their_own(parser, split, monkeypatch):
+    monkeypatch.setattr(module, "SUSPECT", 2)
+    fit = GapPenaltyFit(parser, split)
+    predicted, right = sum(fit.predicted, Counter()), sum(fit.right, Counter())
+    assert predicted.total() > right.total()
+    trusted, *_ = [label for label in predicted if label in fit.labels]
+    for number, count in enumerate(fit.predicted):
+        fit.right[number] = Counter({trusted: count[trusted]})  # as if all gaps of this label were right
+    penalties = fit.mostly_wrong(fit.all)
+    assert penalties
+    assert trusted not in penalties
+
+
+def test_no_penalty_is_above_the_largest(parser, split):
+    usual = max(fit_gap_penalties(parser, split).values())
+    assert usual > 0
+    assert fit_gap_penalties(parser, split, largest=usual / 2) == {}
 
 
 def test_trees_without_gaps_need_no_penalties(parser):

@@ -4,6 +4,7 @@ import pytest
 from support.helpers import MARK, assert_broken, brackets_of, parsed, through, tree_of, written
 
 from discotree import Node, SecondaryEdge, Token, Tree, read
+from discotree.treebanks.alpino import dictionary_form
 
 
 def test_a_file_with_one_sentence(data):
@@ -146,3 +147,33 @@ def test_several_secondary_edges_of_one_node_survive():
 def test_comments_survive():
     tree = replace(tree_of("(ROOT (N 0=a))", "1"), comment="één <opmerking> & meer")
     assert through("alpino", tree).comment == tree.comment
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "lemma", "expected"),
+    [
+        ("opgebeld", "ww", "op_bellen", "opbellen"),
+        ("belt", "ww", "op_bellen", "opbellen"),
+        ("speeltuingebouwtje", "n", "speeltuin_gebouw", "speeltuingebouw"),
+        ("personeelschefs", "n", "personeel_chef", "personeelschef"),
+        ("zakenpanden", "n", "zaak_pand", "zakenpand"),
+        ("Zesjarige", "adj", "zes_jarig", "zesjarig"),
+        ("25-jarige", "adj", "25_jarig", "25-jarig"),
+        ("niet-Nederlandstalige", "adj", "niet_Nederlands_talig", "niet-Nederlandstalig"),
+        ("Breda-Noord", "n", "Breda_Noord", "Breda-Noord"),
+        ("AUTOBUS", "n", "auto_bus", "autobus"),
+        ("modelwoninkje", "n", "model_woning", "modelwoning"),
+        ("tenlaste", "bw", "ten_laste", "tenlaste"),
+        ("o.a.", "spec", "onder ander", "onder ander"),
+        ("_", "let", "_", "_"),
+        ("a_", "n", "a_", "a_"),
+    ],
+)
+def test_lemmas_are_as_in_a_dictionary(word, tag, lemma, expected):
+    assert dictionary_form(word, tag, lemma) == expected
+
+
+def test_the_parts_of_a_lemma_are_joined_when_it_is_read():
+    word = '<node begin="0" word="opgebeld" pt="ww" lemma="op_bellen" rel="hd"/>'
+    (tree,) = parsed(treebank(alpino("1", f'<node cat="top" begin="0">{word}</node>')), "alpino")
+    assert tree.tokens[0].lemma == "opbellen"

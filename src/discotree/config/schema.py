@@ -97,6 +97,11 @@ class DataSource(Settings):
     ignore: tuple[Literal["tag", "morph", "function", "unary", "spine"], ...] = setting(
         (), "Annotation that this source lacks, or that belongs to another set: its auxiliary heads learn nothing here."
     )
+    lemmas: str = setting(
+        "",
+        "Replace the lemmas of these trees by those of a table: a file with the tab-separated columns lemma, tag, and "
+        "forms with spaces between them. Words that it lacks have no lemma. `lemmas/de.tsv` comes with discotree.",
+    )
     repeat: int = setting(1, "How many times an epoch goes through these sentences. For training only.", 1, MAX_REPEAT)
     name: str = setting("", "Also report the scores of these dev or test sentences separately, under this name.")
     format: str = setting("", "The treebank format. Empty: detect it.")
@@ -109,8 +114,8 @@ class Data(Settings):
 
     folder: str = setting(
         "",
-        "Folder that paths are relative to; a file that is not there is looked up in the current folder. "
-        "Empty: `$DISCOTREE_DATA`.",
+        "Folder that paths are relative to; a file that is not there is looked up in the current folder, then beside "
+        "the bundled recipes. Empty: `$DISCOTREE_DATA`.",
     )
     splits: str = setting("", "A table with the columns `id` and `split`, for sources that name a split.")
     train: tuple[DataSource, ...] = setting((), "[Sources](#sources) of the training sentences.")

@@ -396,6 +396,7 @@ class TreeBuilder:
         self.names = {head: alphabet.symbols for head, alphabet in vocab.outputs.items()}
         self.unaries = [split_chain(chain, vocab.root) if chain else () for chain in self.names.get("unary", ())]
         self.head_functions = {tuple(pair.split(" ", 1)): name for pair, name in vocab.head_functions.items()}
+        self.lemma_rules, self.known_words = vocab.lemmas, vocab.words.ids
 
     def trees(
         self, sentences: Sequence[Sequence[Token]], decoded: Decoded, scores: Scores, ids: Sequence[str] = ()
@@ -448,6 +449,8 @@ class TreeBuilder:
             prediction.arc_probabilities,
             prediction.unary_probabilities,
         )
+        if self.lemma_rules is not None:
+            lemmas = self.lemma_rules.lemmas(forms, tags, functions, heads, self.known_words)
         words = tuple([_new(Token, row) for row in zip(forms, tags, lemmas, morphs, functions, strict=True)])
         if tokens[0].start is not None:
             words = tuple([Token(*word, token.start, token.end) for word, token in zip(words, tokens, strict=True)])

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 from discotree.errors import EvaluationError, list_some
 from discotree.evaluation.params import PROPER, Params
 from discotree.treebanks.source import RunningNumber
-from discotree.trees.tree import FUNCTION, NONE, Tree
+from discotree.trees.tree import FUNCTION, LEMMA, NONE, Tree
 
 Mode = Literal["labelled", "unlabelled"]
 
@@ -67,6 +67,9 @@ class SentenceScore(NamedTuple):
     functions: int  # words that are not deleted, and matched brackets
     correct_functions: int
     has_functions: bool  # the prediction has at least one function
+    lemmas: int  # words that are not deleted, with a gold lemma
+    correct_lemmas: int
+    has_lemmas: bool  # the prediction has at least one lemma
 
     def counts(self, mode: Mode, discontinuous: bool) -> BracketCounts:
         if discontinuous:
@@ -174,6 +177,13 @@ class Score:
             return math.nan
         return percent(sum(s.correct_functions for s in self.counted), sum(s.functions for s in self.counted))
 
+    @property
+    def lemma_accuracy(self) -> float:
+        """Percentage of the words with a gold lemma that have it; nan if no gold tree or no prediction has lemmas."""
+        if not any(s.has_lemmas for s in self.sentences):
+            return math.nan
+        return percent(sum(s.correct_lemmas for s in self.counted), sum(s.lemmas for s in self.counted))
+
     def metrics(self) -> dict[str, float | int | None]:
         """Return all metrics by name, with None for nan."""
         counts = self.counts
@@ -191,6 +201,7 @@ class Score:
             "exact_match": self.exact_match,
             "pos_accuracy": self.pos_accuracy,
             "function_accuracy": self.function_accuracy,
+            "lemma_accuracy": self.lemma_accuracy,
         }
         return {name: None if isinstance(v, float) and math.isnan(v) else v for name, v in values.items()}
 
@@ -460,15 +471,19 @@ def _score_sentence(comparison: Comparison, params: Params) -> SentenceScore:
     unlabelled = match([b[1] for b in gold_brackets], [b[1] for b in predicted_brackets])
     unlabelled_gaps = match([b[1] for b in gold_gaps], [b[1] for b in predicted_gaps])
     tokens = keep.bit_count()
-    correct_tags = 0
+    correct_tags = correct_lemmas = 0
+    lemmas = sum(keep >> position & 1 and token[LEMMA] != NONE for position, token in enumerate(gold.tokens))
+    has_lemmas = predicted is not None and any(token[LEMMA] != NONE for token in predicted.tokens)
     if predicted is not None:
         eq = params.eq_label
         for position, (a, b) in enumerate(zip(gold.tokens, predicted.tokens, strict=True)):
-            correct_tags += keep >> position & 1 and eq.get(a.tag, a.tag) == eq.get(b.tag, b.tag)
+            if keep >> position & 1:
+                correct_tags += eq.get(a.tag, a.tag) == eq.get(b.tag, b.tag)
+                correct_lemmas += a[LEMMA] == b[LEMMA] != NONE
     functions, correct_functions, has_functions = _functions(comparison)
     return SentenceScore(
         gold.id, length, labelled, unlabelled, labelled_gaps, unlabelled_gaps,
-        tokens, correct_tags, functions, correct_functions, has_functions,
+        tokens, correct_tags, functions, correct_functions, has_functions, lemmas, correct_lemmas, has_lemmas,
     )  # fmt: skip
 
 

@@ -29,7 +29,11 @@ def html(
 ) -> str:
     """Return a report with a column for each of ``scores``; ``analysis`` belongs to the first of them."""
     metrics = [score.metrics() for score in scores.values()]
-    summary = [[name, *(column[key] for column in metrics)] for key, name in ROWS.items()]
+    summary = [
+        [name, *(column[key] for column in metrics)]
+        for key, name in ROWS.items()
+        if any(column[key] is not None for column in metrics)
+    ]
     parts = [f"<h1>{escape(title)}</h1>", _table(["", *scores], summary)]
     if differences:
         rows: list[list[Any]] = [
@@ -76,6 +80,7 @@ ROWS = {
     "exact_match": "exact match",
     "pos_accuracy": "POS accuracy",
     "function_accuracy": "function accuracy",
+    "lemma_accuracy": "lemma accuracy",
 }
 
 

@@ -39,6 +39,7 @@ class Metrics:
     exact: float | None
     tags: float | None
     functions: float | None
+    lemmas: float | None = None
 
 
 UNMEASURED = Metrics(None, None, None, None, None)
@@ -97,7 +98,9 @@ METRICS = {  # by field of Metrics: its name on the hub, its name in the table
     "exact": ("exact_match", "exact match"),
     "tags": ("accuracy", "tags"),
     "functions": ("accuracy", "functions"),
+    "lemmas": ("accuracy", "lemmas"),
 }
+OPTIONAL = "lemmas"  # no column of the table, if no row has them
 LANGUAGES = {  # names, and a sentence to try
     "de": ("German", "Darüber hat er nie ein Wort verloren."),
     "en": ("English", "The train that we took was late."),
@@ -126,12 +129,17 @@ def readme(card: Card, name: str, rows: Mapping[str, Metrics] | None = None, mad
     if not any(found != UNMEASURED for found in rows.values()):
         table = "Its quality has not been measured."
     else:
-        table = f"""| | {" | ".join(ours for _, ours in METRICS.values())} |
-|---|{"---|" * len(METRICS)}
-{chr(10).join(f"| {row} | {' | '.join(map(_shown, astuple(found)))} |" for row, found in rows.items())}
+        has_lemmas = any(found.lemmas is not None for found in rows.values())
+        columns = {key: ours for key, (_, ours) in METRICS.items() if key != OPTIONAL or has_lemmas}
+        lines = [f"| {row} | {' | '.join(_shown(getattr(m, key)) for key in columns)} |" for row, m in rows.items()]
+        table = f"""| | {" | ".join(columns.values())} |
+|---|{"---|" * len(columns)}
+{chr(10).join(lines)}
 
-In percent, on the recipe's own split, with `proper.prm` and the words given. Tags and functions: share of words."""
-    extras = " and ".join(name for name in ("tags", "functions") if getattr(card.scores.test, name) is not None)
+In percent, on the recipe's own split, with `proper.prm` and the words given. \
+{"Tags, functions and lemmas" if has_lemmas else "Tags and functions"}: share of words."""
+    known = [name for name in ("tags", "functions", "lemmas") if getattr(card.scores.test, name) is not None]
+    extras = ", ".join(known[:-1]) + " and " + known[-1] if len(known) > 1 else "".join(known)
     return f"""# {card.name or "A model"}{f": {card.language}" if card.language else ""}
 
 A discotree model that parses words into a discontinuous constituent tree{f" with {extras}" if extras else ""}.

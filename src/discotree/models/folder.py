@@ -133,7 +133,10 @@ def bare(path: str) -> str:
 
 
 def _public_sources(sources: tuple[DataSource, ...]) -> tuple[DataSource, ...]:
-    return tuple(replace(source, file=bare(source.file), splits=bare(source.splits)) for source in sources)
+    return tuple(
+        replace(source, file=bare(source.file), splits=bare(source.splits), lemmas=bare(source.lemmas))
+        for source in sources
+    )
 
 
 def describe(folder: Path | None, settings: Config) -> Card:
@@ -167,6 +170,7 @@ def metrics_of(scores: Mapping[str, Any]) -> Metrics:
         scores["all"]["exact_match"],
         scores["attachment"].get("tag"),
         scores["attachment"].get("function"),
+        scores["attachment"].get("lemma"),
     )
     return Metrics(*(None if value is None else round(float(value), 2) for value in found))
 

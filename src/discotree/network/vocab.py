@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from discotree.encoding.dependencies import JOINER, Dependencies, spines, split_chain, split_level
+from discotree.encoding.lemmas import LemmaRules
 from discotree.errors import ModelError
 from discotree.trees.tree import FUNCTION, MORPH, NONE
 
@@ -55,7 +56,7 @@ class Alphabet:
 
 @dataclass
 class Vocab:
-    """All alphabets, and the usual functions of head children."""
+    """All alphabets, the usual functions of head children, and the rules for lemmas."""
 
     words: Alphabet  # 0: unknown
     singletons: frozenset[str]  # words that occur once in training
@@ -65,11 +66,13 @@ class Vocab:
     outputs: dict[str, Alphabet]  # classes by auxiliary head: tag, morph, function, unary, spine
     head_functions: dict[str, str]  # "parent child" → the most frequent function of such a head child
     root: str
+    lemmas: LemmaRules | None = None
 
     def __post_init__(self) -> None:
         chains = [*self.labels.symbols, *(self.outputs["unary"].symbols if "unary" in self.outputs else ())]
         named = [alphabet.symbols for head, alphabet in self.outputs.items() if head != SPINE]
-        for symbol in chain(chains, *named, self.tags.symbols, self.head_functions.values(), [self.root]):
+        scripts = chain.from_iterable(self.lemmas.scripts if self.lemmas else ())
+        for symbol in chain(chains, *named, scripts, self.tags.symbols, self.head_functions.values(), [self.root]):
             if len(symbol) > MAX_SYMBOL_CHARS:
                 raise ModelError(f"a symbol of {len(symbol):,} characters, expected at most {MAX_SYMBOL_CHARS:,}")
         for symbol in chains:
@@ -85,12 +88,14 @@ class Vocab:
         also: Iterable[str] = (),
         pretrained: Callable[[str], bool] = lambda _: False,
         ignored: Sequence[Collection[str]] = (),
+        lexicon: Iterable[tuple[str, str, str]] = (),
     ) -> "Vocab":
         """Build the vocabulary of training trees.
 
         ``heads`` are the auxiliary heads, ``tags`` those that the network looks at. Further words, ``also``, are added
         where ``pretrained`` says that there is a vector for them. ``ignored`` holds for every tree the auxiliary heads
-        that learn nothing from it.
+        that learn nothing from it. Rules for lemmas are learned from trees with the tags that the model knows, and
+        from a ``lexicon`` of words, tags and lemmas.
         """
         words: Counter[str] = Counter()
         chars: set[str] = set()
@@ -98,37 +103,46 @@ class Vocab:
         outputs: dict[str, Counter[str]] = {head: Counter() for head in heads}
         pairs: dict[str, Counter[str]] = {}
         roots: Counter[str] = Counter()
+        tagged: list[Dependencies] = []  # with the tags that the model knows
         for tree, without in zip(trees, ignored or [()] * len(trees), strict=True):
             words.update(normalized(token.form) for token in tree.tokens)
             for token in tree.tokens:
                 chars.update(token.form)
             labels.update(tree.labels)
             roots[tree.root] += 1
+            if "tag" not in without:
+                tagged.append(tree)
             for head in heads:
                 if head not in without:
                     outputs[head].update(targets(tree, head))
             if "function" in heads and "function" not in without:
                 untagged = replace(tree, tokens=tuple(token._replace(tag=NONE) for token in tree.tokens))
-                tagged = () if "tag" in without else head_functions(tree)
-                for pair, function in chain(tagged, head_functions(untagged)):
+                pairs_of_tags = () if "tag" in without else head_functions(tree)
+                for pair, function in chain(pairs_of_tags, head_functions(untagged)):
                     pairs.setdefault(pair, Counter())[function] += 1
+        tagged = [
+            tree for tree, without in zip(trees, ignored or [()] * len(trees), strict=True) if "tag" not in without
+        ]
+        input_tags = sorted({tag for row in tags for tag in row})
         further = {normalized(word) for word in also if pretrained(word)} - words.keys()
+        all_words = Alphabet(_by_count(words) + sorted(further), 1)
         return cls(
-            words=Alphabet(_by_count(words) + sorted(further), 1),
+            words=all_words,
             singletons=frozenset(word for word, count in words.items() if count == 1),
             chars=Alphabet(sorted(chars), 2),
-            tags=Alphabet(sorted({tag for row in tags for tag in row}), 1),
+            tags=Alphabet(input_tags, 1),
             labels=Alphabet(_by_count(labels)),
             outputs={head: Alphabet(_by_count(counts)) for head, counts in outputs.items()},
             head_functions={pair: _by_count(counts)[0] for pair, counts in sorted(pairs.items())},
             root=_by_count(roots)[0],
+            lemmas=LemmaRules.learn(tagged, all_words.ids, lexicon) if "tag" in heads or input_tags else None,
         )
 
     def extended(self, other: "Vocab") -> "Vocab":
         """Return this vocabulary with the new symbols of another one; existing ids do not change.
 
         The auxiliary heads are those of the other one. Of its words that occur once, those that are known here count
-        as frequent.
+        as frequent. Rules for lemmas stay, if there are any.
         """
         known = self.words.ids
         return Vocab(
@@ -143,6 +157,7 @@ class Vocab:
             },
             head_functions=other.head_functions | self.head_functions,
             root=self.root,
+            lemmas=self.lemmas or other.lemmas,
         )
 
     @property
@@ -181,6 +196,7 @@ class Vocab:
                 "outputs": {head: alphabet.symbols for head, alphabet in self.outputs.items()},
                 "head_functions": self.head_functions,
                 "root": self.root,
+                **({"lemmas": self.lemmas.to_table()} if self.lemmas else {}),
             },
             ensure_ascii=False,
             indent=0,
@@ -201,6 +217,7 @@ class Vocab:
                 outputs={str(head): Alphabet(_strings(symbols)) for head, symbols in table["outputs"].items()},
                 head_functions={str(pair): str(name) for pair, name in table["head_functions"].items()},
                 root=str(table["root"]),
+                lemmas=LemmaRules.from_table(table["lemmas"]) if "lemmas" in table else None,
             )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, ModelError) as error:
             raise ModelError(f"{where}: not a vocabulary: {error!r}") from None

@@ -285,12 +285,12 @@ class Parser:
         return [word if isinstance(word, Token) else _token(word) for word in sentence]
 
     def k_best(self, sentence: Sentence, k: int, id: str = "") -> list[Tree]:
-        """Return the k most probable trees of a sentence, most probable first.
+        """Return the tree that ``parse`` finds and the other most probable trees of a sentence: k in all, best first.
 
         Several labellings may mean the same tree: it has the rank of the best of them. If gaps have penalties, the
-        ``MAX_CANDIDATES`` · k most probable trees and the one that ``parse`` finds are ranked with these. The
-        confidence of each tree is its own expected F1, so it need not fall from tree to tree. The trees of a sentence
-        with an id have ids of their own: 7.1, 7.2, and so on. Example: ``parser.k_best("Wie komt er?", 5, id="7")``.
+        ``MAX_CANDIDATES`` · k most probable trees are ranked with these. The confidence of each tree is its own
+        expected F1, so it need not fall from tree to tree. The trees of a sentence with an id have ids of their own:
+        7.1, 7.2, and so on. Example: ``parser.k_best("Wie komt er?", 5, id="7")``.
         """
         if not isinstance(k, int) or not 1 <= k <= MAX_TREES:
             raise InputError(f"k, the number of trees, must be between 1 and {MAX_TREES:,}, got {k!r}")
@@ -301,13 +301,15 @@ class Parser:
         if len(tokens) > MAX_WORDS_K:
             raise InputError(f"the sentence has {len(tokens)} words; k_best takes at most {MAX_WORDS_K}")
         ((_, scores),) = self._scores(self._corpus([tokens]))
+        first = self._decode(scores)
         penalties = self._gap_penalties(self.config.decoding)
         candidates = MAX_CANDIDATES * k if penalties else k
         while True:
             decoded = k_best(scores, candidates)
             if penalties:
-                decoded = rank_with_penalties([self._decode(scores), *decoded], penalties)
-            trees = list(dict.fromkeys(self._tree_builder.trees([tokens], one, scores)[0] for one in decoded))[:k]
+                decoded = rank_with_penalties(decoded, penalties)
+            ranked = (self._tree_builder.trees([tokens], one, scores)[0] for one in [first, *decoded])
+            trees = list(dict.fromkeys(ranked))[:k]
             if len(trees) == k or len(decoded) < candidates or candidates >= MAX_CANDIDATES * k:
                 break
             candidates *= 2

@@ -68,12 +68,16 @@ class Outcomes:
         )
 
 
-def fit_on_held_out(parser: Parser, split: Split) -> Model:
+def fit_on_held_out(
+    parser: Parser, split: Split, only_mostly_wrong: bool = False, largest_penalty: float = math.inf
+) -> Model:
     """Return a parser's model with gap penalties and calibration fitted on held-out trees.
 
-    Penalties change the trees, so they are fitted before the confidences of these trees are calibrated.
+    Penalties change the trees, so they are fitted before the confidences of these trees are calibrated. See
+    ``fit_gap_penalties`` for the limits of penalties.
     """
-    decoding = replace(parser.config.decoding, gap_penalties=fit_gap_penalties(parser, split))
+    penalties = fit_gap_penalties(parser, split, only_mostly_wrong, largest_penalty)
+    decoding = replace(parser.config.decoding, gap_penalties=penalties)
     penalised = replace(parser.model, config=replace(parser.config, decoding=decoding), calibration=None)
     return calibrate_model(Parser(penalised, parser.engine), split)
 

@@ -10,6 +10,7 @@ from itertools import combinations
 from math import inf
 from pathlib import Path
 
+from discotree.config.recipes import RECIPES
 from discotree.config.schema import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
@@ -22,11 +23,12 @@ from discotree.treebanks.schemes import SCHEMES
 from discotree.treebanks.source import ErrorHandler, stop
 from discotree.trees.punctuation import remove_tokens
 from discotree.trees.transforms import transform
-from discotree.trees.tree import Token, Tree
+from discotree.trees.tree import NONE, Token, Tree
 
 SPLITS = ("train", "dev", "test")
 FOLDER_VARIABLE = "DISCOTREE_DATA"
 MIN_OVERLAP_WORDS = 6  # shorter sentences repeat by chance
+LEMMA_COLUMNS = 3  # of a table of lemmas
 MAX_OVERLAP = 0.2  # share of the longer sentences of a split that may also be in another one
 
 Cache = dict[tuple[str, str, bool], list[Tree | None]]  # None: a broken tree that was skipped
@@ -66,6 +68,11 @@ class Split:
         pairs = zip(self.encoded, self.sources, strict=True)
         return [tree for tree, source in pairs if head not in source.ignore]
 
+    def lexicon(self) -> list[tuple[str, str, str]]:
+        """Return the words of the sources' tables of lemmas, with their tags and lemmas."""
+        paths = dict.fromkeys(source.lemmas for source in self.sources if source.lemmas)
+        return [(*pair, lemma) for path in paths for pair, lemma in read_lemmas(path).items()]
+
 
 # Files
 
@@ -73,20 +80,21 @@ class Split:
 def resolve(data: Data) -> Data:
     """Return the same data with absolute paths.
 
-    Files are looked up in ``data.folder`` (by default that of the environment variable), then in the current folder.
-    The functions below expect resolved data.
+    Files are looked up in ``data.folder`` (by default that of the environment variable), in the current folder, and
+    beside the bundled recipes. The functions below expect resolved data.
     """
     folder = Path(data.folder or os.environ.get(FOLDER_VARIABLE, ""))
 
     def locate(file: str) -> str:
-        path = folder / file
-        chosen = path if path.exists() or not Path(file).exists() else Path(file)
+        places = [folder / file, Path(file), RECIPES / file]
+        chosen = next((path for path in places if path.exists()), places[0])
         return str(chosen.absolute()) if file else ""
 
     def locate_source(source: DataSource) -> DataSource:
         if not source.file:
             raise ConfigError(f"a data source without a file: {source}")
-        return replace(source, file=locate(source.file), splits=locate(source.splits))
+        file, splits, lemmas = map(locate, (source.file, source.splits, source.lemmas))
+        return replace(source, file=file, splits=splits, lemmas=lemmas)
 
     return replace(
         data,
@@ -126,6 +134,7 @@ def recipe_files(data: Data) -> list[str]:
     """Return the files, folders and patterns that a recipe reads."""
     sources = [source for split in SPLITS for source in getattr(data, split)]
     files = [source.file for source in sources] + [source.splits for source in sources if source.splits]
+    files += [source.lemmas for source in sources if source.lemmas]
     if any(source.split and not source.splits for source in sources):
         files.append(data.splits)
     if data.tags == "predicted":
@@ -297,6 +306,8 @@ def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Spli
             trees = _drop_tags(trees, source)
         if source.scheme:
             trees = map(SCHEMES[source.scheme], trees)
+        if source.lemmas:
+            trees = _with_lemmas(trees, read_lemmas(source.lemmas))
         split.trees += [transform(tree, punctuation=data.punctuation) for tree in trees]
         split.sources += [source] * (len(split.trees) - len(split.sources))
     return split
@@ -309,6 +320,37 @@ def _drop_tags(trees: Iterable[Tree], source: DataSource) -> Iterator[Tree]:
         remaining = remove_tokens(tree, set(dropped))
         if remaining is not None:
             yield remaining
+
+
+Lemmas = Mapping[tuple[str, str], str]  # by form and tag
+
+
+def read_lemmas(path: str) -> Lemmas:
+    """Read a table of lemmas; see ``DataSource.lemmas``."""
+    try:
+        lines = Path(path).read_text("utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TreebankError(f"the table of lemmas cannot be read ({error})", path) from None
+    lemmas: dict[tuple[str, str], str] = {}
+    for number, line in enumerate(lines, 1):
+        columns = line.split("\t")
+        if len(columns) != LEMMA_COLUMNS or not all(columns):
+            raise TreebankError("expected a lemma, a tag and forms, separated by tabs", path, number)
+        lemma, tag, forms = columns
+        for form in forms.split(" "):
+            if lemmas.setdefault((form, tag), lemma) != lemma:
+                raise TreebankError(f"{form!r} with the tag {tag!r} has another lemma above", path, number)
+    return lemmas
+
+
+def _with_lemmas(trees: Iterable[Tree], table: Lemmas) -> Iterator[Tree]:
+    """Yield trees with the lemmas of a table. A form that is not there is looked up in lower case."""
+    for tree in trees:
+        tokens = []
+        for token in tree.tokens:
+            lemma = table.get((token.form, token.tag)) or table.get((token.form.lower(), token.tag), NONE)
+            tokens.append(token._replace(lemma=lemma))
+        yield replace(tree, tokens=tuple(tokens))
 
 
 def _read_source(source: DataSource, cache: Cache) -> list[Tree | None]:

@@ -1,11 +1,13 @@
 """Fit the gap penalties of a model on held-out trees.
 
-A gap penalty lowers the score of trees with discontinuous phrases of a label. Candidates are one penalty for all labels
-and penalties by label; cross-validation chooses between them and none at all.
+A gap penalty lowers the score of trees with discontinuous phrases of a label. Candidates are one penalty for all
+labels, penalties by label, and penalties for those labels alone whose predicted gaps are mostly wrong; cross-validation
+chooses between them and none at all.
 """
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,18 +25,24 @@ from discotree.trees.tree import Tree
 GRID = (0.0, 0.1, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 FOLDS = 5
 COMMON = 20  # discontinuous phrases, gold and predicted, that a label needs for its own penalty
+SUSPECT = 5  # predicted discontinuous phrases of a label, of which fewer than a quarter are right: mostly wrong
 MARGIN = 0.1  # points of F1 plus discontinuous F1 that a label's own penalty must gain
 PASSES = 2  # over all labels, at most
 
 Penalties = dict[str, float]  # by phrase label
 
 
-def fit_gap_penalties(parser: Parser, split: Split) -> Penalties:
+def fit_gap_penalties(
+    parser: Parser, split: Split, only_mostly_wrong: bool = False, largest: float = math.inf
+) -> Penalties:
     """Return the best gap penalties on held-out trees; empty if none of them helps.
 
-    The trees must be prepared like the training trees of the parser. Its present penalties are ignored.
+    The trees must be prepared like the training trees of the parser. Its present penalties are ignored. If the parser
+    is used on text unlike these trees, two limits help: with ``only_mostly_wrong``, other labels have no penalty, and
+    no penalty is above the ``largest``, so that gaps that are rare in these trees but certain in others stay open.
     """
-    return GapPenaltyFit(parser, split).best()
+    fit = GapPenaltyFit(parser, split, largest)
+    return fit.best([fit.mostly_wrong]) if only_mostly_wrong else fit.best()
 
 
 class GapPenaltyFit:
@@ -43,7 +51,8 @@ class GapPenaltyFit:
     Only sentences whose tree has a gap are decoded again.
     """
 
-    def __init__(self, parser: Parser, split: Split) -> None:
+    def __init__(self, parser: Parser, split: Split, largest: float = math.inf) -> None:
+        self.grid = [penalty for penalty in GRID if penalty <= largest]
         self.phrases = parser._phrases
         self.labels = sorted({name for chain in parser._phrases.chains for name in chain})
         self.all = np.ones(len(split), bool)
@@ -64,15 +73,24 @@ class GapPenaltyFit:
         self.with_gaps[sorted(trials)] = True
         nodes = (node for tree in [*split.trees, *trees.values()] for node in tree.nodes())
         self.gaps = Counter(node.label for node in nodes if has_gap(node.mask))
+        gold, predicted = (
+            [Counter((node.label, node.mask) for node in tree.nodes() if has_gap(node.mask)) for tree in some]
+            for some in (split.trees, [trees[number] for number in range(len(split))])
+        )
+        self.predicted = [Counter(label for label, _ in found.elements()) for found in predicted]  # by sentence
+        self.right = [
+            Counter(label for label, _ in (found & wanted).elements())
+            for found, wanted in zip(predicted, gold, strict=True)
+        ]
         self.common = [label for label in self.labels if self.gaps[label] >= COMMON]
         self.rare = [label for label in self.labels if self.gaps[label] < COMMON]
 
-    def best(self) -> Penalties:
+    def best(self, candidates: Sequence[Callable[[Bool], Penalties]] = ()) -> Penalties:
         """Return the penalties of the candidate that cross-validation prefers, fitted to all sentences."""
         fold = np.arange(len(self.all)) % FOLDS
         none = self.scores({}, self.all)
         chosen, highest = {}, sum(none)
-        for fit in (self.uniform, self.by_label):
+        for fit in candidates or (self.uniform, self.by_label, self.mostly_wrong):
             counts = [self.counts(fit(fold != k), fold == k) for k in range(FOLDS)]
             held_out = f1_scores(np.sum(counts, 0))
             if sum(held_out) > highest and no_worse(held_out, none):
@@ -94,12 +112,20 @@ class GapPenaltyFit:
                 break
         return penalties
 
+    def mostly_wrong(self, mask: Bool) -> Penalties:
+        """Return the best penalties for labels whose predicted gaps are mostly wrong, and none for the others."""
+        chosen = np.flatnonzero(mask)
+        predicted: Counter[str] = sum((self.predicted[k] for k in chosen), Counter())
+        right: Counter[str] = sum((self.right[k] for k in chosen), Counter())
+        groups = [[name] for name, count in predicted.most_common() if count >= SUSPECT and 4 * right[name] < count]
+        return self.improve({}, groups, mask, 0.0)
+
     def improve(self, penalties: Penalties, groups: list[list[str]], mask: Bool, margin: float) -> Penalties:
         """Set the penalty of one group of labels after the other to the best one, if it gains more than the margin."""
         none = self.scores({}, mask)
         for group in groups:
             least, best = sum(self.scores(penalties, mask)) + margin, penalties
-            for penalty in GRID:
+            for penalty in self.grid:
                 candidate = penalties | dict.fromkeys(group, penalty)
                 scores = self.scores(candidate, mask)
                 if sum(scores) > least and no_worse(scores, none):

@@ -1,7 +1,7 @@
 """The results of a run: scores on dev and test, and results.json."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from discotree.network.arrays import I64
 from discotree.network.batch import HEAD, LABEL, Corpus
 from discotree.parsing.parser import Parser
 from discotree.training.data import Split
+from discotree.trees.tree import LEMMA, NONE, Tree
 
 SOURCES = "sources"  # key of the scores of single sources
 
@@ -52,16 +53,31 @@ def percentages(corpus: Corpus, right: dict[str, I64], sentences: I64) -> dict[s
     return result
 
 
+def lemma_accuracy(gold: Iterable[Tree], predicted: Iterable[Tree]) -> dict[str, float]:
+    """Return the percentage of the words with a gold lemma that have it, as "lemma"; {} if one side has no lemmas."""
+    pairs = [
+        (token[LEMMA], other[LEMMA])
+        for tree, parsed in zip(gold, predicted, strict=True)
+        for token, other in zip(tree.tokens, parsed.tokens, strict=True)
+        if token[LEMMA] != NONE
+    ]
+    if all(other == NONE for _, other in pairs):
+        return {}
+    return {"lemma": 100 * sum(lemma == other for lemma, other in pairs) / len(pairs)}
+
+
 def score_split(parser: Parser, split: Split, corpus: Corpus) -> dict[str, Any]:
-    """Return attachment scores and the evaluator's metrics, overall and for each named source."""
+    """Return attachment scores, accuracies and the evaluator's metrics, overall and for each named source."""
     decoding = parser.config.decoding
     right = count_correct(parser, corpus, decoding)
     trees = parser._parse_tokens(split.inputs, decoding, [tree.id for tree in split.trees])
 
     def scores_of(numbers: Sequence[int]) -> dict[str, Any]:
-        score = evaluate([split.trees[number] for number in numbers], [trees[number] for number in numbers])
+        gold, predicted = [split.trees[number] for number in numbers], [trees[number] for number in numbers]
+        score = evaluate(gold, predicted)
+        accuracies = percentages(corpus, right, np.array(numbers, np.int64)) | lemma_accuracy(gold, predicted)
         return {
-            "attachment": percentages(corpus, right, np.array(numbers, np.int64)),
+            "attachment": accuracies,
             "all": score.metrics(),
             "discontinuous": score.discontinuous.metrics(),
         }

@@ -180,6 +180,7 @@ def build(
         words_of(splits) if vectors else (),
         lambda word: vectors is not None and vectors.lookup(word) is not None,
         [source.ignore for source in train.sources],
+        train.lexicon(),
     )
     vocab = extra.extend_vocab(vocab) if extra else vocab
     if base is not None:

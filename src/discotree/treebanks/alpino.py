@@ -4,6 +4,9 @@ An ``alpino_ds`` element holds nested ``node`` elements and the ``sentence``. A 
 other element, each optionally in a ``tree`` element with its id. Label = ``cat``, function = ``rel``, tag = ``pt``
 (else ``pos``), morphology = ``postag``; the root, whose category is ``top``, becomes ``ROOT``. ``begin`` is the
 position of a word. A node with only an ``index`` repeats the node of that index: it becomes a secondary edge.
+
+In ``lemma``, ``_`` joins the parts of a compound or particle verb: *speeltuin_gebouw*, *op_bellen*. They are read as in
+a dictionary: *speeltuingebouw*, *opbellen*.
 """
 
 from collections.abc import Iterator
@@ -20,6 +23,8 @@ from discotree.trees.tree import FUNCTION, LEMMA, MORPH, NONE, ROOT, Node, Secon
 DOCUMENT = "alpino_ds"
 TOP = "top"
 VERSION = "1.3"
+VERB = "ww"
+MIN_LETTERS = 3  # of the last part of a compound, by which it is found in a word
 
 
 def read_alpino(source: Source) -> Iterator[Tree]:
@@ -126,7 +131,8 @@ class AlpinoHandler(Handler):
             if self.elements[k].has_words:
                 raise TreeError(f"the word {a['word']!r} has children", k)
             tag = a.get("pt") or a.get("pos") or NONE
-            tokens.append(Token(a["word"], tag, a.get("lemma") or NONE, a.get("postag") or NONE, a.get("rel") or NONE))
+            lemma = dictionary_form(a["word"], tag, a.get("lemma") or NONE)
+            tokens.append(Token(a["word"], tag, lemma, a.get("postag") or NONE, a.get("rel") or NONE))
             token_parents.append(index[self.elements[k].parent])
         return Tree.from_parents(
             tokens,
@@ -151,6 +157,25 @@ class AlpinoHandler(Handler):
                     label = element.attributes.get("rel") or NONE
                     edges.append(SecondaryEdge(label, address[child], address[element.parent]))
         return edges
+
+
+def dictionary_form(word: str, tag: str, lemma: str) -> str:
+    """Return a lemma without ``_`` between its parts, with what the word has there: *rust_periode* for *rustperioden*.
+
+    The parts leave out links and plurals: *personeelschef* has the lemma *personeel_chef*, and *zakenman* *zaak_man*.
+    Therefore everything in front of the last part is taken from the word, except in verbs: *opgebeld*, *op_bellen*.
+    """
+    first, *others = lemma.split("_")
+    if not all((first, *others)) or not others:
+        return lemma
+    last = others[-1]
+    if tag != VERB:
+        for length in range(len(last), min(len(last), MIN_LETTERS) - 1, -1):
+            start = word.lower().rfind(last[:length].lower())
+            if start > 0 and word[:2].lower() == first[:2].lower():
+                front = word[:start].lower() if word.isupper() else word[:start]
+                return (first[0] if front[0].lower() == first[0] else front[0]) + front[1:] + last
+    return "".join((first, *others))
 
 
 class AlpinoWriter(XmlWriter):

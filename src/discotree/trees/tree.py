@@ -21,6 +21,7 @@ from reprlib import Repr
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from discotree.errors import TreeError
+from discotree.trees.verbs import ALWAYS_JOINED, is_particle, is_verb
 
 if TYPE_CHECKING:
     from discotree.drawing.options import DrawingOptions, Highlight
@@ -629,6 +630,30 @@ class Tree:
         if child == self.root:
             return None
         raise TreeError(f"{short_repr(child)} is not in the tree")
+
+    def verb_lemma(self, position: int) -> str | None:
+        """Return the lemma of the verb at a position, with its separated particle; None if it has no lemma.
+
+        This is *ausgeben* for *gibt* in *Er gibt viel aus*, and *opbellen* for *belt* in *Zij belt hem op*.
+        Example: ``tree.verb_lemma(1)``.
+        """
+        lemma = self.tokens[position].lemma
+        for k, token in enumerate(self.tokens):
+            particle = token.form.lower()
+            is_joined = token.tag in ALWAYS_JOINED and is_particle(token.tag, token[FUNCTION])
+            if is_joined and lemma and not lemma.startswith(particle) and self._verb_of(k) == position:
+                return particle + lemma
+        return lemma
+
+    def _verb_of(self, particle: int) -> int | None:
+        """Return the verb beside a particle, or else that of the next larger constituent with one; None if none has."""
+        child: Node | int = particle
+        while (parent := self.parent(child)) is not None:
+            verbs = [k for k in parent.children if isinstance(k, int) and is_verb(self.tokens[k].tag)]
+            if verbs:
+                return min(verbs, key=lambda k: (self.tokens[k][FUNCTION].upper() != "HD", abs(k - particle)))
+            child = parent
+        return None
 
     def to_dict(self, offsets: Offsets = ()) -> dict[str, Any]:
         """Return the tree's record, ready for JSON.

@@ -1,5 +1,6 @@
 """The component in a pipeline: settings, batches, threads, processes, saving."""
 
+import dataclasses
 import io
 import pickle
 import random
@@ -23,7 +24,9 @@ from support.spacy_docs import brackets_of, pipeline
 import discotree
 from discotree import ConfigError, InputError, ModelError, Parser, Token
 from discotree.config.schema import Decoding
+from discotree.encoding.lemmas import LemmaRules
 from discotree.integrations.spacy import DiscotreePipe, component
+from discotree.models.folder import write_model
 
 
 @pytest.mark.parametrize(
@@ -98,6 +101,20 @@ def test_tags_are_set_only_on_demand(folder: Path) -> None:
     doc = pipeline(folder, set_tags=True)(text)
     assert [token.tag_ for token in doc if not token.is_space] == [token.tag for token in doc._.trees[0].tokens]
     assert doc[1].tag_ == ""
+
+
+def test_lemmas_are_set_where_there_are_none(tmp_path: Path) -> None:
+    parser = discotree.load(saved_model(tmp_path / "small"))
+    tags = parser.vocab.outputs["tag"].symbols
+    rules = LemmaRules([["l0+"]], {tag: ({"": 0}, {}) for tag in tags}, frozenset())
+    vocab = dataclasses.replace(parser.vocab, lemmas=rules)
+    write_model(dataclasses.replace(parser.model, vocab=vocab), tmp_path / "model")
+    nlp = pipeline(tmp_path / "model")
+    doc = nlp("Er  KAM.")
+    assert [token.lemma_ for token in doc] == ["er", "", "kam", "."]
+    assert not doc.has_annotation("TAG")
+    other = Doc(nlp.vocab, words=["Er", "kam"], lemmas=["ER", ""])
+    assert [token.lemma_ for token in nlp(other)] == ["ER", "kam"]
 
 
 def texts() -> list[str]:

@@ -111,7 +111,7 @@ SentenceInput = tuple[Span, list[Token], list[tuple[int, int]]]  # with the offs
 @Language.factory(
     FACTORY,
     default_config=asdict(ComponentSettings()),
-    assigns=["doc._.trees", "doc._.constituents", "span._.tree", "span._.constituents", "token._.leaf"],
+    assigns=["doc._.trees", "doc._.constituents", "span._.tree", "span._.constituents", "token._.leaf", "token.lemma"],
 )
 def make(
     nlp: Language,
@@ -248,10 +248,13 @@ class DiscotreePipe(Pipe):
             trees.append(outcome)
         for (sent, _, offsets), tree in zip(rows, trees, strict=True):
             sent._.set(STORED, to_line(tree, offsets))
-            for token in sent if self.settings.set_tags else ():
+            has_lemmas = any(token.lemma for token in tree.tokens)
+            for token in sent if self.settings.set_tags or has_lemmas else ():
                 word = leaf(token)
-                if word is not None and word.tag != NONE:
+                if word is not None and word.tag != NONE and self.settings.set_tags:
                     token.tag_ = word.tag
+                if word is not None and word.lemma and not token.lemma_:
+                    token.lemma_ = word.lemma
         return None
 
     # Most models have a name that works everywhere; only with ``include_model`` does one travel with the pipeline.

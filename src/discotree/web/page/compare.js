@@ -11,8 +11,10 @@ const METRICS = [
   ["Exact match", "exact_match"],
   ["Tags", "pos_accuracy"],
   ["Functions", "function_accuracy"],
+  ["Lemmas", "lemma_accuracy"],
 ];
-const PER_TOKEN = new Set(["pos_accuracy", "function_accuracy"]);
+const PER_TOKEN = new Set(["pos_accuracy", "function_accuracy", "lemma_accuracy"]);
+const OPTIONAL = "lemma_accuracy"; // most treebanks have no lemmas
 let selected = null;
 
 async function compare() {
@@ -54,7 +56,8 @@ function render(score, gold, predicted) {
 
 function table(score) {
   const head = make("tr", {}, ...["Metric (%)", "All", "Discontinuous"].map((name) => make("th", { scope: "col" }, name)));
-  const rows = METRICS.map(([name, key]) => make("tr", {}, make("th", { scope: "row" }, name),
+  const measured = METRICS.filter(([, key]) => key !== OPTIONAL || score.all[key] !== null);
+  const rows = measured.map(([name, key]) => make("tr", {}, make("th", { scope: "row" }, name),
     make("td", {}, percent(score.all[key], 2)),
     make("td", {}, PER_TOKEN.has(key) ? "" : percent(score.discontinuous[key], 2))));
   const brackets = make("tr", {}, make("th", { scope: "row" }, "Constituents (gold, predicted, matched)"),
