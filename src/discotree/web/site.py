@@ -126,6 +126,7 @@ def build_site(models: Sequence[str], output: str, runtime: str | None = None) -
         (temporary / INDEX).write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")), "utf-8")
         _write_runtime(runtime_folder / "dist", temporary / "runtime")
         shutil.copytree(parser_folder, temporary / "parser")
+        _write_licences(parser_folder, temporary)
         _write_page(temporary)
         files = [path for path in temporary.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
@@ -205,6 +206,15 @@ def _write_runtime(source: Path, folder: Path) -> None:
     (folder / f"{RUNTIME_BINARY}.gz").write_bytes(gzip.compress(binary, mtime=0))
 
 
+def _write_licences(parser_folder: Path, folder: Path) -> None:
+    """Write the licences of the modules and of ONNX Runtime, both MIT; those of models lie in their folders."""
+    places = (parser_folder, parser_folder.parent)  # in the wheel, in a checkout
+    licence = next(place / "LICENSE" for place in places if (place / "LICENSE").is_file()).read_text("utf-8")
+    (folder / "parser" / "LICENSE").write_text(licence, "utf-8")
+    theirs = re.sub(r"(?m)^Copyright.*$", "Copyright (c) Microsoft Corporation", licence)
+    (folder / "runtime" / "LICENSE").write_text(theirs, "utf-8")
+
+
 def _write_page(folder: Path) -> None:
     """Write the page, and the service worker with the names of all files but the models."""
     files = {name: content for name, content in page_files().items() if not SERVER_FILES.fullmatch(name)}
@@ -226,7 +236,7 @@ def _write_page(folder: Path) -> None:
     kept = {"./": folder / "index.html"}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and name != "index.html" and not name.startswith("models/"):
+        if path.is_file() and not name.startswith("models/") and path.name not in ("index.html", "LICENSE"):
             kept[name] = path
     digest = hashlib.sha256()
     for name, path in kept.items():
