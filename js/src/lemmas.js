@@ -2,8 +2,8 @@
 
 import { first, isUpper, head, size, stripEnd, stripStart } from "./strings.js";
 
-/** @typedef {Map<string, number>} Endings the number of a script by an ending, or by ^ and the whole word */
-/** @typedef {{scripts: string[], endings: Map<string, [Endings, Endings]>, particles: Set<string>}} LemmaRules */
+/** @typedef {Map<string, number>} Endings the number of a rule by an ending, or by ^ and the whole word */
+/** @typedef {{scripts: string[][], endings: Map<string, [Endings, Endings]>, particles: Set<string>}} LemmaRules */
 
 const SCRIPT = /^(?:=[^]+|[lck][0-9]{1,4}\+[^;]*(?:;(?:[^;<>]+>[^;<>]*|[^;<>]+<[^;<>]*))*)$/u;
 const MAX_ENDING = 8;
@@ -53,10 +53,27 @@ function applyScript(script, form) {
 }
 
 /**
- * Return the lemma of a word, without its separated particle.
- * @param {LemmaRules} rules @param {string} form @param {string} tag
+ * Return the script of a rule that holds for a word, and the lemma that it makes, "" if it does not fit.
+ * @param {string[]} scripts @param {string} form @param {Map<string, number>} known
  */
-function lemmaOf(rules, form, tag) {
+function choose(scripts, form, known) {
+  const lemma = applyScript(scripts[0], form);
+  const base = baseOf(form);
+  const same = [base, base.toLowerCase()];
+  if (!known.has(lemma) && !same.includes(lemma)) {
+    for (const script of scripts.slice(1)) {
+      const other = applyScript(script, form);
+      if (known.has(other) && !same.includes(other)) return { script, lemma: other };
+    }
+  }
+  return { script: scripts[0], lemma };
+}
+
+/**
+ * Return the lemma of a word, without its separated particle.
+ * @param {LemmaRules} rules @param {string} form @param {string} tag @param {Map<string, number>} known
+ */
+function lemmaOf(rules, form, tag, known) {
   const base = baseOf(form);
   const own = rules.endings.get(tag);
   if (!own) return base;
@@ -69,17 +86,17 @@ function lemmaOf(rules, form, tag) {
   for (let start = Math.max(0, characters.length - MAX_ENDING); number === undefined; start++) {
     number = endings.get(characters.slice(start).join("")); // "" is an ending of every word
   }
-  const script = rules.scripts[number];
-  return applyScript(script, form) || (script[0] === "l" ? word : base);
+  const { script, lemma } = choose(rules.scripts[number], form, known);
+  return lemma || (script[0] === "l" ? word : base);
 }
 
 /**
  * Return the lemmas of a sentence; verbs have those of their separated particles in front.
  * @param {LemmaRules} rules @param {string[]} forms @param {string[]} tags @param {string[]} functions
- * @param {Int32Array} heads
+ * @param {Int32Array} heads @param {Map<string, number>} known the words of the vocabulary
  */
-export function lemmasOf(rules, forms, tags, functions, heads) {
-  const lemmas = forms.map((form, word) => lemmaOf(rules, form, tags[word]));
+export function lemmasOf(rules, forms, tags, functions, heads, known) {
+  const lemmas = forms.map((form, word) => lemmaOf(rules, form, tags[word], known));
   const joined = new Set();
   forms.forEach((form, word) => {
     const verb = heads[word];

@@ -138,8 +138,8 @@ export function readModel(value, where) {
 /** @param {unknown} value @param {Check} check @returns {import("./lemmas.js").LemmaRules} */
 function readLemmas(value, check) {
   const table = check.object(value, "lemmas");
-  const scripts = check.symbols(table.scripts, "lemmas.scripts");
-  if (!scripts.every(isScript)) throw check.error("lemmas.scripts", "edit scripts");
+  const scripts = check.array(table.scripts, "lemmas.scripts").map((rule) => check.symbols(rule, "lemmas.scripts"));
+  if (!scripts.every((rule) => rule.length && rule.every(isScript))) throw check.error("lemmas.scripts", "edit scripts");
   /** @param {unknown} rules @param {string} name */
   const endingsOf = (rules, name) => {
     const endings = check.numbers(rules, name);

@@ -85,7 +85,8 @@ export function buildTree(tokens, decoded, auxiliary, model, language) {
   const nodes = preorder(root);
   const missing = new Array(n).fill(NONE);
   const forms = tokens.map((token) => token.form);
-  const lemmas = model.lemmas && lemmasOf(model.lemmas, forms, tags ?? missing, functions ?? missing, heads);
+  const { lemmas: rules, words } = model;
+  const lemmas = rules && lemmasOf(rules, forms, tags ?? missing, functions ?? missing, heads, words);
   const inner = nodes.length > 1 ? nodes.slice(1) : nodes;
   return {
     tokens: tokens.map(({ form, start, end }, word) => {

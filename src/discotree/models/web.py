@@ -29,6 +29,7 @@ from discotree.evaluation.params import PROPER
 from discotree.models.card import CARD, Card
 from discotree.models.finding import GROUP, ModelPackage
 from discotree.models.folder import Model
+from discotree.network.arrays import Array
 from discotree.network.onnx.export import web_graphs
 from discotree.network.subwords import UNKNOWN_PIECE, Subwords
 from discotree.network.transformer import Pretrained
@@ -132,7 +133,12 @@ def _subwords(subwords: Subwords, words: Sequence[str], least: int) -> dict[str,
     values, scale = subwords.vectors.values[order], subwords.vectors.scale[order]
     pieces = np.frombuffer("\n".join([names[number] for number in order]).encode(), np.uint8)
     count = max(len(used), least)
-    common = {"pieces": pieces, "scores": scores[order], "values": values[:count], "scale": scale[:count]}
+    common: dict[str, Array] = {
+        "pieces": pieces,
+        "scores": scores[order],
+        "values": values[:count],
+        "scale": scale[:count],
+    }
     rare = {"values": values[count:], "scale": scale[count:]}
     return {SUBWORDS: save(common), RARE_SUBWORDS: save(rare)}
 
