@@ -139,7 +139,7 @@ def _subwords(subwords: Subwords, words: Sequence[str], least: int) -> dict[str,
         "values": values[:count],
         "scale": scale[:count],
     }
-    rare = {"values": values[count:], "scale": scale[count:]}
+    rare: dict[str, Array] = {"values": values[count:], "scale": scale[count:]}
     return {SUBWORDS: save(common), RARE_SUBWORDS: save(rare)}
 
 
