@@ -493,6 +493,7 @@ def test_a_broken_table_of_lemmas_is_an_error(bank, tmp_path, text, message):
 def test_the_german_recipes_have_lemmas():
     for name in ("german", "german-free"):
         data = load_recipe(name).data
-        assert {source.lemmas for source in (*data.train, *data.dev, *data.test)} == {"lemmas/de.tsv"}
+        sources = [source for source in (*data.train, *data.dev, *data.test) if "everyday" not in source.file]
+        assert {source.lemmas for source in sources} == {"lemmas/de.tsv"}
     table = read_lemmas(resolve(data).train[0].lemmas)
     assert (table["gibt", "VVFIN"], table["Häuser", "NN"]) == ("geben", "Haus")
