@@ -177,3 +177,9 @@ def test_the_parts_of_a_lemma_are_joined_when_it_is_read():
     word = '<node begin="0" word="opgebeld" pt="ww" lemma="op_bellen" rel="hd"/>'
     (tree,) = parsed(treebank(alpino("1", f'<node cat="top" begin="0">{word}</node>')), "alpino")
     assert tree.tokens[0].lemma == "opbellen"
+
+
+@pytest.mark.parametrize("lemma", ["_", "a_b", "a__b", "_a", "a_", "___", "opbellen"])
+def test_underscores_that_are_part_of_a_lemma_come_back(lemma):
+    tree = Tree((Token("ab", "n", lemma),), Node("ROOT", [0]), "1")
+    assert through("alpino", tree).tokens[0].lemma == lemma

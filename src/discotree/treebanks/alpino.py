@@ -6,7 +6,7 @@ other element, each optionally in a ``tree`` element with its id. Label = ``cat`
 position of a word. A node with only an ``index`` repeats the node of that index: it becomes a secondary edge.
 
 In ``lemma``, ``_`` joins the parts of a compound or particle verb: *speeltuin_gebouw*, *op_bellen*. They are read as in
-a dictionary: *speeltuingebouw*, *opbellen*.
+a dictionary: *speeltuingebouw*, *opbellen*. The writer doubles a ``_`` that is part of a lemma.
 """
 
 from collections.abc import Iterator
@@ -24,6 +24,7 @@ DOCUMENT = "alpino_ds"
 TOP = "top"
 VERSION = "1.3"
 VERB = "ww"
+JOINER = "_"  # between the parts of a lemma
 MIN_LETTERS = 3  # of the last part of a compound, by which it is found in a word
 
 
@@ -165,7 +166,9 @@ def dictionary_form(word: str, tag: str, lemma: str) -> str:
     The parts leave out links and plurals: *personeelschef* has the lemma *personeel_chef*, and *zakenman* *zaak_man*.
     Therefore everything in front of the last part is taken from the word, except in verbs: *opgebeld*, *op_bellen*.
     """
-    first, *others = lemma.split("_")
+    if JOINER * 2 in lemma:
+        return lemma.replace(JOINER * 2, JOINER)
+    first, *others = lemma.split(JOINER)
     if not all((first, *others)) or not others:
         return lemma
     last = others[-1]
@@ -205,7 +208,11 @@ class AlpinoWriter(XmlWriter):
             if isinstance(item, int):
                 token = tree.tokens[item]
                 attributes |= {"begin": str(item), "end": str(item + 1), "rel": token[FUNCTION], "word": token.form}
-                attributes |= {"pt": token.tag, "lemma": token[LEMMA], "postag": token[MORPH]}
+                attributes |= {
+                    "pt": token.tag,
+                    "lemma": token[LEMMA].replace(JOINER, JOINER * 2),
+                    "postag": token[MORPH],
+                }
                 lines.append(_node(attributes) + "/>")
             else:
                 is_root = item is tree.root and item.label == ROOT
