@@ -35,6 +35,7 @@ test("a text becomes records with tokens, constituents and confidences", async (
   assert.deepEqual(tokens[0], {
     form: "Ik",
     tag: "vnw",
+    lemma: "ik",
     morph: "VNW(pers,pron,nomin,vol,1,ev)",
     function: "su",
     start: 0,
