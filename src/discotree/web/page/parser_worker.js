@@ -16,7 +16,7 @@ async function loadRuntime() {
   ort.env.wasm.wasmBinary = await new Response(isCompressed ? stream.pipeThrough(new DecompressionStream("gzip")) : stream).arrayBuffer();
 }
 
-/** Return what `make` has promised before under this key, unless that failed. */
+/** Return the promise that `make` gave before for this key, or a new one if that failed. */
 function once(key, make) {
   if (!promises.has(key)) promises.set(key, make());
   promises.get(key).catch(() => promises.delete(key));
