@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discotree.errors import QueryError as QueryError
     from discotree.errors import TreebankError as TreebankError
     from discotree.errors import TreeError as TreeError
+    from discotree.evaluation.measures import measure as measure
     from discotree.evaluation.parseval import Score as Score
     from discotree.evaluation.parseval import evaluate as evaluate
     from discotree.parsing.parser import Parser as Parser
@@ -45,6 +46,7 @@ _PUBLIC = {
     "encoding.head_rules": "HeadRules",
     "errors": "ConfigError DiscotreeError EncodingError EvaluationError HeadRuleError InputError MissingExtraError "
     "ModelError QueryError TreeError TreebankError",
+    "evaluation.measures": "measure",
     "evaluation.parseval": "Score evaluate",
     "parsing.parser": "Parser load",
     "queries.search": "search",

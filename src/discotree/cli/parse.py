@@ -154,7 +154,7 @@ def parse(
     130 if interrupted.
     """
     paths = expand(inputs, or_text=True)
-    sources = _sources(paths, text, from_)
+    sources = find_inputs(paths, text, from_)
     if tags and not all(source.is_treebank for source in sources):
         raise click.UsageError("--tags needs a treebank as input")
     on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
@@ -259,7 +259,7 @@ def _write_whole(
     return failures.count, failures.omitted
 
 
-def _sources(inputs: list[str], text: str | None, kind: str | None) -> list[SentenceSource]:
+def find_inputs(inputs: list[str], text: str | None, kind: str | None) -> list[SentenceSource]:
     """Return the sources of sentences."""
     if not all(map(str.strip, inputs if text is None else [text])):
         raise click.UsageError("the text to parse is empty: pass a text, a file, or - for standard input")
