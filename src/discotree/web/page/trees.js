@@ -147,8 +147,8 @@ function makeExample(picture, record, { details }, restore) {
     button.focus();
   };
   const update = () => button.setAttribute("aria-expanded", String(panel !== null));
-  const button = make("button", { type: "button", className: "edit", ariaExpanded: "false", title: "Search by example: select nodes of this tree (or Shift + click them)",
-    onclick: () => (panel ? close() : open()) }, "Find similar");
+  const button = make("button", { type: "button", className: "find", ariaExpanded: "false", ariaLabel: "Find similar", title: "Search by example",
+    onclick: () => (panel ? close() : open()) }, "Find", make("span", {}, " similar"));
   return {
     button,
     close,
