@@ -137,22 +137,19 @@ def search(
     if queries_file is not None:  # then the first argument is a treebank
         if counting or group_by or maximum:
             raise click.UsageError("--queries cannot be combined with --count, --group-by or --max")
-        source = replace(source, arguments=[*([] if query is None else [query]), *source.arguments])
-    elif query is None:
+        source, query = replace(source, arguments=[*filter(None, [query]), *source.arguments]), ""
+    if query is None:
         raise click.MissingParameter(param_hint="'QUERY'", param_type="argument")
     if not source.arguments:
         raise click.MissingParameter(param_hint="'TREEBANK...'", param_type="argument")
     if queries_file is not None:
         count_queries(queries_file, source, output, to, punctuation, workers)
         return
-    assert query is not None
     with _exit_codes():
         parsed_query = Query(query)
         keys = [GroupKey(key, parsed_query) for key in group_by]
         format = to or format_for(output, SUFFIXES, "concordance")
-        if format == PARQUET and output == STANDARD_STREAM and sys.stdout.isatty():
-            raise click.UsageError("parquet cannot be shown on a terminal; pass -o FILE.parquet")
-        _check_paths(source, output, punctuation)
+        _check_files(source, output, format, punctuation)
         kind: OutputKind = "keys" if keys else "nothing" if counting else ITEMS.get(format, "trees")
         is_shown = kind == "lines" and output == STANDARD_STREAM
         console = out() if is_shown and sys.stdout and sys.stdout.isatty() else None
@@ -199,7 +196,9 @@ def search(
         raise click.exceptions.Exit(NO_MATCH)
 
 
-def _check_paths(source: TreebankInput, output: str, punctuation: Punctuation) -> None:
+def _check_files(source: TreebankInput, output: str, format: str, punctuation: Punctuation) -> None:
+    if format == PARQUET and output == STANDARD_STREAM and sys.stdout.isatty():
+        raise click.UsageError("parquet cannot be shown on a terminal; pass -o FILE.parquet")
     check_output(output, source.paths)
     if punctuation != "keep" and (indexes := [path for path in source.paths if is_index(path)]):
         raise DiscotreeError(f"{indexes[0]}: --punctuation cannot change an index; pass it to discotree index")
@@ -214,7 +213,7 @@ def count_queries(
         format = to or format_for(output, STUDY_SUFFIXES, "table")
         if format not in STUDY_SUFFIXES.values():
             raise click.UsageError(f"--queries cannot write {format}; pass --to csv, tsv or parquet")
-        _check_paths(source, output, punctuation)
+        _check_files(source, output, format, punctuation)
         check_output(output, [path])
         job = SearchJob(None, "nothing", punctuation, source.errors is not None, counted=tuple(queries.values()))
         matches: Counter[tuple[str, str]] = Counter()  # by the name of the query and the file

@@ -24,8 +24,8 @@ export function openExample(picture, record) {
   let written = ""; // the query
   let requests = 0; // what belongs to an older one is dropped
 
-  const hint = make("p", { className: "hint" }, "Select the words and constituents that you are looking for in the tree: click them, or move to them with ",
-    make("kbd", {}, "Tab"), " and press ", make("kbd", {}, "Enter"), ". A second click deselects.");
+  const hint = make("p", { className: "hint" }, "Select words and constituents of the tree: click them, or move to them with ",
+    make("kbd", {}, "Tab"), " and press ", make("kbd", {}, "Enter"), ". Click again to deselect.");
   const query = make("pre", { tabIndex: 0, hidden: true, ariaLabel: "Query" });
   const status = make("p", { className: "status", role: "status" });
   const problem = make("p", { className: "problem", role: "alert" });
@@ -91,7 +91,9 @@ export function openExample(picture, record) {
     const mine = (requests += 1);
     if (!written) return;
     status.textContent = "Counting …";
-    await attempt(problem, null, () => addUp({ query: written, punctuation: $("search-punctuation").checked, ...source() }, () => mine === requests, (total) => {
+    const body = { query: written, punctuation: $("search-punctuation").checked, ...source() };
+    const isCurrent = () => mine === requests && element.isConnected; // stops when the panel is closed
+    await attempt(problem, null, () => addUp(body, isCurrent, (total) => {
       status.textContent = describeTotal(total);
     }));
   }
