@@ -131,6 +131,23 @@ def test_everything_works_with_the_keyboard(page: Page) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Find similar"
 
 
+def test_a_parsed_text_is_an_example_and_can_be_searched(page: Page) -> None:
+    page.click("#tab-parse")
+    page.fill("#text", "Es kam nichts Interessantes.")
+    page.get_by_role("button", name="Parse", exact=True).click()
+    page.locator("#results .word").first.click(modifiers=["Shift"])
+    panel = page.locator("#results .by-example")
+    panel.get_by_label("label").uncheck()
+    panel.get_by_label("function").uncheck()
+    panel.get_by_label("word").check()
+    playwright.expect(panel.locator("pre")).to_have_text('#w:[word="Es"]')
+    panel.locator("select").select_option(label="Parsed text: 1 tree")
+    playwright.expect(panel.locator(".status")).to_have_text("1 hit in 1 of 1 tree")
+    panel.get_by_role("button", name="Edit and search").click()
+    shows(page, "#search-status", "1 hit in 1 of 1 tree")
+    assert page.input_value("#query") == '#w:[word="Es"]'
+
+
 def test_a_hit_keeps_its_colours_after_a_search_by_example(page: Page) -> None:
     page.click("#tab-search")
     page.fill("#query", '#found:[cat="VP"]')

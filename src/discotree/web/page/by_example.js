@@ -63,8 +63,8 @@ export function openExample(picture, record) {
   async function write() {
     const mine = (requests += 1);
     hint.hidden = chosen.size > 0;
-    for (const part of [query, search]) part.hidden = !chosen.size;
     if (!chosen.size) {
+      for (const part of [query, search]) part.hidden = true;
       unmarkTree(picture);
       written = "";
       status.textContent = "";
@@ -76,6 +76,7 @@ export function openExample(picture, record) {
       if (mine !== requests) return;
       written = answer.query;
       query.textContent = written;
+      for (const part of [query, search]) part.hidden = false;
       unmarkTree(picture);
       markTree(picture, Object.fromEntries(Object.entries(answer.variables).map(([name, address]) => [name, boundNode(address)])), Object.keys(answer.variables));
       await count();
