@@ -225,3 +225,108 @@ def test_memory_does_not_grow_with_the_treebank(large, tmp_path):
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
         peaks.append(int(done.stderr.split()[-1]))  # after the total
     assert peaks[1] < peaks[0] + 5_000  # KiB
+
+
+QUERIES = """\
+"noun phrase" = '#n:[cat="NP"]'
+split = '''
+#n:[cat="NP"]
+& discontinuous(#n)'''
+word = '#w:[T]'
+"""
+
+
+def test_named_queries_are_counted_in_one_pass(run, treebank, tmp_path, monkeypatch):
+    (tmp_path / "queries.toml").write_text(QUERIES)
+    run("index", treebank)
+    table = [
+        "construction  matches  trees  searched",
+        "noun phrase         2      2         3",
+        "split               1      1         3",
+        "word                6      3         3",
+    ]
+    opened = []
+    read_chunks = dt.queries.search.read_chunks
+    monkeypatch.setattr(
+        "discotree.queries.search.read_chunks",
+        lambda path, *rest, **more: opened.append(path) or read_chunks(path, *rest, **more),
+    )
+    for source in (treebank, f"{treebank}.dtindex"):
+        done = run("search", "--queries", "queries.toml", source)
+        assert done.stdout.splitlines() == table
+        assert (done.exit_code, done.stderr) == (0, "")
+    assert opened == [str(treebank)]
+    run("search", "--queries", "queries.toml", treebank, "-o", "counts.txt")
+    assert (tmp_path / "counts.txt").read_text().splitlines() == table
+
+
+def test_named_queries_are_counted_for_each_file(run, treebank, tmp_path):
+    (tmp_path / "queries.toml").write_text(QUERIES)
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "a.dbr").write_text(treebank.read_text())
+    (folder / "b.dbr").write_text("(ROOT (V 0=geht))\n")
+    expected = [
+        "construction,file,matches,trees,searched",
+        *(
+            "noun phrase,a,2,2,3",
+            "noun phrase,b,0,0,1",
+            "split,a,1,1,3",
+            "split,b,0,0,1",
+            "word,a,6,3,3",
+            "word,b,1,1,1",
+        ),
+    ]
+    assert run("search", "--queries", "queries.toml", folder, "-o", "counts.csv").exit_code == 0
+    assert (tmp_path / "counts.csv").read_text().splitlines() == expected
+    several = run(
+        "search", "--queries", "queries.toml", folder / "a.dbr", folder / "b.dbr", "--to", "csv", "--workers", 2
+    )
+    assert several.stdout.splitlines() == expected
+    run("index", folder)
+    indexed = run("search", "--queries", "queries.toml", "corpus.dtindex", "--to", "tsv")
+    assert indexed.stdout.splitlines() == [line.replace(",", "\t") for line in expected]
+    run("search", "--queries", "queries.toml", folder, "-o", "counts.parquet")
+    rows = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "counts.parquet").to_pylist()
+    assert rows[0] == {"construction": "noun phrase", "file": "a", "matches": 2, "trees": 2, "searched": 3}
+
+
+def test_named_queries_without_a_match_are_explained(run, treebank, tmp_path):
+    (tmp_path / "queries.toml").write_text("""lower = '[cat="np"]'\nupper = '[cat="NP"]'\n""")
+    done = run("search", "--queries", "queries.toml", treebank)
+    assert done.stderr == "discotree: lower: no constituent is called 'np' here; did you mean 'NP'?\n"
+    assert done.exit_code == 0
+    (tmp_path / "queries.toml").write_text("""lower = '[cat="np"]'\n""")
+    assert run("search", "--queries", "queries.toml", treebank).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a = '[]'\nb = '''\n[T] &\n[cat=\n'''\n", "queries.toml:5: b: query, character 13: expected a value"),
+        ("a = '[]'\nb = 3\n", "queries.toml:2: b: expected a query in quotes, got 3"),
+        ("a = '[]'\n[b]\nc = '[]'\n", "queries.toml:2: b: expected a query in quotes, got {'c': '[]'}"),
+        ("a = '[]'\nb = [cat]\n", "queries.toml:2: Invalid value"),
+        ("", "queries.toml: contains no query"),
+    ],
+)
+def test_errors_in_a_file_of_queries_have_a_line(run, treebank, tmp_path, content, message):
+    (tmp_path / "queries.toml").write_text(content)
+    done = run("search", "--queries", "queries.toml", treebank)
+    assert message in done.stderr
+    assert done.exit_code == 2
+
+
+def test_named_queries_have_no_other_output(run, treebank, tmp_path):
+    (tmp_path / "queries.toml").write_text(QUERIES)
+    for options, message in (
+        (["--max", 3], "--queries cannot be combined with --count, --group-by or --max"),
+        (["--to", "draw"], "--queries cannot write draw; pass --to csv, tsv or parquet"),
+        (["-o", "queries.toml", "--to", "csv"], "queries.toml is also an input"),
+    ):
+        done = run("search", "--queries", "queries.toml", treebank, *options)
+        assert message in done.stderr
+        assert done.exit_code == 2
+    assert "missing argument 'TREEBANK...'" in run("search", "--queries", "queries.toml").stderr
+    assert "missing argument 'TREEBANK...'" in run("search", "[]").stderr
+    assert "missing argument 'QUERY'" in run("search").stderr

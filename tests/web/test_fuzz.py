@@ -22,7 +22,7 @@ schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not i
 pytestmark = [pytest.mark.fuzz, pytest.mark.filterwarnings("default")]
 EXPECTED = {200, 400, 413, 422}
 CALLS = ["/api/parse", "/api/draw", "/api/treebank", "/api/evaluate"]
-CALLS += ["/api/query", "/api/examples", "/api/search", "/api/search/counts"]
+CALLS += ["/api/query", "/api/query-from", "/api/examples", "/api/search", "/api/search/counts"]
 MANY = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -212,7 +212,8 @@ def test_dependencies_show_functions_and_what_the_network_predicts(page: Page) -
 def test_one_row_of_buttons_per_tree(page: Page) -> None:
     parse(page, TEXT)
     buttons = page.locator("#results figure").first.locator(".actions button:visible")
-    assert buttons.all_inner_texts() == ["Edit", "Full screen", "Copy ▾", "Download ▾"]
+    find = "Find" if page.viewport_size["width"] < 400 else "Find similar"
+    assert buttons.all_inner_texts() == ["Edit", find, "Full screen", "Copy ▾", "Download ▾"]
     assert len({button.bounding_box()["y"] for button in buttons.all()}) == 1
 
 

@@ -178,6 +178,30 @@ def test_a_query_is_checked() -> None:
     assert json.loads(check_query(context_of(), body_of(query="[] > []")).content)["variables"] == ["1", "2"]
 
 
+def test_a_query_is_written_from_nodes(client: httpx.Client) -> None:
+    tree = TREES[1]
+    nodes = [len(tree) + 2, 2]
+    given = answer(client, "query-from", tree=tree.to_dict(), nodes=nodes, same=["label", "order"])
+    assert given == {"query": '#vp:[cat="VP"] $.* #vafin:[pos="VAFIN"]', "variables": {"#vp": nodes[0], "#vafin": 2}}
+    assert (tree.id, given["variables"]) in bindings([tree], given["query"])
+    default = answer(client, "query-from", tree={"content": str(tree)}, nodes=nodes)
+    assert default["query"] == '#vp:[cat="VP"] $ #vafin:[pos="VAFIN"]'
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"nodes": []}, "nodes: "),
+        ({"nodes": [99]}, "there is no node 99; the nodes of this tree are 0 to "),
+        ({"nodes": [0] * 51}, "nodes: "),
+        ({"nodes": [-1]}, "nodes"),
+        ({"nodes": [0], "same": ["colour"]}, "same"),
+    ],
+)
+def test_impossible_examples_are_refused(client: httpx.Client, fields: dict[str, Any], message: str) -> None:
+    assert message in problem(post(client, "query-from", tree=TREES[1].to_dict(), **fields))
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

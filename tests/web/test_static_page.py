@@ -253,6 +253,8 @@ def test_what_needs_python_is_hidden_and_named(page: Page) -> None:
     for name in ("Treebank", "Search", "Compare"):
         assert page.get_by_role("tab", name=name).count() == 0
     assert page.locator("#decode").is_hidden()
+    assert page.get_by_role("button", name="Edit").count() > 0
+    assert page.get_by_role("button", name="Find similar").count() == 0
     page.get_by_role("button", name="Download ▾").click()
     choices = page.locator(".menu:popover-open button").all_inner_texts()
     assert choices == ["SVG", "PNG", "Export", "JSON", "discbracket"]

@@ -56,6 +56,7 @@ GROUPS = {
     },
     "Search": {
         "search": Entry("search", "Search treebanks for constructions."),
+        "query-from": Entry("query_from", "Write the query for nodes of a tree."),
         "index": Entry("search", "Index treebanks that you search often."),
     },
     "Train": {
@@ -85,7 +86,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"discotree.cli.{COMMANDS[cmd_name].module}"), cmd_name)
+        command = getattr(import_module(f"discotree.cli.{COMMANDS[cmd_name].module}"), cmd_name.replace("-", "_"))
         assert isinstance(command, click.Command)
         return command
 

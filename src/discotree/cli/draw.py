@@ -37,6 +37,7 @@ from discotree.encoding.head_rules import HeadRules
 from discotree.errors import DiscotreeError, QueryError, printable
 from discotree.evaluation.parseval import pair_trees
 from discotree.files.writing import STANDARD_STREAM, writable
+from discotree.queries.language import quote
 from discotree.queries.query import Query
 from discotree.trees.labels import SCHEMES, guess_scheme
 from discotree.trees.tree import Tree
@@ -196,8 +197,7 @@ class NodeQuery:
         self.option = option
         self.matched = False
         if not any(sign in text for sign in QUERY_SIGNS):
-            label = text.replace("\\", r"\\").replace('"', r"\"")
-            text = f'[cat="{label}"]'
+            text = f"[cat={quote(text)}]"
         try:
             self.query = Query(text)
         except QueryError as error:

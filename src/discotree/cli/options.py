@@ -79,7 +79,9 @@ class EncodingName(click.types.StringParamType):
 # Options
 
 
-def choice_option(flag: str, choices: Any, help: str, default: str | None = None, **options: Any) -> Decorator:
+def choice_option(
+    flag: str, choices: Any, help: str, default: str | Sequence[str] | None = None, **options: Any
+) -> Decorator:
     """Return an option that takes one of the values of a Literal type."""
     return click.option(flag, type=Choice(get_args(choices)), default=default, help=help, **options)
 
@@ -133,7 +135,7 @@ class TreebankInput:
             err.print(f"{len(self.errors):,} broken trees skipped")
 
 
-def treebank_options(metavar: str = "TREEBANK...") -> Decorator:
+def treebank_options(metavar: str = "TREEBANK...", required: bool = True) -> Decorator:
     """Return a decorator that adds the argument for treebanks and the options for reading them, as ``source``."""
 
     def add(function: F) -> F:
@@ -146,7 +148,7 @@ def treebank_options(metavar: str = "TREEBANK...") -> Decorator:
         skip_option = click.option("--skip-broken", is_flag=True, help="Skip broken trees and report them.")
         return cast(
             F,
-            click.argument("treebanks", metavar=metavar, nargs=-1, required=True)(
+            click.argument("treebanks", metavar=metavar, nargs=-1, required=required)(
                 from_option(encoding_option(skip_option(command)))
             ),
         )

@@ -6,11 +6,23 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from discotree.cli.console import ProgressBar, complain, note, out, report_written, show_warnings, size_of, warn
+from discotree.cli.console import (
+    ProgressBar,
+    complain,
+    note,
+    out,
+    report_written,
+    show_warnings,
+    size_of,
+    table,
+    warn,
+    write_rich,
+)
 from discotree.cli.options import (
     Decorator,
     TreebankInput,
@@ -22,13 +34,13 @@ from discotree.cli.options import (
     treebank_options,
     workers_option,
 )
-from discotree.errors import DiscotreeError, QueryError
+from discotree.errors import ConfigError, DiscotreeError, QueryError
 from discotree.files.writing import STANDARD_STREAM, writable
 from discotree.processes import usable_cores
 from discotree.queries.index import SUFFIX, is_index, write_batches
 from discotree.queries.match import Context, bracketed, cut_left
 from discotree.queries.query import Query
-from discotree.queries.rows import GroupKey, as_text, by_count, columns, count_table, csv_lines, sort_key
+from discotree.queries.rows import MATCHES, GroupKey, as_text, by_count, columns, count_table, csv_lines, sort_key
 from discotree.queries.search import OutputKind, ParallelSearch, SearchJob, explain_files
 from discotree.treebanks import FORMATS, write
 from discotree.treebanks.tables import Table
@@ -54,6 +66,7 @@ SUFFIXES = (
     | {suffix: name for name, format in FORMATS.items() for suffix in format.suffixes}
     | {f".{name}": name for name in TABLES}
 )
+STUDY_SUFFIXES = {".txt": "table"} | {f".{name}": name for name in TABLES}  # of the counts of named queries
 
 
 punctuation_option: Decorator = choice_option(
@@ -71,9 +84,17 @@ punctuation_option: Decorator = choice_option(
         "discotree search '[word=\"het\"]' alpino/ --count",
         "discotree search '#n:[cat=\"NP\"] & discontinuous(#n)' corpus/ --workers 8 -o hits.parquet",
         "discotree search '#n:[cat=\"NP\"] & discontinuous(#n)' tiger.xml --max 50 -o hits.html",
+        "discotree search --queries constructions.toml corpus/ -o counts.csv",
     )
 )
-@click.argument("query", metavar="QUERY")
+@click.argument("query", metavar="QUERY", required=False)
+@click.option(
+    "--queries",
+    "queries_file",
+    metavar="FILE",
+    help="Instead of QUERY: count the matches of all queries in this TOML file, which has a line NAME = 'QUERY' for "
+    "each. With -o FILE.csv, .tsv or .parquet, counts for each file of the treebank.",
+)
 @output_option("File to write. By default, standard output.")
 @click.option(
     "--to",
@@ -92,9 +113,10 @@ punctuation_option: Decorator = choice_option(
 @click.option("--max", "maximum", type=click.IntRange(min=1), metavar="N", help="Stop after N matches.")
 @punctuation_option
 @workers_option("Number of processes. By default one, or one per core for a large treebank.")
-@treebank_options()
+@treebank_options(required=False)
 def search(
-    query: str,
+    query: str | None,
+    queries_file: str | None,
     source: TreebankInput,
     output: str,
     to: str | None,
@@ -112,15 +134,22 @@ def search(
     Matches are printed in context; the words of the first variable are in brackets. Exit codes: 0 if there is a match,
     1 if there is none, 2 if there is an error.
     """
+    if queries_file is not None:  # then the first argument is a treebank
+        if counting or group_by or maximum:
+            raise click.UsageError("--queries cannot be combined with --count, --group-by or --max")
+        source, query = replace(source, arguments=[*filter(None, [query]), *source.arguments]), ""
+    if query is None:
+        raise click.MissingParameter(param_hint="'QUERY'", param_type="argument")
+    if not source.arguments:
+        raise click.MissingParameter(param_hint="'TREEBANK...'", param_type="argument")
+    if queries_file is not None:
+        count_queries(queries_file, source, output, to, punctuation, workers)
+        return
     with _exit_codes():
         parsed_query = Query(query)
         keys = [GroupKey(key, parsed_query) for key in group_by]
         format = to or format_for(output, SUFFIXES, "concordance")
-        if format == PARQUET and output == STANDARD_STREAM and sys.stdout.isatty():
-            raise click.UsageError("parquet cannot be shown on a terminal; pass -o FILE.parquet")
-        check_output(output, source.paths)
-        if punctuation != "keep" and (indexes := [path for path in source.paths if is_index(path)]):
-            raise DiscotreeError(f"{indexes[0]}: --punctuation cannot change an index; pass it to discotree index")
+        _check_files(source, output, format, punctuation)
         kind: OutputKind = "keys" if keys else "nothing" if counting else ITEMS.get(format, "trees")
         is_shown = kind == "lines" and output == STANDARD_STREAM
         console = out() if is_shown and sys.stdout and sys.stdout.isatty() else None
@@ -145,14 +174,14 @@ def search(
             closing(_run("searching", source, job, bar, workers)) as results,
         ):
             if keys or counting:
-                table = Counter(items())
+                counts = Counter(items())
             elif console:
                 print_concordance(items(), console)
             else:
                 write_items(items(), parsed_query, format, output)
         source.report_skipped()
         if keys:
-            write_counts(table, keys, format, output)
+            write_counts(counts, keys, format, output)
         elif counting:
             write_lines([f"{matches:,} matches in {trees:,} trees"], output)
         elif is_shown:
@@ -165,6 +194,85 @@ def search(
                 warn(reason)
     if not matches:
         raise click.exceptions.Exit(NO_MATCH)
+
+
+def _check_files(source: TreebankInput, output: str, format: str, punctuation: Punctuation) -> None:
+    if format == PARQUET and output == STANDARD_STREAM and sys.stdout.isatty():
+        raise click.UsageError("parquet cannot be shown on a terminal; pass -o FILE.parquet")
+    check_output(output, source.paths)
+    if punctuation != "keep" and (indexes := [path for path in source.paths if is_index(path)]):
+        raise DiscotreeError(f"{indexes[0]}: --punctuation cannot change an index; pass it to discotree index")
+
+
+def count_queries(
+    path: str, source: TreebankInput, output: str, to: str | None, punctuation: Punctuation, workers: int | None
+) -> None:
+    """Count the matches of all queries of a file in one pass, and write a table, or counts for each file."""
+    with _exit_codes():
+        queries = read_queries(path)
+        format = to or format_for(output, STUDY_SUFFIXES, "table")
+        if format not in STUDY_SUFFIXES.values():
+            raise click.UsageError(f"--queries cannot write {format}; pass --to csv, tsv or parquet")
+        _check_files(source, output, format, punctuation)
+        check_output(output, [path])
+        job = SearchJob(None, "nothing", punctuation, source.errors is not None, counted=tuple(queries.values()))
+        matches: Counter[tuple[str, str]] = Counter()  # by the name of the query and the file
+        trees: Counter[tuple[str, str]] = Counter()  # that contain a match
+        searched: Counter[str] = Counter()  # trees of each file
+        with ProgressBar() as bar, closing(_run("searching", source, job, bar, workers)) as results:
+            for identity, counts in results:
+                # Ids begin with the name of their file if there are several files.
+                file = identity.rpartition("/")[0] or (source.paths[0] if len(source.paths) == 1 else identity)
+                searched[file] += 1
+                for name, count in zip(queries, counts, strict=True):
+                    matches[name, file] += count
+                    trees[name, file] += count > 0
+        source.report_skipped()
+        totals = {
+            name: [sum(column[name, file] for file in searched) for column in (matches, trees)] for name in queries
+        }
+        columns = {"construction": str, "file": str, MATCHES: int, "trees": int, "searched": int}
+        if format == "table":
+            rows = [[name, *[f"{n:,}" for n in (*totals[name], searched.total())]] for name in queries]
+            write_rich(table([name for name in columns if name != "file"], rows, left=["construction"]), output=output)
+        else:
+            cells = [
+                (name, file, matches[name, file], trees[name, file], size)
+                for name in queries
+                for file, size in searched.items()
+            ]
+            if format == PARQUET:
+                Table(columns, cells).to_parquet(output)
+            else:
+                write_lines(csv_lines(chain([columns], cells), format), output)
+        report_written(f"the counts of {len(queries):,} queries", output)
+        for name in [name for name in queries if not totals[name][0]]:
+            reading = {"format": source.format, "encoding": source.encoding}
+            for reason in explain_files(Query(queries[name]), source.paths, **reading):
+                warn(f"{name}: {reason}")
+    if not matches.total():
+        raise click.exceptions.Exit(NO_MATCH)
+
+
+def read_queries(path: str) -> dict[str, str]:
+    """Read queries by name from a TOML file, and check them."""
+    from discotree.config.recipes import line_of, read_toml
+
+    queries = read_toml(Path(path))
+    text = Path(path).read_text("utf-8")
+    for name, query in queries.items():
+        line = line_of(text, [name])
+        try:
+            if not isinstance(query, str):
+                raise ConfigError(f"expected a query in quotes, got {query!r:.50}")
+            Query(query)
+        except (ConfigError, QueryError) as error:
+            if isinstance(error, QueryError) and query in text:
+                line = text.count("\n", 0, text.index(query) + error.offset) + 1
+            raise ConfigError(f"{path}:{line or 1}: {name}: {error}") from None
+    if not queries:
+        raise ConfigError(f"{path}: contains no query; expected lines such as name = '[cat=\"NP\"]'")
+    return queries
 
 
 def _run(

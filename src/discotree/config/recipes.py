@@ -156,10 +156,10 @@ def line_of(toml: str, keys: Sequence[str | int]) -> int:
 
 def recipe_table(path: Path) -> dict[str, Any]:
     """Return the content of a recipe, merged section by section with the recipe that it is a variant of."""
-    table = _read(path)
+    table = read_toml(path)
     if "base" not in table:
         return table
-    base = _read(recipe_path(str(table.pop("base"))))
+    base = read_toml(recipe_path(str(table.pop("base"))))
     sections = [name for name in base if isinstance(base[name], dict) and isinstance(table.get(name), dict)]
     return base | table | {name: base[name] | table[name] for name in sections}
 
@@ -194,7 +194,8 @@ def recipe_path(recipe: str | Path) -> Path:
     return path
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; errors name the file and the line."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:

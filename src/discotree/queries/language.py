@@ -149,7 +149,8 @@ class QueryToken(NamedTuple):
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _REGEX = r"/(?:[^/\\]|\\.)+/"
-_LABEL = rf"(?:{_STRING}|{_REGEX}|[^\W\d][\w-]*)"
+LABEL_NAME = re.compile(r"[^\W\d][\w-]*")  # a label that needs no quotes after >
+_LABEL = rf"(?:{_STRING}|{_REGEX}|{LABEL_NAME.pattern})"
 _RANGE = r"\d{1,9}(?:,\d{1,9})?"
 _TOKENS = re.compile(
     rf"""
@@ -204,6 +205,11 @@ def tokens(query: str) -> list[QueryToken]:
 def unquote(text: str) -> str:
     """Return the text between quotes; a backslash escapes any character."""
     return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
+
+
+def quote(text: str) -> str:
+    """Return a text as a string of the query language; the inverse of ``unquote``."""
+    return '"' + text.replace("\\", r"\\").replace('"', r"\"") + '"'
 
 
 CONTINUOUS, DISCONTINUOUS, GAP_DEGREE = "continuous", "discontinuous", "gap-degree"

@@ -142,11 +142,15 @@ class WorkUnit(NamedTuple):
 
 
 OutputKind = Literal["lines", "contexts", "rows", "keys", "trees", "drawings", "pictures", "nothing", "batches"]
+TreeCounts = tuple[str, list[int]]  # the id of a tree, and the number of matches of each query
 
 
 @dataclass(frozen=True)
 class SearchJob:
-    """The query to search for and the output to make of its matches; or ``batches`` of an index, without a query."""
+    """The query to search for and the output to make of its matches; or ``batches`` of an index, without a query.
+
+    If there are ``counted`` queries instead, the results are the ``TreeCounts`` of all trees.
+    """
 
     query: str | None
     output: OutputKind = "nothing"
@@ -155,6 +159,7 @@ class SearchJob:
     maximum: int | None = None  # matches
     keys: tuple[str, ...] = ()
     width: int = 0  # characters on each side, of contexts
+    counted: tuple[str, ...] = ()
 
 
 def _ignore(*_: object) -> None:
@@ -181,12 +186,14 @@ class Outcome(NamedTuple):
 class Worker:
     """Processes work units, in this process (``stream``) or in another one (a call).
 
-    The results are ``Hits``, or an ``IndexBatch`` for the job ``batches``. The index that was read last stays open.
+    The results are ``Hits``, ``TreeCounts``, or an ``IndexBatch`` for the job ``batches``. The index that was read last
+    stays open.
     """
 
     def __init__(self, job: SearchJob) -> None:
         self.job = job
         self.query = None if job.query is None else Query(job.query)
+        self.counted = list(map(Query, job.counted))
         self.keys = [GroupKey(key, self.query) for key in job.keys if self.query]
         self.on_tree: Callable[[], None] = _ignore  # called for every tree of a file
         self.index: Index | None = None
@@ -233,6 +240,10 @@ class Worker:
 
     def stream(self, content: Content, on_error: ErrorHandler = stop) -> Iterator[Any]:
         """Yield the results of a work unit one by one."""
+        if self.counted:
+            for view in self.views(content, on_error):
+                yield view.id, [sum(1 for _ in query.matches_in(view)) for query in self.counted]
+            return
         if self.query is None:
             assert not isinstance(content, IndexedTrees)  # which only a query chooses
             trees = self.trees(content, on_error)
@@ -317,14 +328,14 @@ class ParallelSearch:
         """Split the input into work units, without the trees that cannot match."""
         prefilter = BytePrefilter(worker.query) if worker.query else None
         for path, stem in zip(self.paths, self.stems, strict=True):
-            if worker.query and is_index(path):
+            if (worker.query or worker.counted) and is_index(path):
                 yield from self._index_units(path, worker.query, worker.open_index(path))
             else:
                 yield from self._treebank_units(path, stem, prefilter)
 
-    def _index_units(self, path: str, query: Query, index: Index) -> Iterator[WorkUnit]:
+    def _index_units(self, path: str, query: Query | None, index: Index) -> Iterator[WorkUnit]:
         start, size, last = self.position, os.path.getsize(path), index.last
-        candidates = index.candidates(query)
+        candidates = index.candidates(query) if query else iter(range(1, last + 1))
         while numbers := list(islice(candidates, UNIT_SENTENCES)):
             self.position = start + size * numbers[-1] // last
             yield WorkUnit(IndexedTrees(path, index.checksum, numbers), len(numbers), self.position)

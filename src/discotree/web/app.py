@@ -65,6 +65,7 @@ TASKS = (
     TaskRoute("treebank", "treebanks", tasks.filter_treebank, schemas.TreebankRequest, schemas.TreebankResponse),
     TaskRoute("evaluate", "treebanks", tasks.compare_treebanks, schemas.EvaluateRequest, schemas.EvaluateResponse),
     TaskRoute("query", "search", search.check_query, schemas.QueryRequest, schemas.QueryResponse),
+    TaskRoute("query-from", "search", search.query_from_nodes, schemas.QueryFromRequest, schemas.QueryFromResponse),
     TaskRoute("examples", "search", search.find_examples, schemas.ExamplesRequest, list[schemas.ExampleQuery]),
     TaskRoute("search", "search", search.find_matches, schemas.SearchRequest, schemas.SearchResponse, DOWNLOAD_TYPES),
     TaskRoute("search/counts", "search", search.count_matches, schemas.CountsRequest, schemas.CountsResponse),

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from discotree.config.schema import Method
 from discotree.encoding.head_rules import HeadRules
 from discotree.evaluation.params import Params
+from discotree.queries.by_example import ASPECTS, DEFAULT_ASPECTS, Aspect
 from discotree.queries.language import MAX_CHARACTERS
 from discotree.queries.query import MAX_NODES
 from discotree.treebanks import TEXT_FORMATS
@@ -372,6 +373,32 @@ class QueryResponse(BaseModel):
 
     variables: Annotated[list[str], Field(description="In the order of the query; 1, 2, … if it has none.")]
     nodes: Annotated[list[str], Field(description="The variables that stand for nodes, not for values.")]
+
+
+class QueryFromRequest(RequestModel):
+    """A tree, and the nodes of it that the query is to find."""
+
+    model_config = example({"tree": {"content": BRACKETS}, "nodes": [0, 2], "same": ["label", "order"]})
+
+    tree: TreeRecord | Upload
+    nodes: Annotated[
+        list[Count],
+        Field(
+            min_length=1,
+            max_length=MAX_NODES,
+            description="Positions of words, or the number of words + k for the k-th constituent, counted from 0.",
+        ),
+    ]
+    same: list[Aspect] = Field(
+        default=[*DEFAULT_ASPECTS],
+        max_length=len(ASPECTS),
+        description=f"What a match must have in common with the nodes: {', '.join(ASPECTS)}.",
+    )
+
+
+class QueryFromResponse(BaseModel):
+    query: str
+    variables: Annotated[dict[str, int], Field(description="The variables of the query, with the node of each.")]
 
 
 class QueryProblem(Problem):

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from discotree.errors import QueryError
+from discotree.queries.by_example import query_from
 from discotree.queries.match import FoundNode, Match
 from discotree.queries.query import Query
 from discotree.queries.rows import GroupKey, as_text, by_count, columns, csv_lines, row
@@ -25,13 +26,14 @@ from discotree.web.schemas import (
     MAX_HITS,
     CountsRequest,
     ExamplesRequest,
+    QueryFromRequest,
     QueryRequest,
     SearchRequest,
     SearchSource,
     validate,
 )
 from discotree.web.served_treebanks import TimedSearch, TreeSource
-from discotree.web.tasks import MARKED_HEADS, Reply, WorkerContext, limit_response, media_type, with_list
+from discotree.web.tasks import MARKED_HEADS, Reply, WorkerContext, limit_response, media_type, tree_of, with_list
 from discotree.web.uploads import read_upload
 
 if sys.version_info >= (3, 11):
@@ -74,6 +76,13 @@ def check_query(_: WorkerContext, body: bytes) -> Reply:
     query = _parse_query(validate(QueryRequest, body).query)
     nodes = [name for name in query.variables if name in query.node_variables]
     return Reply(json_line({"variables": query.variables, "nodes": nodes}).encode())
+
+
+def query_from_nodes(context: WorkerContext, body: bytes) -> Reply:
+    """Write the query for some nodes of a tree: it finds them, and others that are like them."""
+    request = validate(QueryFromRequest, body)
+    text, nodes = query_from(tree_of(context, request.tree), request.nodes, request.same)
+    return Reply(limit_response(context, json_line({"query": text, "variables": nodes})))
 
 
 def find_examples(context: WorkerContext, body: bytes) -> Reply:

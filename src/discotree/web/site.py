@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 STATIC_BACKEND, PARSER_WORKER, SERVICE_WORKER = "static_backend.js", "parser_worker.js", "service_worker.js"
 STATIC_FILES = (STATIC_BACKEND, PARSER_WORKER, SERVICE_WORKER)  # of the static page only
-SERVER_FILES = re.compile(r"(annotate.*|docs|compare|counts|query-field|search|server_tabs|treebank|variables)\.\w+")
+SERVER_FILES = re.compile(
+    r"(annotate.*|by_example|docs|compare|counts|query-field|search|server_tabs|treebank|variables)\.\w+"
+)
 INDEX = "site.json"
 RUNTIME_PACKAGE = "onnxruntime-web"
 RUNTIME_MODULE, RUNTIME_BINARY = "ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"

@@ -34,13 +34,18 @@ export async function start(body, page, is_current) {
   await attempt($("search-problem"), null, () => addUp({ ...body, group_by: [] }, is_current, showTotal));
 }
 
-function showTotal({ matches, trees, searched, size }) {
+function showTotal(total) {
+  $("search-status").textContent = describeTotal(total);
+}
+
+/** Return the number of hits in words. */
+export function describeTotal({ matches, trees, searched, size }) {
   const found = `${count(matches, "hit")} in ${trees.toLocaleString("en")} of ${count(size, "tree")}`;
-  $("search-status").textContent = searched < size ? `${found}; counting, ${Math.floor((100 * searched) / size)} % done …` : found;
+  return searched < size ? `${found}; counting, ${Math.floor((100 * searched) / size)} % done …` : found;
 }
 
 /** Ask for counts until the treebank ends; show them at every step. */
-async function addUp(body, isCurrent, show) {
+export async function addUp(body, isCurrent, show) {
   const total = { matches: 0, trees: 0, others: 0, groups: new Map() };
   for (let cursor = { start: 1 }; cursor;) {
     const part = await (await request("api/search/counts", { ...body, start: cursor.start })).json();

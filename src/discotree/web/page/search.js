@@ -31,8 +31,16 @@ let current = null; // the search that is shown: query, source, variables
 let searches = 0; // what belongs to an older search is dropped
 const details = document.querySelector("#search .details");
 
+/** Search for a query that was written elsewhere; here it can be edited. */
+export async function run(query) {
+  field.set(query);
+  $("tab-search").click();
+  $("query").focus();
+  await search();
+}
+
 /** Return what is searched: the name of a treebank of the server, or an upload. */
-function source() {
+export function source() {
   const chosen = $("search-treebank").value;
   if (chosen === OPENED) return { upload: openedTreebank() };
   if (chosen === PARSED) {
@@ -42,7 +50,7 @@ function source() {
 }
 
 /** List what can be searched. A file or a text that is opened later joins the list. */
-function listTreebanks() {
+export function listTreebanks() {
   const select = $("search-treebank");
   const chosen = select.value;
   const own = [];
@@ -201,9 +209,10 @@ function makeItem(hit, record, variables) {
       tree.append(make("p", { className: "hint" }, "This tree is too large to show."));
       return;
     }
-    const figure = makeFigure(record, { view: "svg", details, highlight: highlighted(record, hit.bindings, variables) });
+    const mark = (shown) => markTree(shown, hit.bindings, variables);
+    const figure = makeFigure(record, { view: "svg", details, highlight: highlighted(record, hit.bindings, variables), mark });
     tree.replaceChildren(sentence(record, hit.bindings, variables), figure);
-    markTree(figure, hit.bindings, variables);
+    mark(figure);
   }
   return make("li", {}, button, tree);
 }

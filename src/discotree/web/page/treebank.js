@@ -114,7 +114,7 @@ function show(row) {
   if (row === selected) return;
   selected = row;
   hideDetails(details);
-  const figure = makeFigure(record, { view: "svg", details, inventory: openedInventory(), origin: "the treebank" });
+  const figure = makeFigure(record, { view: "svg", details, inventory: openedInventory(), origin: "the treebank", mark: markHits });
   $("treebank-tree").replaceChildren(make("article", { className: "panel sentence" },
     make("h2", {}, make("small", {}, record.id), " ", text), figure));
   markHits();

@@ -1,5 +1,6 @@
 // A tree on the page: its picture, the details of a selected constituent, its downloads.
 
+import { HAS_SERVER } from "./backend.js";
 import { count, draw, make, parseSvg, place } from "./common.js";
 import { blocksAndGaps, spoken } from "./describe.js";
 import { explainTree } from "./labels.js";
@@ -31,7 +32,7 @@ export const corrected = (record) => edited.get(record) ?? record;
 
 /**
  * Make the figure of a tree. Options: `view`, `headRules` (for its dependencies), `model`, `details` (the panel of the selected constituent),
- * `against` (a tree to mark the differences from), `highlight` (what stands out in its downloads), and for its editor `alternatives`, `inventory`, `loadAlternatives` and `origin`, a name for the tree as it was.
+ * `against` (a tree to mark the differences from), `highlight` (what stands out in its downloads), `mark` (called with the figure when its tree is drawn again), and for its editor `alternatives`, `inventory`, `loadAlternatives` and `origin`, a name for the tree as it was.
  */
 export function makeFigure(original, given, caption = "") {
   const options = { origin: "the prediction", ...given };
@@ -48,11 +49,17 @@ export function makeFigure(original, given, caption = "") {
     if (svg && options.view === "svg") requestAnimationFrame(() => markDifferences(svg, found));
     zoom.settle();
   };
+  const restore = () => {
+    redraw();
+    if (corrected(original) === original) options.mark?.(figure);
+  };
   const figure = make("figure", {}, picture);
   const zoom = makeZoom(figure, picture);
+  const example = HAS_SERVER && options.view === "svg" ? makeExample(picture, () => corrected(original), options, restore) : null;
+  options.example = example;
   redraw();
   figure.append(make("figcaption", {}, note, make("div", { className: "actions" },
-    makeEditButton(picture, original, options, redraw), zoom.element, ...makeActions(() => corrected(original), {
+    makeEditButton(picture, original, options, restore), ...(example ? [example.button] : []), zoom.element, ...makeActions(() => corrected(original), {
       ...options,
       highlight: () => (corrected(original) === original ? options.highlight : null), // the numbers are those of the original
       onSaved: () => markSaved([original]),
@@ -73,6 +80,7 @@ function makeEditButton(picture, original, options, redraw) {
   async function open() {
     const { openEditor } = await import("./editor.js");
     if (options.details) hideDetails(options.details);
+    options.example?.close();
     holder = make("div");
     picture.before(holder);
     picture.hidden = true;
@@ -106,12 +114,54 @@ function makeEditButton(picture, original, options, redraw) {
     else await open();
     button.textContent = editor ? "Done" : "Edit";
     button.setAttribute("aria-expanded", String(editor !== null));
+    if (options.example) options.example.button.hidden = editor !== null;
   };
   const button = make("button", { type: "button", className: "edit", onclick: toggle, ariaExpanded: "false" }, "Edit");
   return button;
 }
 
-function show(picture, record, { view, headRules, details }) {
+/** Make the button that opens the search by example below the picture. Afterwards, words and constituents are picked. */
+function makeExample(picture, record, { details }, restore) {
+  let panel = null;
+  async function open() {
+    const { openExample } = await import("./by_example.js");
+    if (panel) return;
+    hideDetails(details);
+    panel = openExample(picture, record());
+    picture.after(panel.element);
+    panel.element.addEventListener("keydown", onKey);
+    picture.addEventListener("keydown", onKey);
+    update();
+  }
+  function close() {
+    if (!panel) return;
+    panel.element.remove();
+    picture.removeEventListener("keydown", onKey);
+    panel = null;
+    update();
+    restore();
+  }
+  const onKey = ({ key }) => {
+    if (key !== "Escape") return;
+    close();
+    button.focus();
+  };
+  const update = () => button.setAttribute("aria-expanded", String(panel !== null));
+  const button = make("button", { type: "button", className: "find", ariaExpanded: "false", ariaLabel: "Find similar", title: "Search by example",
+    onclick: () => (panel ? close() : open()) }, "Find", make("span", {}, " similar"));
+  return {
+    button,
+    close,
+    /** Pick a node if the search is open, or if the reader holds Shift; return whether it is picked. */
+    takes(event, address) {
+      if (!panel && !event.shiftKey) return false;
+      open().then(() => panel.pick(address));
+      return true;
+    },
+  };
+}
+
+function show(picture, record, { view, headRules, details, example }) {
   if (view === "brackets") {
     picture.replaceChildren(make("pre", { tabIndex: 0 }, bracketsOf(record)));
     return;
@@ -119,11 +169,11 @@ function show(picture, record, { view, headRules, details }) {
   const arcs = () => drawArcs(record, headRules, { functions: view !== "network", style: false });
   const svg = parseSvg(view === "svg" ? drawTree(record, { style: false }) : arcs());
   picture.replaceChildren(svg);
-  if (view === "svg") makeSelectable(svg, record, details);
+  if (view === "svg") makeSelectable(svg, record, details, example);
 }
 
 /** Let the reader select constituents with mouse and keyboard. */
-function makeSelectable(svg, record, details) {
+function makeSelectable(svg, record, details, example) {
   svg.setAttribute("role", "group");
   svg.setAttribute("aria-label", `Tree of: ${record.tokens.map((token) => token.form).join(" ")}`);
   for (const node of svg.querySelectorAll(".node")) {
@@ -142,8 +192,11 @@ function makeSelectable(svg, record, details) {
     word.prepend(title);
   }
   const select = (event) => {
-    const node = event.target.closest(".node");
+    const node = event.target.closest(".node, .word");
     if (!node || (event.key && event.key !== "Enter" && event.key !== " ")) return;
+    const isWord = node.matches(".word");
+    if (example?.takes(event, isWord ? Number(node.dataset.position) : record.tokens.length + Number(node.dataset.node))) event.preventDefault();
+    if (isWord || event.defaultPrevented) return;
     event.preventDefault();
     clearSelection();
     node.classList.add("selected");
@@ -156,6 +209,7 @@ function makeSelectable(svg, record, details) {
     node.scrollIntoView({ block: "nearest", inline: "nearest" }); // on a phone the details cover half of the page
   };
   details.onbeforetoggle = ({ newState }) => void (newState === "closed" && clearSelection());
+  svg.addEventListener("mousedown", (event) => event.shiftKey && event.preventDefault()); // it would select text
   svg.addEventListener("click", select);
   svg.addEventListener("keydown", select);
 }

@@ -41,6 +41,15 @@ export function markTree(figure, bindings, variables) {
   makeRoom(svg);
 }
 
+/** Remove the colours and names of variables from a tree. */
+export function unmarkTree(figure) {
+  for (const element of figure.querySelectorAll(".bound")) {
+    element.classList.remove("bound", ...Array.from({ length: COLORS }, (_, k) => `variable${k}`));
+    element.querySelector(".variable")?.remove();
+    if (element.dataset.spoken) element.ariaLabel = element.dataset.spoken;
+  }
+}
+
 /** Return the bound nodes as api/draw wants them: a word by its position, a constituent by its number after all words. */
 export function highlighted(record, bindings, variables) {
   return Object.fromEntries(boundNodes(bindings, variables).map(([name, { node, positions }]) =>
@@ -66,5 +75,7 @@ function write(element, names, isWord) {
   const x = isWord ? label.getAttribute("x") : Number(label.getAttribute("x")) + width / 2 + 9;
   const y = Number(label.getAttribute("y")) + (isWord ? 15 : -1);
   element.append(draw("text", { class: isWord ? "variable" : "variable beside", x, y }, names));
-  if (element.ariaLabel) element.ariaLabel = `${names} ${element.ariaLabel}`;
+  if (!element.ariaLabel) return;
+  element.dataset.spoken ??= element.ariaLabel;
+  element.ariaLabel = `${names} ${element.dataset.spoken}`;
 }
