@@ -51,6 +51,7 @@ GROUPS = {
         "split": Entry("treebanks", "Split a treebank into training, dev and test files."),
         "stats": Entry("treebanks", "Count trees, tokens, labels, unaries and discontinuities."),
         "evaluate": Entry("evaluate", "Score trees against gold trees, exactly like disco-dop."),
+        "agreement": Entry("agreement", "Measure the agreement between two annotators."),
         "draw": Entry("draw", "Draw trees as text, SVG, PNG, PDF, LaTeX or one HTML page."),
     },
     "Search": {
