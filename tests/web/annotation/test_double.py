@@ -1,6 +1,7 @@
 """Sentences for two annotators: who gets them, what they see, and how adjudication ends."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from support.annotation import accept, correct, flat, predicted, project_at
 from support.networks import TREES
 
 import discotree as dt
-from discotree.web.annotation.journal import ConflictError, is_double
+from discotree.web.annotation.journal import STATUSES, ConflictError, is_double
 from discotree.web.annotation.project import Project
 from discotree.web.annotation.session import AnnotationSession, Leases, Predictor
 
@@ -127,6 +128,49 @@ def test_a_new_process_knows_both_trees(project: Project) -> None:
     again = reopen(project)
     assert [again.detail(number, who) for number in range(1, 7) for who in names] == known
     assert again.double == 1.0
+    again.close()
+
+
+def test_a_step_that_is_restored_can_be_the_second_tree(project: Project) -> None:
+    correct(project, 1, "A", "Ann")
+    project.step(1, "skip", "Ann")
+    correct(project, 1, "B", "Bob")
+    assert project.status(1, "Bob") == "corrected"
+    assert project.step(1, "undo", "Ann")["status"] == "differing"
+    again = reopen(project)
+    assert again.detail(1)["status"] == "differing"
+    again.close()
+
+
+ACTIONS = ("accept", "correct", "skip", "reopen", "undo", "comment", "adjudicate")
+
+
+def test_random_steps_of_three_annotators_are_the_same_in_a_new_process(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    project = project_at(tmp_path / "a.jsonl", double=0.5)
+    seen: set[str] = set()
+    for _ in range(400):
+        number, action, who = rng.randint(1, 6), rng.choice(ACTIONS), rng.choice(["Ann", "Bob", "Eve"])
+        tree = flat(number, rng.choice("AB")) if action in ("correct", "adjudicate") else None
+        hidden = [project.detail(number, name) for name in ("Ann", "Bob", "Eve") if name != who]
+        was_blind = project.is_blind(number)
+        try:
+            project.step(number, action, who, tree=tree, text="why")
+        except dt.InputError:
+            continue
+        if was_blind and project.is_blind(number):
+            assert [project.detail(number, name) for name in ("Ann", "Bob", "Eve") if name != who] == hidden
+        seen.add(project.status(number, who))
+    assert seen == {"open", "accepted", "corrected", "skipped", "differing", "adjudicated"}
+    numbers, names = range(1, 7), ("Ann", "Bob", "Eve", "")
+    for name in names:
+        statuses = [project.status(number, name) for number in numbers]
+        for status in STATUSES:
+            expected = [number for number in numbers if statuses[number - 1] == status]
+            assert project.ordered("given", status, name).tolist() == expected
+    known = [project.detail(number, name) for number in numbers for name in names]
+    again = reopen(project)
+    assert [again.detail(number, name) for number in numbers for name in names] == known
     again.close()
 
 

@@ -142,7 +142,7 @@ class Project:
         self.annotators.add(who)
         if action != "comment" and is_blind:
             self.branches[number][who] = state
-            if not self.is_blind(number):
+            if "agrees" in entry:  # both annotators have finished
                 self.states[at], self.statuses[at] = (state, status) if entry["agrees"] else (0, DIFFERING)
         elif action != "comment":
             self.states[at], self.statuses[at] = state, status
@@ -175,7 +175,7 @@ class Project:
 
     def is_blind(self, number: int) -> bool:
         """Return whether a sentence is for two annotators and waits for one of them."""
-        return self.is_double(number) and len(self.branch_steps(number)) < 2
+        return self.statuses[self._index(number)] in (OPEN, FAILED) and self.is_double(number)
 
     def branch_steps(self, number: int) -> dict[str, int]:
         """Return the names of annotators who have finished a sentence for two, and the steps with their trees."""
@@ -271,8 +271,9 @@ class Project:
         """Return the numbers of sentences, in the order of the input or the least certain first."""
         with self.mutex:
             statuses = np.array(self.statuses, np.uint8)
-            for number in self.branches:
-                statuses[number - 1] = self._state(number, who)[1]
+            for number, branches in self.branches.items():
+                if self.statuses[number - 1] == OPEN and branches.get(who):
+                    statuses[number - 1] = self.step_statuses[branches[who] - 1]
             confidences = np.array(self.confidences, np.float32)
         chosen = np.arange(len(statuses)) if status is None else np.flatnonzero(statuses == STATUSES.index(status))
         if order == "unsure":
@@ -337,17 +338,26 @@ class Project:
         if action == "undo":
             if not state:
                 raise InputError(f"nothing to undo in sentence {number:,}")
-            return {"undoes": state, "restores": self.step_entry(state)["replaces"]}
+            restored = self.step_entry(state)["replaces"]
+            is_finished = restored > 0 and self.step_statuses[restored - 1] in ACCEPTED_STATUSES
+            effect: Entry = {"undoes": state, "restores": restored}
+            return effect | (self._agreement(number, who, self._tree_after(number, restored)) if is_finished else {})
         if action == "reopen" or (action == "skip" and record is None):
             return {"replaces": state}
         tree = self._validate(number, record, who)
-        effect: Entry = {"replaces": state, "tree": tree.to_dict()}
+        effect = {"replaces": state, "tree": tree.to_dict()}
         if action in ("skip", "adjudicate"):
             return effect
         predicted = self.prediction(number)["tree"]
         effect["action"] = "accept" if _is_same(tree, predicted) else "correct"
-        others = [step for name, step in steps.items() if name != who]
-        return effect | ({"agrees": _is_same(tree, self.step_entry(others[0])["tree"])} if others else {})
+        return effect | self._agreement(number, who, effect["tree"])
+
+    def _agreement(self, number: int, who: str, record: Record | None) -> Entry:
+        """Return whether a tree agrees with that of the other annotator, if it completes a sentence for two."""
+        others = [step for name, step in self.branch_steps(number).items() if name != who]
+        if not others or not self.is_blind(number):
+            return {}
+        return {"agrees": _is_same(Tree.from_dict(record), self.step_entry(others[0])["tree"])}
 
     def _validate(self, number: int, record: Record | None, who: str) -> Tree:
         """Return the tree to save, without confidences: that of the record, or else the current one."""
@@ -412,7 +422,7 @@ class Project:
                 self.is_complete = True
 
     def outdated(self, model: int) -> Iterator[int]:
-        """Yield the sentences that are neither accepted nor corrected and that another model has parsed."""
+        """Yield the sentences that nobody has annotated and that another model has parsed."""
         for number in range(1, len(self) + 1):
             is_outdated = self.predicted_by[number - 1] != model and self.statuses[number - 1] != FAILED
             if is_outdated and not self._is_annotated(number):
