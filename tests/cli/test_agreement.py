@@ -85,4 +85,4 @@ def test_files_without_a_common_sentence(run: Run) -> None:
     dt.write(TREES[7:9], "eve.export")
     code, _, err = run("ann.export", "eve.export")
     assert code == 1
-    assert "these files have no sentence in common" in err
+    assert "have no sentence in common" in err

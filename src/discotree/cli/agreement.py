@@ -1,6 +1,5 @@
 """agreement."""
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from discotree.cli.console import ProgressBar, number, report_written, table, write_json, write_rich
-from discotree.cli.evaluate import common_sentences, plain
+from discotree.cli.evaluate import cell, common_sentences, plain
 from discotree.cli.options import (
     TreebankInput,
     check_output,
@@ -22,7 +21,7 @@ from discotree.cli.options import (
 )
 from discotree.evaluation.agreement import Agreement, Pairs
 from discotree.evaluation.parseval import Score
-from discotree.files.writing import STANDARD_STREAM
+from discotree.files.writing import STANDARD_STREAM, base_name
 from discotree.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def agreement(
         left_out = [len(some) - len(shared_by_first) for some in trees]
         write_json(_object(found, left_out), output)
     else:
-        columns = names if journal else [os.path.basename(name) for name in names]
+        columns = names if journal else [base_name(name) for name in names]
         write_rich(*_tables(found, columns if columns[0] != columns[1] else names), output=output)
     report_written("agreement", output)
 
@@ -148,7 +147,7 @@ def _tables(found: Agreement, names: list[str]) -> "Iterator[Table | str]":
     """Yield the tables for a terminal, from top to bottom."""
     titles = SCORES | {key: SCORES[key].format(name) for key, name in zip(KEYS, names, strict=True)}
     columns = [found.score.metrics(), found.score.discontinuous.metrics()]
-    rows = [[titles[key], *(_cell(metrics[key]) for metrics in columns)] for key in SCORES]
+    rows = [[titles[key], *(cell(metrics[key]) for metrics in columns)] for key in SCORES]
     yield table(["", "all", "disc."], rows, left=[""])
     rows = [
         [name, f"{pairs.counts.total():,}", number(plain(pairs.percentage), 2), number(plain(pairs.kappa), 3)]
@@ -164,7 +163,3 @@ def _tables(found: Agreement, names: list[str]) -> "Iterator[Table | str]":
 
 def _columns(name: str, names: Sequence[str] = ("first", "second")) -> list[str]:
     return ["item", *names] if name == "attachments" else [*names]
-
-
-def _cell(value: float | int | None) -> str:
-    return f"{value:,}" if isinstance(value, int) else number(value, 2)

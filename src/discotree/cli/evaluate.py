@@ -142,7 +142,7 @@ def common_sentences(files: list[str], trees: list[list[Tree]]) -> list[list[Tre
     """Return the trees of the sentences that are in all files; report how many others there are."""
     rows = common_trees(trees)
     if not rows:
-        raise EvaluationError(f"{', '.join(files)}: these files have no sentence in common")
+        raise EvaluationError(f"{' and '.join(files)} have no sentence in common")
     counts = [f"{len(some) - len(rows):,} of {file}" for file, some in zip(files, trees, strict=True)]
     err.print(f"{len(rows):,} common sentences; left out: {', '.join(counts)}", style="dim", soft_wrap=True)
     return [list(column) for column in zip(*rows, strict=True)]
@@ -201,7 +201,7 @@ def _tables(
     """Yield the tables and lines for a terminal, from top to bottom."""
     metrics = [score.metrics() for score in scores.values()]
     rows = [
-        [title, *(_cell(column[key]) for column in metrics)]
+        [title, *(cell(column[key]) for column in metrics)]
         for key, title in ROWS.items()
         if any(column[key] is not None for column in metrics)
     ]
@@ -222,7 +222,7 @@ def _tables(
             yield table(columns, rows, left=columns)
         else:
             counted = tables[name].items()
-            rows = [[key, *(_cell(plain(getattr(counts, c))) for c in COUNTS)] for key, counts in counted]
+            rows = [[key, *(cell(plain(getattr(counts, c))) for c in COUNTS)] for key, counts in counted]
             yield table(["", *COUNTS[:-1], "F1"], rows, left=[""])
     for name, d in differences.items():
         yield (
@@ -231,5 +231,5 @@ def _tables(
         )
 
 
-def _cell(value: float | int | None) -> str:
+def cell(value: float | int | None) -> str:
     return f"{value:,}" if isinstance(value, int) else number(value, 2)
