@@ -23,9 +23,10 @@ def predicted(trees: Sequence[Tree] = TREES[:6], confidences: Sequence[float] = 
     ]
 
 
-def project_at(path: Path, predictions: Sequence[Entry] | None = None) -> Project:
+def project_at(path: Path, predictions: Sequence[Entry] | None = None, double: float = 0.0) -> Project:
     """Return a new project with six sentences."""
-    project = Project.open(str(path), {"input": ["in.txt"], "time": "", "who": "Ann"})
+    head = {"input": ["in.txt"], "time": "", "who": "Ann"} | ({"double": double} if double else {})
+    project = Project.open(str(path), head)
     found = predicted() if predictions is None else predictions
     project.predict(list(enumerate(found, 1)), project.use_model(*USE))
     return project

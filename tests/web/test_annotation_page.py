@@ -3,12 +3,14 @@
 Set DISCOTREE_SCREENSHOTS=FOLDER to save screenshots there.
 """
 
+import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,12 @@ class Server:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
+    def invite(self, name: str) -> str:
+        """Return the link of an annotator."""
+        command = [sys.executable, "-m", "discotree", "annotate", "in.txt", "--invite", name, "--port", str(self.port)]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
@@ -70,13 +78,14 @@ def server(work: Path) -> Iterator[Server]:
 
 @contextmanager
 def annotating(browser: Any, url: str, name: str = "annotate", **options: Any) -> Iterator[Page]:
-    """Open the page of a server."""
+    """Open the page of a server; the address may be the link of an invitation."""
+    address, path, token = url.partition("/annotate")
     with (
-        httpx.Client(base_url=url.removesuffix("/annotate")) as client,
-        opened(browser, client, name, "/annotate", **options) as page,
+        httpx.Client(base_url=address) as client,
+        opened(browser, client, name, path + token, **options) as page,
     ):
         yield page
-        page.wait_for_selector("#editor svg")
+        page.wait_for_selector("#editor svg:visible, #nothing:visible")
 
 
 def says(page: Page, where: str, what: str) -> None:
@@ -138,10 +147,16 @@ def test_with_the_keyboard_through_a_kill_and_back(browser: Any, server: Server,
         page.locator("#list button").nth(1).click()
         says(page, "#sentence-facts", "corrected")
         says(page, "#history", "Ann corrected")
-        page.wait_for_selector("#editor svg")
+        page.wait_for_selector("#editor svg:visible, #nothing:visible")
     server.kill()
     project = Project.open(str(work / "in.txt.annotation.jsonl"))
-    assert project.counts() == {"open": 2, "accepted": 1, "corrected": 2, "skipped": 1, "failed": 0, "commented": 1}
+    assert {name: n for name, n in project.counts().items() if n} == {
+        "open": 2,
+        "accepted": 1,
+        "corrected": 2,
+        "skipped": 1,
+        "commented": 1,
+    }
     labels = {number: project.detail(number)["tree"]["constituents"][0]["label"] for number in (2, 4)}
     assert labels == {2: "NEW", 4: "LOST"}
     project.close()
@@ -194,6 +209,159 @@ def test_two_annotators_and_a_conflict(browser: Any, server: Server) -> None:
         says(ann, "#editor", "BOB")
         ann.keyboard.press("Control+Enter")
         says(ann, "#saved", "Correction saved: sentence 1")
+
+
+def accept(page: Page) -> int:
+    """Accept the tree of the open sentence; return the number of the sentence once it is saved."""
+    number = int(facts(page).split()[0])
+    page.keyboard.press("Enter")
+    says(page, "#saved", f"Accepted: sentence {number}.")
+    return number
+
+
+def test_adjudication_with_keys(browser: Any, server: Server, work: Path) -> None:
+    links = {name: server.invite(name) for name in ("Ann", "Bob", "Eve")}
+    server.start("--double", "1")
+    with (
+        annotating(browser, links["Ann"]) as ann,
+        annotating(browser, links["Bob"]) as bob,
+        annotating(browser, links["Eve"], "adjudicate") as eve,
+    ):
+        assert ann.url.endswith("/annotate")  # the token does not stay in the address
+        assert bob.input_value("#who") == "Bob"
+        assert not bob.locator("#who").is_editable()
+        assert [facts(page)[0] for page in (ann, bob, eve)] == ["1", "1", "2"]
+        rename_root_child(ann, "ANN")
+        ann.keyboard.press("Control+Enter")
+        says(ann, "#saved", "Correction saved: sentence 1")
+        bob.locator("#list button").first.click()  # gets the sentence again
+        says(bob, "#sentence-facts", "open")
+        assert bob.locator("#list .state").first.inner_text() == "open"
+        assert "ANN" not in bob.locator("main").inner_text()
+        bob.locator("#save").focus()
+        rename_root_child(bob, "BOB")
+        bob.keyboard.press("End")
+        bob.keyboard.press("t")
+        bob.keyboard.press("Control+a")
+        bob.keyboard.type("XY")
+        bob.keyboard.press("Enter")
+        bob.keyboard.press("Control+Enter")
+        says(bob, "#saved", "Correction saved: sentence 1")
+        bob.keyboard.press("u")  # there is nothing to undo any more
+        says(bob, "#sentence-text", "3 ")  # Ann and Eve have the second one
+        eve.reload()
+        eve.get_by_role("button", name="Adjudicate (1)").click()
+        says(eve, "#sentence-facts", "to adjudicate · annotated by Ann and Bob")
+        says(eve, "#adjudication .status", "2 differences, 2 undecided.")
+        playwright.expect(eve.locator(".pair svg")).to_have_count(2)
+        assert eve.locator(".pair .sign").count() == 4
+        eve.keyboard.press("Enter")
+        says(eve, "#problem", "Take a side of every difference first.")
+        eve.keyboard.press("ArrowRight")  # the root of Bob
+        says(eve, "#adjudication .status", "2 differences, 1 undecided.")
+        eve.keyboard.press("ArrowLeft")  # the tag of Ann
+        says(eve, "#adjudication .status", "all decided.")
+        says(eve, "#editor", "BOB")
+        eve.keyboard.press("Enter")
+        says(eve, "#saved", "Adjudicated: sentence 1.")
+        says(eve, "#nothing", "No sentence is waiting for adjudication.")
+        says(eve, "#progress-text", "1 adjudicated")
+        eve.keyboard.press("u")
+        says(eve, "#sentence-facts", "to adjudicate")
+        eve.keyboard.press("Shift+ArrowLeft")
+        says(eve, "#editor", "ANN")
+        eve.keyboard.press("Shift+ArrowRight")
+        eve.keyboard.press("ArrowUp")
+        eve.keyboard.press("ArrowUp")
+        eve.keyboard.press("ArrowLeft")  # the tree of Bob, but the root of Ann
+        eve.keyboard.press("Enter")
+        says(eve, "#saved", "Adjudicated: sentence 1.")
+        eve.locator("#adjudicate").click()
+        says(eve, "#sentence-facts", "open")
+    server.kill()
+    project = Project.open(str(work / "in.txt.annotation.jsonl"))
+    detail = project.detail(1)
+    assert (detail["status"], detail["history"][-1]["who"]) == ("adjudicated", "Eve")
+    assert [one["tree"]["constituents"][0]["label"] for one in detail["annotations"]] == ["ANN", "BOB"]
+    assert (detail["tree"]["constituents"][0]["label"], detail["tree"]["tokens"][-1]["tag"]) == ("ANN", "XY")
+    assert [tree.to_dict() for tree in project.accepted_trees()] == [detail["tree"]]
+    project.close()
+
+
+@contextmanager
+def other_chromium(browser: Any, folder: Path) -> Iterator[tuple[Any, "subprocess.Popen[str]"]]:
+    """Start a browser of its own, whose process can be killed."""
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={folder}"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    try:
+        lines = (line.partition("DevTools listening on ")[2].strip() for line in process.stderr)
+        yield browser.browser_type.connect_over_cdp(next(filter(None, lines))), process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def saved_steps(work: Path) -> set[tuple[str, int]]:
+    project = Project.open(str(work / "in.txt.annotation.jsonl"), read_only=True)
+    entries = [project.step_entry(step) for step in range(1, len(project.step_offsets) + 1)]
+    project.close()
+    return {(entry["who"], entry["sentence"]) for entry in entries}
+
+
+def test_two_annotators_at_once_and_one_browser_is_killed(browser: Any, server: Server, work: Path) -> None:
+    links = {name: server.invite(name) for name in ("Ann", "Bob")}
+    server.start("--double", "1")
+    confirmed: set[tuple[str, int]] = set()
+    with other_chromium(browser, work / "profile") as (other, process), annotating(browser, links["Ann"]) as ann:
+        bob = other.new_context().new_page()
+        bob.goto(links["Bob"])
+        bob.wait_for_selector("#editor svg")
+        for _ in range(2):
+            confirmed |= {("Ann", accept(ann)), ("Bob", accept(bob))}
+        bob.evaluate("document.getElementById('save').click()")  # nobody waits for the answer
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        while ann.locator("#sentence").is_visible():
+            confirmed.add(("Ann", accept(ann)))
+            ann.wait_for_function("document.querySelector('#editor svg, #nothing:not([hidden])')")
+        assert {number for who, number in confirmed if who == "Ann"} == {1, 2, 3, 4, 5, 6}
+        with annotating(browser, links["Bob"]) as again:
+            states = again.locator("#list .state").all_inner_texts()
+            assert states[:2] == ["accepted", "accepted"]
+            confirmed.add(("Bob", accept(again)))
+    assert confirmed <= saved_steps(work)
+    assert len(saved_steps(work)) <= len(confirmed) + 1  # the step that was sent last may have been saved
+
+
+def test_two_annotators_at_once_and_the_server_is_killed(browser: Any, server: Server, work: Path) -> None:
+    links = {name: server.invite(name) for name in ("Ann", "Bob")}
+    url = server.start("--double", "0.5")
+    confirmed: set[tuple[str, int]] = set()
+    with annotating(browser, links["Ann"]) as ann, annotating(browser, links["Bob"]) as bob:
+        confirmed |= {("Ann", accept(ann)), ("Bob", accept(bob))}
+        rename_root_child(bob, "KEPT")
+        ann.evaluate("document.getElementById('save').click()")
+        server.kill()
+        for page in (ann, bob):
+            page.keyboard.press("Control+Enter")
+            says(page, "#problem", "The server is not responding")
+        assert confirmed <= saved_steps(work)
+        assert server.start() == url  # the share of double sentences is in the journal
+        number = int(facts(bob).split()[0])
+        bob.keyboard.press("Control+Enter")
+        says(bob, "#saved", f"Correction saved: sentence {number}.")
+        confirmed |= {("Bob", number)}
+        ann.reload()
+        ann.wait_for_selector("#editor svg")
+        confirmed.add(("Ann", accept(ann)))
+    server.kill()
+    assert confirmed <= saved_steps(work)
+    project = Project.open(str(work / "in.txt.annotation.jsonl"))
+    assert "KEPT" in [tree.root.label for tree in project.accepted_trees("Bob")]
+    assert project.double == 0.5
+    project.close()
 
 
 def test_scores_of_models_are_shown(browser: Any, server: Server) -> None:

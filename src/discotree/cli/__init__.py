@@ -52,6 +52,7 @@ GROUPS = {
         "stats": Entry("treebanks", "Count trees, tokens, labels, unaries and discontinuities."),
         "measure": Entry("measure", "Measure clauses, T-units, dependency length and gaps of texts or treebanks."),
         "evaluate": Entry("evaluate", "Score trees against gold trees, exactly like disco-dop."),
+        "agreement": Entry("agreement", "Measure the agreement between two annotators."),
         "draw": Entry("draw", "Draw trees as text, SVG, PNG, PDF, LaTeX or one HTML page."),
     },
     "Search": {

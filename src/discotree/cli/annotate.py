@@ -2,6 +2,7 @@
 
 import getpass
 import os
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,7 +22,7 @@ from discotree.cli.options import (
 )
 from discotree.cli.parse import check_model_input
 from discotree.cli.serve import address_options, announce, api_key_option, origins_option
-from discotree.errors import TreebankError, requires_extra
+from discotree.errors import DiscotreeError, TreebankError, requires_extra
 from discotree.files.writing import STANDARD_STREAM, base_name, is_archive
 from discotree.models import finding
 from discotree.models.card import CARD, Card
@@ -43,6 +44,8 @@ Order = Literal["unsure", "given"]
         "discotree annotate news.txt --model nl -o news.export",
         "discotree annotate news.txt --model runs/news/model --held-out gold.export",
         "discotree annotate news.txt --export -o news.tiger.xml --to tigerxml",
+        "discotree annotate news.txt --double 0.2",
+        "discotree annotate news.txt --invite Ann",
     )
 )
 @click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
@@ -50,9 +53,19 @@ Order = Literal["unsure", "given"]
 @click.option("--journal", metavar="FILE", help=f"File that records every step. By default, INPUT{SUFFIX}.")
 @output_option("Treebank of the accepted trees, updated after every step.", default=None)
 @format_option("--to", FORMATS, "Format of the treebank, if the name of the file does not show it")
-@click.option("--export", is_flag=True, help="Write the accepted trees to -o and exit.")
+@click.option(
+    "--export", is_flag=True, help="Write the accepted trees to -o and exit; with --annotator, those of one annotator."
+)
 @choice_option("--order", Order, "Show the least certain trees first, or keep the order of the input.", "unsure")
 @click.option("--annotator", metavar="NAME", help="Your name in the journal. By default, your login.")
+@click.option(
+    "--double",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Share of the sentences that two annotators annotate, such as 0.2. It is fixed when the project is made.",
+)
+@click.option("--invite", metavar="NAME", help="Print a link with which this annotator signs in, and exit.")
+@click.option("--revoke", metavar="NAME", help="Revoke the link of this annotator, and exit.")
 @click.option("--held-out", metavar="FILE", help="Gold trees on which every model you use is scored.")
 @format_option("--from", INPUT_KINDS, "Format of the input, if it cannot be detected")
 @encoding_option
@@ -69,6 +82,9 @@ def annotate(
     export: bool,
     order: Order,
     annotator: str | None,
+    double: float | None,
+    invite: str | None,
+    revoke: str | None,
     held_out: str | None,
     from_: str | None,
     encoding: str | None,
@@ -91,15 +107,21 @@ def annotate(
     path = opened or journal or _journal_for(paths)
     _check_treebank(output, to, [*paths, path, held_out])
     if export:
-        _export(path, output, to, model)
+        _export(path, output, to, model, annotator)
+        return
+    if invite or revoke:
+        _change_invitations(path, invite, revoke, _address(host, port, origins))
         return
     check_output(path, [held_out, *([] if opened else [name for name in paths if not os.path.isdir(name)])])
     with requires_extra("web"):
+        from discotree.web.annotation.invitations import Invitations
         from discotree.web.annotation.session import AcceptedTreesFile
         from discotree.web.app import create_app
         from discotree.web.server import listen, make_access, run
     with listen(host, port) as bound:
-        access = make_access(host, bound, origins, api_keys, "")
+        invitations = Invitations(path)
+        invitations.read()
+        access = replace(make_access(host, bound, origins, api_keys, ""), invited=invitations.hashes)
         sources = [] if opened else find_sources(paths, from_)
         gold = list(read(held_out)) if held_out else []
         if not model and not opened:
@@ -107,7 +129,7 @@ def annotate(
             choice = Candidates.installed().choose(sample)
             report_choice(choice)
             model = choice.model
-        service = _service(path, sources, model, annotator or _login(), encoding, tags)
+        service = _service(path, sources, model, annotator or _login(), encoding, tags, double)
         try:
             service.order = order
             service.title = base_name(paths[0]) if len(paths) == 1 else f"{len(paths)} inputs"
@@ -133,6 +155,7 @@ def _service(
     who: str,
     encoding: str | None,
     tags: bool,
+    double: float | None,
 ) -> "AnnotationSession":
     """Open the project, load the model, and start to parse the remaining sentences."""
     from discotree.parsing.parser import load
@@ -140,11 +163,19 @@ def _service(
     from discotree.web.annotation.project import Project
     from discotree.web.annotation.session import AnnotationSession, Predictor
 
-    facts = {"input": [source.name for source in sources], "time": now(), "who": who} if sources else None
+    facts: dict[str, object] | None = None
+    if sources:
+        facts = {"input": [source.name for source in sources], "time": now(), "who": who}
+        facts |= {"double": double} if double else {}
     if model:
         finding.find(model)  # before a journal begins
     project = Project.open(path, facts)
     try:
+        if double is not None and double != project.double:
+            raise DiscotreeError(
+                f"--double {double:g}: {path} was started with --double {project.double:g}, which cannot be changed; "
+                "pass --journal with another name to start again"
+            )
         _report(project)
         name = model or (project.models[-1]["name"] if project.models else "")
         folder = finding.find(name)
@@ -185,8 +216,28 @@ def _check_treebank(output: str | None, to: str | None, sources: list[str | None
     check_output(output, sources)
 
 
-def _export(path: str, output: str | None, to: str | None, model: str | None) -> None:
+def _change_invitations(path: str, invite: str | None, revoke: str | None, address: str) -> None:
+    """Print the link of an annotator, or revoke it. A running server notices the change."""
+    with requires_extra("web"):
+        from discotree.web.annotation.invitations import Invitations
+    invitations = Invitations(path)
+    if revoke:
+        note(f"the link of {invitations.revoke(revoke)} no longer works")
+    if invite:
+        name, token = invitations.invite(invite)
+        print(f"{address}#token={token}")
+        note(f"whoever has this link annotates as {name}; earlier links of {name} no longer work")
+
+
+def _address(host: str, port: int, origins: tuple[str, ...]) -> str:
+    """Return the address of the page, as annotators see it."""
+    name = f"[{host}]" if ":" in host else host
+    return f"{next((origin for origin in origins if origin != '*'), f'http://{name}:{port}')}/annotate"
+
+
+def _export(path: str, output: str | None, to: str | None, model: str | None, annotator: str | None) -> None:
     """Write the accepted trees of a journal, while another process may be writing it."""
+    from discotree.web.annotation.journal import normalise_name
     from discotree.web.annotation.project import Project
     from discotree.web.annotation.session import write_accepted
 
@@ -199,10 +250,11 @@ def _export(path: str, output: str | None, to: str | None, model: str | None) ->
         heads = read_model(finding.find(model)).head_rules
     project = Project.open(path, read_only=True)
     try:
-        count, problems = write_accepted(project, output, to, heads)
+        who = normalise_name(annotator) if annotator else ""
+        count, problems = write_accepted(project, output, to, heads, who)
     finally:
         project.close()
-    report_written(f"{count:,} accepted trees", output)
+    report_written(f"{count:,} accepted trees{f' of {who}' if who else ''}", output)
     for problem in problems[:10]:
         complain(f"left out: {problem}")
     if problems:

@@ -104,7 +104,9 @@ def evaluate(
         def read(path: str) -> Iterator[Tree]:
             return TreebankInput([path], from_, encoding).trees(bar, path)
 
-        shared = _common(files, [list(read(path)) for path in files]) if common else {}
+        shared: dict[str, list[Tree]] = {}
+        if common:
+            shared = dict(zip(files, common_sentences(files, [list(read(path)) for path in files]), strict=True))
 
         def score(path: str, observe: Analysis | None) -> Score:
             try:
@@ -136,14 +138,14 @@ def evaluate(
     report_written("scores", output)
 
 
-def _common(files: list[str], trees: list[list[Tree]]) -> dict[str, list[Tree]]:
-    """Return the trees of the sentences that are in all files, by file; report how many others there are."""
+def common_sentences(files: list[str], trees: list[list[Tree]]) -> list[list[Tree]]:
+    """Return the trees of the sentences that are in all files; report how many others there are."""
     rows = common_trees(trees)
     if not rows:
-        raise EvaluationError(f"{', '.join(files)}: these files have no sentence in common")
+        raise EvaluationError(f"{' and '.join(files)} have no sentence in common")
     counts = [f"{len(some) - len(rows):,} of {file}" for file, some in zip(files, trees, strict=True)]
     err.print(f"{len(rows):,} common sentences; left out: {', '.join(counts)}", style="dim", soft_wrap=True)
-    return {file: [row[k] for row in rows] for k, file in enumerate(files)}
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 def _columns(first: Score, second: Score | None, systems: list[str], settings: Params) -> dict[str, Score]:
@@ -180,16 +182,16 @@ def _object(
             result[name] = [worst._asdict() for worst in analysis.worst]
         else:
             rows = tables[name].items()
-            result[name] = {key: {field: _plain(getattr(counts, field)) for field in COUNTS} for key, counts in rows}
+            result[name] = {key: {field: plain(getattr(counts, field)) for field in COUNTS} for key, counts in rows}
     if analysis.rules is not None:
-        result |= {name: _plain(value) for name, value in analysis.attachment.items()}
+        result |= {name: plain(value) for name, value in analysis.attachment.items()}
     if second is not None:
         result["against"] = (second.discontinuous if disc_only else second).metrics()
         result["difference"] = {name: difference._asdict() for name, difference in differences.items()}
     return result
 
 
-def _plain(value: float) -> float | None:
+def plain(value: float) -> float | None:
     return None if value != value else value
 
 
@@ -199,13 +201,13 @@ def _tables(
     """Yield the tables and lines for a terminal, from top to bottom."""
     metrics = [score.metrics() for score in scores.values()]
     rows = [
-        [title, *(_cell(column[key]) for column in metrics)]
+        [title, *(cell(column[key]) for column in metrics)]
         for key, title in ROWS.items()
         if any(column[key] is not None for column in metrics)
     ]
     yield table(["", *scores], rows, left=[""])
     if analysis.rules is not None:
-        uas, las = (number(_plain(value), 2) for value in analysis.attachment.values())
+        uas, las = (number(plain(value), 2) for value in analysis.attachment.values())
         yield f"\naugmented dependencies: UAS {uas}, LAS {las}"
     tables = analysis.tables if names else {}
     for name in names:
@@ -220,7 +222,7 @@ def _tables(
             yield table(columns, rows, left=columns)
         else:
             counted = tables[name].items()
-            rows = [[key, *(_cell(_plain(getattr(counts, c))) for c in COUNTS)] for key, counts in counted]
+            rows = [[key, *(cell(plain(getattr(counts, c))) for c in COUNTS)] for key, counts in counted]
             yield table(["", *COUNTS[:-1], "F1"], rows, left=[""])
     for name, d in differences.items():
         yield (
@@ -229,5 +231,5 @@ def _tables(
         )
 
 
-def _cell(value: float | int | None) -> str:
+def cell(value: float | int | None) -> str:
     return f"{value:,}" if isinstance(value, int) else number(value, 2)

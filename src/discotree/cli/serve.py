@@ -131,7 +131,7 @@ def serve(
 
 def announce(host: str, bound: "socket", access: "Access", path: str = "") -> None:
     """Print the address of a server, and a warning if anyone can use it."""
-    if access.hosts is None and not access.api_keys:
+    if access.hosts is None and not access.api_keys and access.invited() is None:
         warn(f"anyone who can reach {host} can use this server without a key")
     name = f"[{host}]" if ":" in host else host
     print(f"http://{name}:{bound.getsockname()[1]}{path}", flush=True)

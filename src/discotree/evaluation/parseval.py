@@ -502,19 +502,26 @@ def _functions(comparison: Comparison) -> tuple[int, int, bool]:
 
     A system that predicts no function in any sentence does not label functions, and gets no score for them.
     """
-    gold, predicted, keep = comparison[:3]
+    predicted = comparison.predicted
     if predicted is None:
         return 0, 0, False
     predicted_functions = [token[FUNCTION] for token in predicted.tokens]
     has_any = not {NONE}.issuperset(predicted_functions) or not {NONE}.issuperset(comparison.predicted_functions)
-    pairs = zip(gold.tokens, predicted_functions, strict=True)
-    correct = sum([token[FUNCTION] == function for k, (token, function) in enumerate(pairs) if keep >> k & 1])
-    total = keep.bit_count()
+    pairs = function_pairs(comparison)
+    return len(pairs), sum([a == b for a, b in pairs]), has_any
+
+
+def function_pairs(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return the gold and the predicted functions of words and matched brackets."""
+    gold, predicted, keep = comparison[:3]
+    if predicted is None:
+        return []
+    tokens = zip(gold.tokens, predicted.tokens, strict=True)
+    pairs = [(a[FUNCTION], b[FUNCTION]) for k, (a, b) in enumerate(tokens) if keep >> k & 1]
     gold_functions: dict[Bracket, list[str]] = {}  # a unary chain of equal brackets has several, from top to bottom
     for bracket, function in zip(comparison.gold_brackets, comparison.gold_functions, strict=True):
         gold_functions.setdefault(bracket, []).append(function)
     for bracket, function in zip(comparison.predicted_brackets, comparison.predicted_functions, strict=True):
         if gold_functions.get(bracket):
-            total += 1
-            correct += gold_functions[bracket].pop(0) == function
-    return total, correct, has_any
+            pairs.append((gold_functions[bracket].pop(0), function))
+    return pairs

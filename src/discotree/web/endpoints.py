@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from discotree.parsing.parser import Parser
 
 CLIENT = "discotree.client"  # key in the scope of a request: the client, for fair queues and the access log
+ANNOTATOR = "discotree.annotator"  # the annotator whose token the request has sent, or ""
 RETRY_HEADERS = {"Retry-After": "2"}  # of every 503
 THREADS = 2  # for work of a few milliseconds that would still block the event loop
 STORAGE_FULL = 507
@@ -215,49 +216,55 @@ class AnnotationEndpoints:
         for name, model in METHODS.items():
             self.calls[name] = partial(self._call, name, model)
 
-    async def overview(self) -> Response:
+    async def overview(self, request: Request) -> Response:
         """Return the progress of the annotation, the scores of models, and the labels to choose from."""
-        response: Response = await self.endpoints.run_in_thread(lambda: _json(self.session.overview()))
+        annotator = request.scope.get(ANNOTATOR, "")
+        signed_in = {"is_signed_in": bool(annotator)} | ({"annotator": annotator} if annotator else {})
+        response: Response = await self.endpoints.run_in_thread(lambda: _json(self.session.overview() | signed_in))
         return response
 
     def endpoint(self, name: str) -> Callable[..., Awaitable[Response]]:
         """Return the endpoint of a call. It reads the body and does the work in a thread."""
         work = self.calls[name]
 
-        def answer(body: bytes) -> Response:
+        def answer(body: bytes, annotator: str) -> Response:
             if len(body) > MAX_STEP_BYTES:
                 maximum = f"at most {MAX_STEP_BYTES:,} bytes are allowed"
                 raise RequestRefused(413, f"the request body is too large; {maximum}")
             try:
-                return work(body)
+                return work(body, annotator)
             except TreebankError as error:  # raised if the journal cannot be written
                 raise RequestRefused(STORAGE_FULL, str(error)) from None
 
         async def endpoint(request: Request) -> Response:
-            return await self.endpoints.serve(request, lambda body, _: self.endpoints.run_in_thread(answer, body))
+            annotator = request.scope.get(ANNOTATOR, "")
+            return await self.endpoints.serve(
+                request, lambda body, _: self.endpoints.run_in_thread(answer, body, annotator)
+            )
 
         return endpoint
 
-    def _call(self, name: str, model: type[BaseModel], body: bytes) -> Response:
+    def _call(self, name: str, model: type[BaseModel], body: bytes, annotator: str) -> Response:
         """Call a method of the session with the fields of a request."""
-        return _json(getattr(self.session, name)(**dict(validate(model, body))))
+        return _json(getattr(self.session, name)(**_fields(validate(model, body), annotator)))
 
-    def _step(self, body: bytes) -> Response:
+    def _step(self, body: bytes, annotator: str) -> Response:
         request = validate(StepRequest, body)
-        if request.tree is not None and request.action not in ("accept", "correct", "skip"):
+        if request.tree is not None and request.action not in ("accept", "correct", "skip", "adjudicate"):
             raise RequestRefused(422, f"the action {request.action} does not take a tree")
-        if request.tree is None and request.action == "correct":
-            raise RequestRefused(422, "the action correct requires a tree")
+        if request.tree is None and request.action in ("correct", "adjudicate"):
+            raise RequestRefused(422, f"the action {request.action} requires a tree")
         record = None
         if request.tree is not None:
             tasks.tree_of(self.endpoints.context, request.tree)  # refuses an invalid or large tree
             record = request.tree.model_dump(exclude_none=True)
+        fields = _fields(request, annotator) | {"tree": record}
         try:
-            return _json(self.session.step(**dict(request) | {"tree": record}))
+            return _json(self.session.step(**fields))
         except ConflictError as error:
-            return problem(409, str(error), {"current": self.session.project.detail(request.sentence)})
+            return problem(409, str(error), {"current": self.session.project.detail(request.sentence, fields["who"])})
 
-    def _trees(self, body: bytes) -> Response:
+    def _trees(self, body: bytes, _: str) -> Response:
         request = validate(AcceptedTreesRequest, body)
         content, maximum = bytearray(), self.endpoints.limits.response_bytes
         try:
@@ -269,6 +276,15 @@ class AnnotationEndpoints:
         except TreebankError as error:
             raise RequestRefused(422, f"cannot write the trees in this format: {error}") from None
         return Response(bytes(content), media_type="text/plain")
+
+
+def _fields(request: BaseModel, annotator: str) -> dict[str, Any]:
+    """Return the fields of a request; refuse a name that is not that of the token."""
+    fields = dict(request)
+    who = " ".join(fields["who"].split())
+    if annotator and who not in ("", annotator):
+        raise RequestRefused(403, f"this token is for {annotator}, not for {who[:50]!r}")
+    return fields | {"who": annotator or who}
 
 
 def _json(value: Any) -> Response:

@@ -536,18 +536,21 @@ class OpenRequest(PageRequest):
 
 
 class NextRequest(PageRequest):
-    """Open the next open sentence that nobody else has reserved.
+    """Open the next sentence with a status that nobody else has reserved.
 
     ``after`` is the sentence to continue after, or 0; those in ``passed`` are returned only if there are no others.
     """
 
     order: Order | None = None
+    status: Literal["open", "differing"] = "open"
     after: Annotated[int, Field(ge=0, le=2**40)] = 0
     passed: Annotated[list[SentenceNumber], Field(default_factory=list, max_length=1000, fail_fast=True)]
 
 
 class StepRequest(PageRequest):
-    """Accept, correct, skip, reopen or comment a sentence, or undo a step. The response is sent once it is saved.
+    """Accept, correct, skip, reopen, adjudicate or comment a sentence, or undo a step.
+
+    The response is sent once the step is saved.
 
     ``version`` is the version that the annotator saw; if the sentence has another one, the response is a 409.
     """
@@ -562,12 +565,14 @@ class StepRequest(PageRequest):
 class EarlierRequest(RequestModel):
     """Return the tree that a step saved."""
 
+    who: Name = ""
     step: Annotated[int, Field(ge=1, le=2**40)]
 
 
 class RowsRequest(RequestModel):
     """List sentences."""
 
+    who: Name = ""
     order: Order | None = None
     status: Status | None = None
     offset: Count = 0

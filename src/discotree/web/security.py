@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discotree.log import logger
-from discotree.web.endpoints import CLIENT, RETRY_HEADERS, problem
+from discotree.web.endpoints import ANNOTATOR, CLIENT, RETRY_HEADERS, problem
 from discotree.web.limits import ByteBudget, Limits, spread
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -41,13 +42,15 @@ class Access:
     """Who may use the server.
 
     ``hosts`` are the accepted names in the Host header (None accepts all), ``origins`` those of other sites whose pages
-    may call the API. If there are ``api_keys``, every API call must send one.
+    may call the API. If there are ``api_keys``, every API call must send one. ``invited`` returns the hashes of the
+    tokens of annotators by name, which are also keys, or None if nobody was invited.
     """
 
     hosts: frozenset[str] | None = LOOPBACK_HOSTS
     origins: frozenset[str] = frozenset()
     api_keys: tuple[str, ...] = ()
     root_path: str = ""
+    invited: Callable[[], Mapping[str, bytes] | None] = lambda: None
 
 
 def is_loopback(host: str) -> bool:
@@ -72,7 +75,7 @@ class SecurityMiddleware:
         # Two budgets: with a common one, requests that wait for their turn would block the responses to others.
         self.request_budget = ByteBudget(3 * limits.body_bytes, 2 * limits.body_bytes)
         self.response_budget = ByteBudget(3 * limits.response_bytes // 2, limits.response_bytes)
-        self.key_hashes = [_hash(key) for key in access.api_keys]
+        self.key_hashes = [hash_key(key) for key in access.api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -80,10 +83,13 @@ class SecurityMiddleware:
             return
         self._locate(scope)
         headers = Headers(scope=scope)
-        key = self._key(headers)
+        invited = self.access.invited()
+        key = self._key(headers, invited or {})
         scope[CLIENT] = client = f"key {key}" if key is not None else _network(scope)
+        scope[ANNOTATOR] = key if isinstance(key, str) else ""
         exchange = _Exchange(self, client, receive, send)
-        refusal = self.refusal(scope, headers, key)
+        has_access = key is not None or (not self.key_hashes and invited is None)
+        refusal = self.refusal(scope, headers, has_access)
         # A chunked body has no Content-Length, so it may have the maximum.
         size = self.limits.body_bytes if "transfer-encoding" in headers else int(headers.get("content-length") or 0)
         if refusal is None and not exchange.reserve_request(size):
@@ -111,14 +117,18 @@ class SecurityMiddleware:
             path = root_path + path
         scope["root_path"], scope["path"] = root_path, path
 
-    def _key(self, headers: Headers) -> int | None:
-        """Return the index of the key in a request. All keys are compared, so the time does not depend on the match."""
+    def _key(self, headers: Headers, invited: Mapping[str, bytes]) -> int | str | None:
+        """Return the index of the API key in a request, or the name of the annotator whose token it is.
+
+        All keys are compared, so the time does not depend on the match.
+        """
         scheme, _, credentials = headers.get("authorization", "").partition(" ")
-        sent = _hash(credentials.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", ""))
-        matching = [index for index, key in enumerate(self.key_hashes) if hmac.compare_digest(key, sent)]
+        sent = hash_key(credentials.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", ""))
+        hashes: list[tuple[int | str, bytes]] = [*enumerate(self.key_hashes), *invited.items()]
+        matching = [name for name, key in hashes if hmac.compare_digest(key, sent)]
         return matching[0] if matching else None
 
-    def refusal(self, scope: Scope, headers: Headers, key: int | None) -> JSONResponse | None:
+    def refusal(self, scope: Scope, headers: Headers, has_access: bool) -> JSONResponse | None:
         """Return the response to a request that must not be served, or None."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if self.access.hosts is not None and _without_port(host) not in self.access.hosts:
@@ -128,7 +138,7 @@ class SecurityMiddleware:
             return problem(403, "requests from pages of another origin are not allowed")
         is_preflight = scope["method"] == "OPTIONS" and origin is not None
         path = scope["path"].removeprefix(scope["root_path"])
-        if self.key_hashes and key is None and path.startswith(KEY_PATHS) and not is_preflight:
+        if not has_access and path.startswith(KEY_PATHS) and not is_preflight:
             message = "API key missing or wrong; send the header Authorization: Bearer KEY"
             return problem(401, message, headers={"WWW-Authenticate": "Bearer"})
         length = headers.get("content-length", "0")
@@ -237,7 +247,7 @@ def _too_large(limits: Limits) -> str:
     return f"the request body is too large; at most {limits.body_bytes:,} bytes are allowed"
 
 
-def _hash(key: str) -> bytes:
+def hash_key(key: str) -> bytes:
     """Return a hash of a key: comparing hashes does not reveal the length of the key."""
     return hashlib.sha256(key.encode(errors="surrogatepass")).digest()
 

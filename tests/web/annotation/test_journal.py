@@ -155,7 +155,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(dt.DiscotreeError, match="is not an annotation journal written by discotree"):
             Journal(str(path), {})
         assert path.read_bytes() == content
-    path.write_bytes(b'{"discotree": "9.0", "annotation": 2}\n')
+    path.write_bytes(b'{"discotree": "9.0", "annotation": 3}\n')
     with pytest.raises(dt.DiscotreeError, match="written by a newer version"):
         Journal(str(path), {})
     path.unlink()

@@ -39,7 +39,7 @@ def test_accepting_and_correcting(project: Project) -> None:
     assert same["status"] == "accepted"  # nothing was corrected
     changed = project.step(4, "accept", "Ann", tree=flat(4))
     assert changed["status"] == "corrected"
-    assert project.counts() == {"open": 2, "accepted": 2, "corrected": 2, "skipped": 0, "failed": 0, "commented": 0}
+    assert {name: n for name, n in project.counts().items() if n} == {"open": 2, "accepted": 2, "corrected": 2}
 
 
 def test_skipping_keeps_what_was_edited(project: Project) -> None:

@@ -6,5 +6,5 @@
     write_accepted(project, "trees.export")            the trees that are accepted or corrected
 
 ``journal`` is the file, ``project`` the state that follows from it, and ``session`` an open project with its parser and
-output, for the calls of the page (``web/endpoints.py``).
+output, for the calls of the page (``web/endpoints.py``). ``invitations`` are the tokens with which annotators sign in.
 """

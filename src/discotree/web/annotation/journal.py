@@ -2,7 +2,7 @@
 
 The writer holds a lock, ``FILE.lock``; readers need none. The first key of a line tells its kind:
 
-    {"discotree": "0.3.0", "annotation": 1, …}                           the first line
+    {"discotree": "0.3.0", "annotation": 1, …}                           the first line; "double": see below
     {"model": 1, "name": "nl", "fingerprint": …, "time": …, "who": …}    the model for the following predictions
     {"sentence": 7, "model": 1, "confidence": 0.8, "input": …, "tree": {…}}    the prediction for a sentence
     {"step": 12, "sentence": 7, "action": "correct", "time": …, "who": …, "replaces": 0, "tree": {…}}
@@ -12,14 +12,19 @@ The writer holds a lock, ``FILE.lock``; readers need none. The first key of a li
 Sentences, models and steps are counted from 1. A sentence that another model parses again has a second line. "input" is
 a checksum of all sentences up to this one. "replaces" is the step that the state of the sentence came from before, or 0
 for the prediction; undoing a step restores that state.
+
+If the first line has a share "double", two annotators annotate that share of the sentences (``is_double``), and every
+one of them has a state of their own. The step that completes the second tree says whether it "agrees" with the first
+one. If not, the action "adjudicate" decides.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from discotree.errors import DiscotreeError, InputError, TreebankError
 from discotree.files import jobs
@@ -27,13 +32,14 @@ from discotree.files.jobs import BLOCK_BYTES, JobLock, parse_head
 from discotree.files.writing import is_compressed
 from discotree.treebanks.json_lines import json_line
 
-Action = Literal["accept", "correct", "skip", "reopen", "comment", "undo"]
-Status = Literal["open", "accepted", "corrected", "skipped", "failed"]
+Action = Literal["accept", "correct", "skip", "reopen", "comment", "undo", "adjudicate"]
+Status = Literal["open", "accepted", "corrected", "skipped", "failed", "differing", "adjudicated"]
 Order = Literal["unsure", "given"]
-STATUSES: tuple[Status, ...] = ("open", "accepted", "corrected", "skipped", "failed")
-OPEN, ACCEPTED, CORRECTED, SKIPPED, FAILED = range(5)
-AFTER = {"accept": ACCEPTED, "correct": CORRECTED, "skip": SKIPPED, "reopen": OPEN}  # the status after an action
-ACCEPTED_STATUSES = (ACCEPTED, CORRECTED)
+STATUSES: tuple[Status, ...] = get_args(Status)
+OPEN, ACCEPTED, CORRECTED, SKIPPED, FAILED, DIFFERING, ADJUDICATED = range(len(STATUSES))
+# The status after an action
+AFTER = {"accept": ACCEPTED, "correct": CORRECTED, "skip": SKIPPED, "reopen": OPEN, "adjudicate": ADJUDICATED}
+ACCEPTED_STATUSES = (ACCEPTED, CORRECTED, ADJUDICATED)
 NO_TREE = -1.0  # the confidence of a sentence that cannot be read
 MAX_NAME_CHARACTERS = 100
 MAX_COMMENT_CHARACTERS = 10_000
@@ -72,9 +78,15 @@ def normalise_comment(text: str) -> str:
 
 KIND = "an annotation journal"
 FORMAT_KEY = "annotation"  # key of the format's version in the first line
-FORMAT = 1
+FORMATS = (1, 2)  # 2 if sentences are annotated twice, which earlier versions of discotree cannot do
 LOCK = ".lock"
 PREDICTED = re.compile(rb'\{"sentence": (\d+), "model": (\d+), "confidence": (-?[\d.e-]+)(?:, "input": "(\w+)")?')
+
+
+def is_double(number: int, share: float) -> bool:
+    """Return whether a sentence belongs to the share of sentences that two annotators annotate."""
+    digest = hashlib.blake2b(str(number).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") < share * 2**64
 
 
 def is_journal(path: str | os.PathLike[str]) -> bool:
@@ -98,9 +110,9 @@ class Journal(jobs.Journal):
                 head = None
             else:
                 self.lock = JobLock(target + LOCK, path)
-            head = None if head is None else {FORMAT_KEY: FORMAT, **head}
+            head = None if head is None else {FORMAT_KEY: 2 if head.get("double") else 1, **head}
             super().__init__(target, KIND, head, name=path, read_only=read_only)
-            if self.head.get(FORMAT_KEY) != FORMAT:
+            if self.head.get(FORMAT_KEY) not in FORMATS:
                 self.file.close()
                 if FORMAT_KEY not in self.head:
                     raise jobs.name_conflict(path, KIND)

@@ -52,22 +52,28 @@ class Leases:
     def release(self, session: str) -> None:
         self.sessions.pop(session, None)
 
-    def of_others(self, session: str) -> dict[int, str]:
+    def of_others(self, session: str) -> dict[int, list[str]]:
         """Return the sentences that other sessions have reserved, with the names of their annotators."""
         now = self.clock()
-        leases = [lease for other, lease in self.sessions.items() if other != session]
-        return {sentence: who for sentence, who, end in leases if end > now}
+        sentences: dict[int, list[str]] = {}
+        for other, (sentence, who, end) in self.sessions.items():
+            if other != session and end > now:
+                sentences.setdefault(sentence, []).append(who)
+        return sentences
 
 
 # Accepted trees
 
 
 def write_accepted(
-    project: Project, path: str, format: str | None = None, heads: HeadRules | None = None
+    project: Project, path: str, format: str | None = None, heads: HeadRules | None = None, who: str = ""
 ) -> tuple[int, list[str]]:
-    """Write the accepted trees; return their number, and the errors of trees that the format cannot represent."""
+    """Write the accepted trees; return their number, and the errors of trees that the format cannot represent.
+
+    With a name, write the trees of this annotator.
+    """
     errors: list[TreebankError] = []
-    count = write(project.accepted_trees(), path, format, heads=heads, on_error=errors.append)
+    count = write(project.accepted_trees(who), path, format, heads=heads, on_error=errors.append)
     return count, [first_line(error) for error in errors]
 
 
@@ -312,27 +318,41 @@ class AnnotationSession:
     def open(self, sentence: int, session: str, who: str) -> dict[str, Any]:
         """Return a sentence and reserve it."""
         with self.project.mutex:
-            detail = self.project.detail(sentence)
-            others = self.leases.of_others(session)
+            detail = self.project.detail(sentence, who)
+            others = [] if self.project.is_blind(sentence) else self.leases.of_others(session).get(sentence, [])
             self.leases.take(session, sentence, who)
-            return detail | {"opened_by": others.get(sentence, "")}
+            return detail | {"opened_by": ", ".join(others)}
 
     def next(
-        self, session: str, who: str, order: Order | None = None, after: int = 0, passed: Sequence[int] = ()
+        self,
+        session: str,
+        who: str,
+        order: Order | None = None,
+        after: int = 0,
+        passed: Sequence[int] = (),
+        status: Status = "open",
     ) -> dict[str, Any]:
-        """Return and reserve the next open sentence that nobody else has reserved, or {"sentence": None}.
+        """Return and reserve the next sentence with this status that nobody else has reserved, or {"sentence": None}.
 
         If ``after`` is not 0, it is the next one after that sentence. One of ``passed`` is returned only if there are
-        no others.
+        no others. A sentence for two annotators may be reserved by one other annotator.
         """
         order = order or self.order
         with self.project.mutex:
-            taken = list(self.leases.of_others(session))
-            number = self.project.next(order, [*taken, *passed], after) or self.project.next(order, taken, after)
+            leases = self.leases.of_others(session)
+            taken = [sentence for sentence, names in leases.items() if not self._has_room(sentence, who, names)]
+            number = self.project.next(order, [*taken, *passed], after, who, status)
+            number = number or self.project.next(order, taken, after, who, status)
             if number is None:
                 self.leases.release(session)
                 return {"sentence": None}
             return self.open(number, session, who)
+
+    def _has_room(self, sentence: int, who: str, reserved_by: Sequence[str]) -> bool:
+        """Return whether an annotator can have a sentence that others have reserved."""
+        if not self.project.is_blind(sentence) or who in reserved_by:
+            return False
+        return len({*reserved_by, *self.project.branch_steps(sentence)}) < 2
 
     def step(self, sentence: int, action: Action, who: str, session: str, **fields: Any) -> dict[str, Any]:
         """Save a step on the disk and return the sentence as it is then."""
@@ -343,17 +363,17 @@ class AnnotationSession:
             self.leases.take(session, sentence, who)
         return detail | {"opened_by": ""}
 
-    def earlier(self, step: int) -> dict[str, Any]:
+    def earlier(self, step: int, who: str) -> dict[str, Any]:
         """Return the tree that a step saved."""
-        return {"tree": self.project.earlier_tree(step)}
+        return {"tree": self.project.earlier_tree(step, who)}
 
-    def rows(self, order: Order | None, status: Status | None, offset: int, limit: int) -> dict[str, Any]:
+    def rows(self, order: Order | None, status: Status | None, offset: int, limit: int, who: str) -> dict[str, Any]:
         """Return a page of the list of sentences."""
-        numbers = self.project.ordered(order or self.order, status)
+        numbers = self.project.ordered(order or self.order, status, who)
         page = numbers[offset : offset + limit].tolist()
-        return {"matching": len(numbers), "rows": [self._row(number) for number in page]}
+        return {"matching": len(numbers), "rows": [self._row(number, who) for number in page]}
 
-    def _row(self, number: int) -> dict[str, Any]:
+    def _row(self, number: int, who: str) -> dict[str, Any]:
         prediction = self.project.prediction(number)
         tree = prediction.get("tree", {"tokens": []})
         text = " ".join(token["form"] for token in tree["tokens"]) or prediction.get("failed", "")
@@ -362,8 +382,8 @@ class AnnotationSession:
             "id": tree.get("id", ""),
             "text": text[:MAX_TEXT_CHARACTERS],
             "words": len(tree["tokens"]),
-            "status": self.project.status(number),
-            "comments": len(self.project.comments(number)),
+            "status": self.project.status(number, who),
+            "comments": len(self.project.comments(number, who)),
         }
         return row | {"confidence": tree["confidence"]} if "confidence" in tree else row
 

@@ -1,7 +1,8 @@
 // The page of an annotation project: one sentence after the other is accepted, corrected, skipped or commented.
 
-import { request, send } from "./backend.js";
+import { request, send, signIn } from "./backend.js";
 import { $, make } from "./common.js";
+import { openAdjudication } from "./annotate_adjudicate.js";
 import { markRow, setUpList } from "./annotate_list.js";
 import { setUpOverview } from "./annotate_overview.js";
 import { editingOptions, showConflict, showFacts } from "./annotate_sentence.js";
@@ -9,18 +10,20 @@ import { openEditor } from "./editor.js";
 
 const RENEW_SECONDS = 60; // the server keeps a sentence for its annotator for five minutes
 const MAX_PASSED = 1000;
-const DONE = { accept: "Accepted", correct: "Correction saved", skip: "Skipped" }; // decisions, after which the next sentence comes
+const DONE = { accept: "Accepted", correct: "Correction saved", skip: "Skipped", adjudicate: "Adjudicated" }; // decisions, after which the next sentence comes
 const session = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 let project = null; // the latest overview
 let current = null; // the sentence as the server has it
 let editor = null;
+let adjudication = null; // of a sentence with the trees of two annotators
 let isBusy = false;
 const passed = new Set(); // sentences that were left without a decision: the next one is another
 const visited = []; // numbers, for Back
 const decided = []; // { sentence, version } of steps made here, for Undo
 
 const who = () => $("who").value.trim();
+const isAdjudicating = () => $("adjudicate").ariaPressed === "true";
 const comment = () => $("comment").value;
 const isEdited = () => editor !== null && editor.canUndo() && JSON.stringify(editor.record()) !== JSON.stringify(current.tree);
 const isUnsaved = () => isEdited() || comment().trim() !== "";
@@ -30,26 +33,31 @@ const call = async (name, body) => (await request(`api/annotate/${name}`, body))
 function show(detail, alternatives = []) {
   editor?.destroy();
   editor = null;
+  adjudication = null;
+  $("adjudication").hidden = true;
   if (detail?.sentence !== current?.sentence) $("comment").value = ""; // it belongs to the other sentence
   current = detail;
   $("conflict").hidden = true;
   $("nothing").hidden = detail !== null;
+  $("nothing").textContent = `No sentence is ${isAdjudicating() ? "waiting for adjudication" : "open"}. Choose one from the list to look at it again.`;
   $("sentence").hidden = detail === null;
   if (detail === null) return;
   showFacts(detail, takeEarlier);
   markRow(detail.sentence);
   if (detail.tree) editor = openEditor($("editor"), { ...editingOptions(detail, project, alternatives), onChange: showState });
   else $("editor").replaceChildren(make("p", { className: "problem" }, `This sentence cannot be read: ${detail.failed}`));
+  if (detail.annotations.length) adjudication = openAdjudication($("adjudication"), detail.annotations, (tree) => editor.replace(tree));
   showState();
 }
 
 /** Put the tree of an earlier step into the editor; it counts when it is saved. */
-const takeEarlier = (number) => busy(async () => editor.replace((await call("earlier", { step: number })).tree));
+const takeEarlier = (number) => busy(async () => editor.replace((await call("earlier", { step: number, who: who() })).tree));
 
 function showState() {
-  $("save").textContent = isEdited() ? "Save correction" : "Accept";
-  for (const id of ["save", "skip"]) $(id).disabled = !current?.tree;
-  $("reopen").hidden = !current || ["open", "failed"].includes(current.status);
+  $("save").textContent = adjudication ? "Adjudicate" : isEdited() ? "Save correction" : "Accept";
+  $("save").disabled = !current?.tree;
+  $("skip").disabled = !current?.tree || adjudication !== null;
+  $("reopen").hidden = !current || ["open", "failed", "differing"].includes(current.status);
   $("undo").disabled = !decided.length && !current?.history.some(({ action }) => action !== "comment");
   $("previous").disabled = !visited.length;
 }
@@ -91,7 +99,8 @@ async function step(action, more = {}, version = current.version, sentence = cur
     return undefined;
   }
   if (!response.ok) throw new Error(answer.detail || `The server returned status ${response.status}.`);
-  if (!["comment", "undo"].includes(action)) decided.push({ sentence, version: answer.version });
+  const isFinal = answer.annotations.length && ["accept", "correct"].includes(action); // the second tree of a sentence for two annotators
+  if (!["comment", "undo"].includes(action) && !isFinal) decided.push({ sentence, version: answer.version });
   overview.refresh().catch(() => {}); // the next step tells what is wrong
   list.update(answer);
   return answer;
@@ -107,11 +116,12 @@ async function finish(action) {
 /** Open the next sentence: after this one if the annotator leaves it, or wherever the order says. */
 async function goOn(isLeft) {
   const from = current?.sentence ?? 0;
-  if (isLeft && from && current.status === "open") passed.add(from);
+  if (isLeft && from && ["open", "differing"].includes(current.status)) passed.add(from);
   while (passed.size > MAX_PASSED) passed.delete(passed.values().next().value);
   const order = $("order").value;
   const after = isLeft || order === "given" ? from : 0;
-  const detail = await call("next", { session, who: who(), order, after, passed: isLeft ? [] : [...passed] });
+  const status = isAdjudicating() ? "differing" : "open";
+  const detail = await call("next", { session, who: who(), order, status, after, passed: isLeft ? [] : [...passed] });
   if (from) visited.push(from);
   show(detail.sentence === null ? null : detail);
 }
@@ -135,14 +145,16 @@ async function sendComment() {
 /** Save a decision, after the comment that was typed with it. */
 async function decide(action) {
   if (!current?.tree) return;
-  const tree = isEdited() ? { tree: editor.record() } : {};
+  const open = action === "adjudicate" && current.status === "differing" ? adjudication.undecided() : 0;
+  if (open) throw new Error("Take a side of every difference first.");
+  const tree = isEdited() || action === "adjudicate" ? { tree: editor.record() } : {};
   await sendComment();
   if (await step(action, tree)) await finish(action);
 }
 
 const actions = {
-  save: () => busy(() => decide(isEdited() ? "correct" : "accept")),
-  skip: () => busy(() => decide("skip")),
+  save: () => busy(() => decide(adjudication ? "adjudicate" : isEdited() ? "correct" : "accept")),
+  skip: () => adjudication ?? busy(() => decide("skip")),
   undo: () => busy(async () => {
     if (!mayLeave()) return;
     const isOwn = decided.length > 0;
@@ -193,7 +205,9 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (target.closest("input, textarea, select, summary, #editor, dialog")) return;
-  const action = key === "Enter" && !target.closest("button, a") ? actions.save : KEYS[key.length === 1 ? key.toLowerCase() : key];
+  const keys = { ...KEYS, ...adjudication?.keys };
+  const pressed = key.length === 1 ? key.toLowerCase() : `${event.shiftKey && key.startsWith("Arrow") ? "Shift+" : ""}${key}`;
+  const action = key === "Enter" && !target.closest("button, a") ? actions.save : keys[pressed];
   if (!action || event.repeat) return;
   event.preventDefault();
   action();
@@ -201,7 +215,17 @@ document.addEventListener("keydown", (event) => {
 
 for (const id of ["save", "skip", "undo", "reopen", "next", "previous"]) $(id).addEventListener("click", actions[id]);
 $("send-comment").addEventListener("click", actions.comment);
-$("who").addEventListener("change", () => localStorage.setItem("discotree-annotator", who()));
+$("who").addEventListener("change", () => {
+  localStorage.setItem("discotree-annotator", who());
+  list.refresh().catch(() => {}); // annotators of the same sentence see different states; the next step tells what is wrong
+});
+$("adjudicate").addEventListener("click", () => busy(async () => {
+  if (!mayLeave()) return;
+  $("adjudicate").ariaPressed = String(!isAdjudicating());
+  await goOn(false);
+  $("save").focus({ preventScroll: true });
+}));
+window.addEventListener("hashchange", () => location.reload()); // another link of an invitation
 window.addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
 
 // Renew the hold on the open sentence, and notice when somebody else has changed it.
@@ -223,9 +247,16 @@ const list = setUpList((sentence) => busy(async () => {
   await open(sentence);
 }));
 
+const token = new URLSearchParams(location.hash.slice(1)).get("token");
+if (token) {
+  signIn(token);
+  history.replaceState(null, "", location.pathname); // so that the token is not copied with the address
+}
+
 await busy(async () => {
   await overview.refresh();
-  $("who").value = localStorage.getItem("discotree-annotator") || project.annotator;
+  $("who").value = (!project.is_signed_in && localStorage.getItem("discotree-annotator")) || project.annotator;
+  $("who").readOnly = project.is_signed_in;
   $("order").value = project.order;
   await list.refresh();
   await goOn(false);

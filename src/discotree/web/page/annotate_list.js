@@ -4,6 +4,7 @@ import { request } from "./backend.js";
 import { $, attempt, count, make, markCurrent } from "./common.js";
 
 const STEP = 100; // rows at a time
+const STATES = { differing: "to adjudicate" }; // where the name of a status is not enough
 
 let shownNumber = 0; // the sentence that is open
 
@@ -21,7 +22,7 @@ export function markRow(sentence) {
 
 function setState(element, status, comments) {
   element.dataset.status = status;
-  element.textContent = `${status}${comments ? `, ${count(comments, "comment")}` : ""}`;
+  element.textContent = `${STATES[status] ?? status}${comments ? `, ${count(comments, "comment")}` : ""}`;
 }
 
 /** Set up the list; `choose` is called with the number of a sentence. Returns functions to refresh it, and one row of it. */
@@ -40,7 +41,7 @@ export function setUpList(choose) {
 
   async function load(isNew) {
     const offset = isNew ? 0 : rows;
-    const body = { order: $("order").value, status: $("filter").value || null, offset, limit: STEP };
+    const body = { who: $("who").value.trim(), order: $("order").value, status: $("filter").value || null, offset, limit: STEP };
     const found = await (await request("api/annotate/rows", body)).json();
     const items = found.rows.map(makeRow);
     if (isNew) $("list").replaceChildren(make("ol", {}, ...items), more);

@@ -57,10 +57,11 @@ function showScores(all) {
 
 function show(project) {
   const { counts, sentences } = project;
-  const finished = counts.accepted + counts.corrected;
+  const finished = counts.accepted + counts.corrected + counts.adjudicated;
   $("title").textContent = project.title;
   document.title = `${finished} of ${sentences} – ${project.title} – discotree`;
   const parts = [`${number(finished)} of ${number(sentences)} finished`, `${number(counts.corrected)} corrected`];
+  if (counts.adjudicated) parts.push(`${number(counts.adjudicated)} adjudicated`);
   if (counts.skipped) parts.push(`${number(counts.skipped)} skipped`);
   if (counts.failed) parts.push(`${number(counts.failed)} unreadable`);
   if (project.is_parsing) parts.push("still parsing");
@@ -68,6 +69,8 @@ function show(project) {
   $("progress-text").textContent = parts.join(" · ");
   $("progress").max = sentences || 1;
   $("progress").value = finished;
+  $("adjudicate").textContent = `Adjudicate (${number(counts.differing)})`;
+  $("adjudicate").hidden = !counts.differing && $("adjudicate").ariaPressed !== "true";
   $("overview-problem").textContent = project.problems.join("\n");
   showScores(project.scores);
 }

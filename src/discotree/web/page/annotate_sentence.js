@@ -4,7 +4,7 @@ import { request } from "./backend.js";
 import { $, make } from "./common.js";
 
 const ALTERNATIVES = 5;
-const ACTIONS = { accept: "accepted", correct: "corrected", skip: "skipped", reopen: "reopened", undo: "undid a step", comment: "commented" };
+const ACTIONS = { accept: "accepted", correct: "corrected", skip: "skipped", reopen: "reopened", undo: "undid a step", comment: "commented", adjudicate: "adjudicated" };
 
 const when = (time) => new Date(time).toLocaleString();
 
@@ -14,7 +14,8 @@ export function showFacts(detail, take) {
   $("sentence-text").replaceChildren(
     make("small", {}, String(detail.sentence)), " ", record ? record.tokens.map(({ form }) => form).join(" ") : detail.failed);
   const { confidence } = detail.prediction ?? {};
-  const facts = [detail.status];
+  const facts = [detail.status === "differing" ? "to adjudicate" : detail.status];
+  if (detail.annotations.length) facts.push(`annotated by ${detail.annotations.map(({ who }) => who).join(" and ")}`);
   if (record?.id && record.id !== String(detail.sentence)) facts.push(`id ${record.id}`);
   if (detail.where) facts.push(detail.where);
   if (confidence !== undefined) facts.push(`expected F1 ${(100 * confidence).toFixed(0)} % (${detail.model})`);

@@ -6,6 +6,9 @@ export const HAS_SERVER = true;
 
 const KEY = "discotree-api-key"; // kept until the tab is closed
 
+/** Use a key for all requests of this tab. */
+export const signIn = (key) => sessionStorage.setItem(KEY, key);
+
 /** Send a request and return the response, whatever it is. Ask for the key of a server that needs one. */
 export async function send(path, body) {
   const options = { headers: {} };

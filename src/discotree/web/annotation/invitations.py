@@ -1,0 +1,73 @@
+"""The annotators who are invited to a project, and hashes of their tokens, in a file beside the journal.
+
+The file is a JSON object with a hash for each name. If it exists, only its annotators can use the project; a server
+reads it at every request, so invitations and revocations take effect at once.
+"""
+
+import json
+import os
+import secrets
+
+from discotree.errors import DiscotreeError, expected
+from discotree.files.jobs import JobLock, is_own_file
+from discotree.files.writing import write_bytes
+from discotree.log import logger
+from discotree.web.annotation.journal import LOCK, normalise_name
+from discotree.web.security import hash_key
+
+SUFFIX = ".invitations"
+KIND = "a file with invitations"
+TOKEN_BYTES = 32
+
+
+class Invitations:
+    """The file with the invitations of a project."""
+
+    def __init__(self, journal: str) -> None:
+        self.name = journal + SUFFIX
+        self.path = os.path.realpath(journal) + SUFFIX
+
+    def read(self) -> dict[str, bytes] | None:
+        """Return the hashes of tokens by name, or None if nobody was ever invited."""
+        if not is_own_file(self.path, KIND):
+            return None
+        try:
+            with open(self.path, "rb") as file:
+                return {name: bytes.fromhex(digest) for name, digest in json.load(file).items()}
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            remedy = "restore the file, or remove it and invite all annotators again"
+            raise DiscotreeError(f"{self.name}: cannot read the invitations: {error}; {remedy}") from None
+
+    def hashes(self) -> dict[str, bytes] | None:
+        """Return the same for a running server, which lets nobody in if the file is damaged."""
+        try:
+            return self.read()
+        except DiscotreeError as error:
+            logger.warning("%s", error)
+            return {}
+
+    def invite(self, who: str) -> tuple[str, str]:
+        """Return the name of an annotator as it is stored, and a new token, which replaces an earlier one."""
+        name, token = normalise_name(who), secrets.token_urlsafe(TOKEN_BYTES)
+        with self._lock():
+            self._write((self.read() or {}) | {name: hash_key(token)})
+        return name, token
+
+    def revoke(self, who: str) -> str:
+        """Make the token of an annotator invalid and return the name; the annotator's trees stay."""
+        name = normalise_name(who)
+        with self._lock():
+            hashes = self.read() or {}
+            if name not in hashes:
+                hint = expected(name, hashes) if hashes else "; nobody is invited"
+                raise DiscotreeError(f"{self.name} has no annotator {name!r}{hint}")
+            del hashes[name]
+            self._write(hashes)
+        return name
+
+    def _lock(self) -> JobLock:
+        return JobLock(self.path + LOCK, self.name)
+
+    def _write(self, hashes: dict[str, bytes]) -> None:
+        content = json.dumps({name: digest.hex() for name, digest in hashes.items()}, indent=1, ensure_ascii=False)
+        write_bytes(self.path, content.encode() + b"\n")
