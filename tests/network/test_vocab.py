@@ -239,3 +239,20 @@ def test_a_vocabulary_with_a_part_missing_is_refused(name):
 def test_text_that_is_no_vocabulary_is_refused(text):
     with pytest.raises(ModelError, match=r"^here: "):
         Vocab.from_json(text, "here")
+
+
+def test_rules_for_lemmas_are_learned_with_all_words_of_the_vocabulary():
+    verbs = {"stelt": "stellen", "telt": "tellen", "wandelt": "wandelen", "handelt": "handelen", "spelt": "spellen"}
+    tree = Dependencies(
+        tuple(Token(form, "V", lemma) for form, lemma in verbs.items()),
+        (-1, 0, 0, 0, 0),
+        ("ROOT", *["S#1"] * 4),
+    )
+    vocab = Vocab.build([tree], ["tag"])
+    assert vocab.lemmas is None
+    few = vocab.with_lemmas([tree]).lemmas
+    larger = dataclasses.replace(vocab, words=Alphabet([*vocab.words.symbols, *verbs.values(), "bellen"], 1))
+    rules = larger.with_lemmas([tree]).lemmas
+    assert rules.to_table() != few.to_table()
+    assert rules.lemma("belt", "V", larger.words.ids) == "bellen"
+    assert vocab.with_lemmas([tree], [["tag"]]).lemmas is None  # the model does not learn these tags

@@ -88,14 +88,12 @@ class Vocab:
         also: Iterable[str] = (),
         pretrained: Callable[[str], bool] = lambda _: False,
         ignored: Sequence[Collection[str]] = (),
-        lexicon: Iterable[tuple[str, str, str]] = (),
     ) -> "Vocab":
         """Build the vocabulary of training trees.
 
         ``heads`` are the auxiliary heads, ``tags`` those that the network looks at. Further words, ``also``, are added
         where ``pretrained`` says that there is a vector for them. ``ignored`` holds for every tree the auxiliary heads
-        that learn nothing from it. Rules for lemmas are learned from trees with the tags that the model knows, and
-        from a ``lexicon`` of words, tags and lemmas.
+        that learn nothing from it.
         """
         words: Counter[str] = Counter()
         chars: set[str] = set()
@@ -103,15 +101,12 @@ class Vocab:
         outputs: dict[str, Counter[str]] = {head: Counter() for head in heads}
         pairs: dict[str, Counter[str]] = {}
         roots: Counter[str] = Counter()
-        tagged: list[Dependencies] = []  # with the tags that the model knows
         for tree, without in zip(trees, ignored or [()] * len(trees), strict=True):
             words.update(normalized(token.form) for token in tree.tokens)
             for token in tree.tokens:
                 chars.update(token.form)
             labels.update(tree.labels)
             roots[tree.root] += 1
-            if "tag" not in without:
-                tagged.append(tree)
             for head in heads:
                 if head not in without:
                     outputs[head].update(targets(tree, head))
@@ -120,14 +115,10 @@ class Vocab:
                 pairs_of_tags = () if "tag" in without else head_functions(tree)
                 for pair, function in chain(pairs_of_tags, head_functions(untagged)):
                     pairs.setdefault(pair, Counter())[function] += 1
-        tagged = [
-            tree for tree, without in zip(trees, ignored or [()] * len(trees), strict=True) if "tag" not in without
-        ]
         input_tags = sorted({tag for row in tags for tag in row})
         further = {normalized(word) for word in also if pretrained(word)} - words.keys()
-        all_words = Alphabet(_by_count(words) + sorted(further), 1)
         return cls(
-            words=all_words,
+            words=Alphabet(_by_count(words) + sorted(further), 1),
             singletons=frozenset(word for word, count in words.items() if count == 1),
             chars=Alphabet(sorted(chars), 2),
             tags=Alphabet(input_tags, 1),
@@ -135,8 +126,24 @@ class Vocab:
             outputs={head: Alphabet(_by_count(counts)) for head, counts in outputs.items()},
             head_functions={pair: _by_count(counts)[0] for pair, counts in sorted(pairs.items())},
             root=_by_count(roots)[0],
-            lemmas=LemmaRules.learn(tagged, all_words.ids, lexicon) if "tag" in heads or input_tags else None,
         )
+
+    def with_lemmas(
+        self,
+        trees: Sequence[Dependencies],
+        ignored: Sequence[Collection[str]] = (),
+        lexicon: Iterable[tuple[str, str, str]] = (),
+    ) -> "Vocab":
+        """Return this vocabulary with rules for lemmas, if the model has tags.
+
+        The rules are learned from the trees whose tags the model learns, and from a ``lexicon`` of words, tags and
+        lemmas. They depend on the words that the model knows, so the vocabulary must be complete.
+        """
+        if "tag" not in self.outputs and not self.tags.symbols:
+            return self
+        pairs = zip(trees, ignored or [()] * len(trees), strict=True)
+        tagged = [tree for tree, without in pairs if "tag" not in without]
+        return replace(self, lemmas=LemmaRules.learn(tagged, self.words.ids, lexicon))
 
     def extended(self, other: "Vocab") -> "Vocab":
         """Return this vocabulary with the new symbols of another one; existing ids do not change.

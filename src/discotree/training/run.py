@@ -173,16 +173,17 @@ def build(
         for split in splits.values():
             ignore_missing(split, base.model.vocab)
     has_tags = config.data.tags != "none"
+    ignored = [source.ignore for source in train.sources]
     vocab = Vocab.build(
         train.encoded,
         list(config.network.auxiliary_heads),
         [[token.tag for token in tokens] for tokens in train.inputs] if has_tags else (),
         words_of(splits) if vectors else (),
         lambda word: vectors is not None and vectors.lookup(word) is not None,
-        [source.ignore for source in train.sources],
-        train.lexicon(),
+        ignored,
     )
     vocab = extra.extend_vocab(vocab) if extra else vocab
+    vocab = vocab.with_lemmas(train.encoded, ignored, train.lexicon())
     if base is not None:
         vocab = base.extend_vocab(vocab)
     for head, classes in vocab.outputs.items():

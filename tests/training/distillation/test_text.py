@@ -63,6 +63,15 @@ def test_a_file_that_counts_more_is_chosen_more_often(tmp_path):
     assert found.count("Schwer") > 80
 
 
+def test_every_shard_has_sentences_of_all_files(tmp_path, monkeypatch):
+    small_shards(monkeypatch, 50)
+    heavy = text_file(tmp_path, "heavy.txt", [f"Schwer ist Nummer {number}." for number in range(100)])
+    light = text_file(tmp_path, "light.txt", [f"Leicht ist Nummer {number}." for number in range(100)])
+    job = SentenceJob(text_sources([heavy + "*1000", light]), "de", replace(EASY, sentences=200), ())
+    shards = prepare_sentences(job, tmp_path / "out", quiet).shards()
+    assert [{"Schwer", "Leicht"} <= {*forms_of(arrays)} for arrays in shards] == [True] * 4
+
+
 def test_held_out_repeated_short_and_long_sentences_are_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(text_module, "MIN_WORDS", 3)
     monkeypatch.setattr(text_module, "MAX_WORDS", 8)
