@@ -18,6 +18,8 @@ TOKENS = {
     f"word=''|<secedge/>|{XML_TOKENS}",
     "alpino": "<node/>|</node>|<node begin='0' word='a'/>|<alpino_ds>|</alpino_ds>|<tree>|begin='|word=''|index='1'|"
     f"cat='top'|<comment>|<sentence sentid='x'/>|9999999999|-1|²|{XML_TOKENS}",
+    "folia": "<s>|</s>|<w xml:id='a'>|</w>|<t>|</t>|<su class='NP'>|</su>|<wref id='a'/>|<feat subset='head'/>|"
+    f"class=''|<pos class='N'/>|<lemma/>|<hiddenw/>|<original>|<comment>|<syntax>|subset='function'|{XML_TOKENS}",
     "discbracket": "(|)|((|))|()|( |0=|1=a|99=b|999999999=c|=|\t|\n| |#LRB#|(ROOT |(S 0=a)|$[|\x00|ä|\r",
     "penn": "(|)|((|))|()|(-NONE- *T*-1)|(-NONE- *ICH*-2)|(-NONE- *-1)|(NP-1 |(S=2 |; sent_id = x\n|*|0|=|-1|;|\n|\xa0",
     "psd": "(|)|((|))|()|(ID x)|(ID )|(CODE y)|(NP *T*-1)|(NP *ICH*-2)|(NP-1 |(WNP-1 0)|<dash>|$|/*|0|*|-|=|\n|\x00",
@@ -33,6 +35,7 @@ SEEDS = {
     "tiger.xml": "tigerxml",
     "alpino_one.xml": "alpino",
     "alpino_many.xml": "alpino",
+    "small.folia.xml": "folia",
     "small.dbr": "discbracket",
     "ptb.mrg": "penn",
     "craft.tree": "penn",

@@ -20,6 +20,7 @@ from discotree.treebanks.brackets import PennWriter, PsdWriter, read_brackets
 from discotree.treebanks.conllu import ConlluWriter, read_conllu
 from discotree.treebanks.discbracket import DiscbracketWriter, read_discbracket
 from discotree.treebanks.export import Export3Writer, ExportWriter, read_export
+from discotree.treebanks.folia import FoliaWriter, read_folia
 from discotree.treebanks.json_lines import JsonWriter, read_json
 from discotree.treebanks.source import ErrorHandler, Source, is_readable_xml, stop
 from discotree.treebanks.tigerxml import TigerXmlWriter, read_tigerxml
@@ -27,7 +28,8 @@ from discotree.treebanks.writer import Writer
 from discotree.trees.tree import Tree
 
 PEEK = 16384  # bytes from the beginning of a file that its format is guessed from
-XML_SUFFIX = ".xml"  # TigerXML and Alpino share it, so the content decides
+XML_SUFFIX = ".xml"  # several formats share it, so the content decides
+XML_FORMATS = ("tigerxml", "alpino", "folia")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ TEXT_FORMATS = {
     "export3": Format(read_export, (".export3",), rb"(?m)^#FORMAT[ \t]+3", Export3Writer),
     "tigerxml": Format(read_tigerxml, (".tigerxml", ".tiger.xml"), rb"<corpus[\s>]|<s\s[^>]*id=", TigerXmlWriter),
     "alpino": Format(read_alpino, (".alpino", ".alpino.xml"), rb"<alpino_ds|<treebank", AlpinoWriter),
+    "folia": Format(read_folia, (".folia", ".folia.xml"), rb"<FoLiA[\s>]", FoliaWriter),
     "discbracket": Format(
         read_discbracket, (".dbr", ".discbracket"), rb"(?m)^ *\([^\n]*\([^\s()]+ \d+=[^\s()]+\)", DiscbracketWriter
     ),
@@ -66,7 +69,7 @@ FORMATS = {
 ALL_SUFFIXES = (*(suffix for form in FORMATS.values() for suffix in form.suffixes), XML_SUFFIX)
 
 # In this order, from the most specific content to the least.
-GUESSED = ("parquet", "arrow", "json", "export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")
+GUESSED = ("parquet", "arrow", "json", "export", "folia", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")
 
 
 def guess_format(name: str, beginning: bytes = b"") -> str | None:
@@ -83,7 +86,7 @@ def guess_format(name: str, beginning: bytes = b"") -> str | None:
 
 def check_encoding(name: str, encoding: str, path: str = "") -> None:
     """Raise an error for an encoding in which the files of a format cannot be read."""
-    if name in ("tigerxml", "alpino"):
+    if name in XML_FORMATS:
         if not is_readable_xml(encoding):
             raise TreebankError(f"XML cannot be read in {encoding!r}; use utf-8, utf-16 or latin-1", path)
     elif name in TEXT_FORMATS and not keeps_ascii(encoding):
@@ -123,7 +126,7 @@ def write(
         raise TypeError(f"expected an iterable of trees, got {hint}")
     name = format or guess_format(path)
     if name is None:
-        hint = "an .xml file may be tigerxml or alpino; " if base_name(path).endswith(XML_SUFFIX) else ""
+        hint = f"an .xml file may be {', '.join(XML_FORMATS)}; " if base_name(path).endswith(XML_SUFFIX) else ""
         raise TreebankError(f"cannot tell the format from the name; {hint}specify one of {', '.join(FORMATS)}", path)
     if is_archive(path):
         raise TreebankError("archives can be read but not written", path)

@@ -46,6 +46,7 @@ class Writer:
 
 WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # separates fields in plain-text formats
 CONTROL_SPACE = re.compile(r"[\t\n\r\f\v\x1c-\x1f]")  # a plain space in a lemma becomes _
+OUTER_SPACE = re.compile(r"^\s|\s$|[\t\n\r]")  # in a word, where a format holds the text of a sentence
 
 
 def unsupported(tree: Tree, format: str, what: str, text: str) -> TreebankError:
@@ -73,11 +74,11 @@ class XmlWriter(Writer):
         self.header = f"{declaration(encoding)}\n{self.header}"
 
     def tree(self, tree: Tree, number: int) -> str:
-        text = self.element(tree, tree.id or str(number))
+        text = self.element(tree, number)
         check_texts(tree, self.name, "word", tree.words, NOT_XML)
         check_texts(tree, self.name, "text", [text], NOT_XML)
         return text
 
-    def element(self, tree: Tree, identity: str) -> str:
+    def element(self, tree: Tree, number: int) -> str:
         """Return the element of a tree; characters that XML forbids are found later."""
         raise NotImplementedError
