@@ -195,6 +195,8 @@ HOLDS: dict[str, Holds] = {
         root_functions=_any,
     ),
 }
+HOLDS["brat"] = replace(HOLDS["conllu"], forms=_any.filter(_is_plain), roots=None, root_functions=None)
+HOLDS["webanno"] = HOLDS["folia"]
 HOLDS["parquet"] = HOLDS["arrow"] = HOLDS["json"] = replace(HOLDS["conllu"], secondary=_any)
 HOLDS["export3"] = replace(HOLDS["export"], lemmas=None)
 

@@ -12,20 +12,15 @@ from typing import Any
 
 from discotree.errors import TreebankError
 from discotree.files.writing import quoted
-from discotree.treebanks.source import Handler, RunningNumber, Source, stream_xml
+from discotree.treebanks.source import Handler, RunningNumber, Source, Span, stream_xml, tree_from_spans
 from discotree.treebanks.writer import OUTER_SPACE, XmlWriter, check_texts
 from discotree.trees.transforms import add_root
-from discotree.trees.tree import FUNCTION, LEMMA, MORPH, NONE, ROOT_LABELS, Node, Token, Tree
+from discotree.trees.tree import FUNCTION, LEMMA, MORPH, NONE, Node, Token, Tree
 
-VERSION = "2.5.1"
 ID = "xml:id"
 DOCUMENT = "discotree"  # the id of our documents, with which all ids in them begin
 IGNORED = frozenset({"hiddenw", "original", "suggestion", "alt", "altlayers", "morphology", "phonology"})
 CURRENT = "current"  # class of the text of a word, if it has several
-DECLARATIONS = "".join(
-    f"<{name}-annotation{'' if name in ('text', 'sentence', 'token', 'comment') else f' set={quoted(DOCUMENT)}'}/>\n"
-    for name in ("text", "sentence", "token", "pos", "lemma", "syntax", "comment")
-)
 
 
 def read_folia(source: Source) -> Iterator[Tree]:
@@ -40,7 +35,6 @@ class FoliaHandler(Handler):
         self.open: list[str] = []  # names of the elements that enclose the current one
         self.ignored = 0  # depth inside an ignored element
         self.text_depth = 0  # of the text of a word that is being read, or 0
-        self.inside = False
         self.begin({}, 0)
 
     def begin(self, attributes: dict[str, str], line: int) -> None:
@@ -52,10 +46,10 @@ class FoliaHandler(Handler):
         self.words: dict[str, dict[str, Any]] = {}  # by id: the fields of a Token and the line
         self.word: dict[str, Any] = {}
         self.hidden: set[str] = set()
-        self.units: list[tuple[str, str, int]] = []  # label, function, parent
+        self.units: list[Span] = []
+        self.parents: list[int] = []  # of the units; -1 for none
         self.path = [-1]  # the units that enclose the current element
         self.references: list[tuple[str, int, int]] = []  # id of a word, unit, line
-        self.comment = ""
         self.broken: TreebankError | None = None
 
     def fail(self, line: int, message: str) -> None:
@@ -64,15 +58,13 @@ class FoliaHandler(Handler):
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
         parent = self.open[-1] if self.open else ""
         self.open.append(name)
+        value = attributes.get("class") or NONE
         if self.ignored or name in IGNORED:
             self.ignored += 1
             self.hidden.add(attributes.get(ID, ""))
         elif name == "s":
             self.seen += 1
             self.begin(attributes, line)
-            self.inside = True
-        elif not self.inside:
-            return
         elif name == "w":
             identity = attributes.get(ID) or f"#{len(self.words)}"
             if identity in self.words:
@@ -82,33 +74,22 @@ class FoliaHandler(Handler):
             self.word["form"] = ""
             self.text_depth = len(self.open)
         elif name == "pos":
-            head, tag = attributes.get("head"), attributes.get("class") or NONE
-            self.word.update({"tag": head, "morph": tag} if head else {"tag": tag})
+            head = attributes.get("head")
+            self.word |= {"tag": head, "morph": value} if head else {"tag": value}
         elif name == "lemma":
-            self.word["lemma"] = attributes.get("class") or NONE
+            self.word["lemma"] = value
         elif name == "su":
-            self.units.append((attributes.get("class") or NONE, NONE, self.path[-1]))
+            self.units.append(Span(line, value))
+            self.parents.append(self.path[-1])
             self.path.append(len(self.units) - 1)
-        elif name == "feat":
-            self.feature(attributes.get("subset"), attributes.get("class") or NONE, parent)
         elif name == "wref" and len(self.path) > 1:
             self.references.append((attributes.get("id", ""), self.path[-1], line))
-
-    def feature(self, subset: str | None, value: str, parent: str) -> None:
-        if subset == "function" and parent == "su":
-            label, _, above = self.units[self.path[-1]]
-            self.units[self.path[-1]] = (label, value, above)
-        elif parent == "pos" and subset == "head":
-            self.word |= {"tag": value, "morph": self.word["tag"]}
-        elif parent == "pos" and subset == "function":
-            self.word["function"] = value
+        elif name == "feat" and attributes.get("subset") == "function":
+            (self.units[-1].values if parent == "su" else self.word)["function"] = value
 
     def text(self, data: str) -> None:
-        if self.inside and not self.ignored:
-            if self.text_depth:
-                self.word["form"] += data
-            elif self.open[-1] == "comment":
-                self.comment += data
+        if self.text_depth and not self.ignored:
+            self.word["form"] = self.word.get("form", "") + data
 
     def end(self, name: str) -> None:
         if len(self.open) == self.text_depth:
@@ -118,8 +99,7 @@ class FoliaHandler(Handler):
             self.ignored -= 1
         elif name == "su" and len(self.path) > 1:
             self.path.pop()
-        elif name == "s" and self.inside:
-            self.inside = False
+        elif name == "s":
             try:
                 self.ready.append(self.tree())
             except TreebankError as error:
@@ -131,42 +111,31 @@ class FoliaHandler(Handler):
         for word in self.words.values():
             if not word.get("form"):
                 self.fail(word["line"], "a word has no text")
-        parents: dict[str, int] = {}
+        positions = {identity: k for k, identity in enumerate(self.words)}
         for identity, unit, line in self.references:
-            if identity in self.hidden:
-                continue
-            if identity not in self.words:
-                self.fail(line, f"a wref names {identity!r}, which is not a word of the sentence")
-            elif identity in parents:
-                self.fail(line, f"the word {identity!r} belongs to two constituents")
-            parents[identity] = unit
+            if identity in positions:
+                while unit >= 0:
+                    self.units[unit].mask |= 1 << positions[identity]
+                    unit = self.parents[unit]
+            elif identity not in self.hidden:
+                self.fail(line, f"the word {identity!r} is not in the sentence")
         if self.broken:
             raise self.broken
-        filled = {-1}
-        for unit in parents.values():
-            while unit not in filled:
-                filled.add(unit)
-                unit = self.units[unit][2]
-        kept = [k for k in range(len(self.units)) if k in filled]
-        index = {-1: -1}
-        tops = [k for k in kept if self.units[k][2] < 0]
-        if len(tops) == 1 and self.units[tops[0]][0] in ROOT_LABELS:
-            index[tops[0]] = -1  # the root itself
-            kept.remove(tops[0])
-        index |= {k: n for n, k in enumerate(kept)}
-        nodes = [(label, function, index[parent]) for label, function, parent in (self.units[k] for k in kept)]
         tokens = [Token(**{name: word[name] for name in Token._fields if name in word}) for word in self.words.values()]
-        token_parents = [index[parents.get(identity, -1)] for identity in self.words]
-        return Tree.from_parents(tokens, token_parents, nodes, id=self.id, comment=self.comment.strip())
+        return tree_from_spans(self.source, tokens, [unit for unit in self.units if unit.mask], self.id)
 
 
 class FoliaWriter(XmlWriter):
     name = "folia"
-    header = (
-        f'<FoLiA xmlns="http://ilk.uvt.nl/folia" version="{VERSION}" {ID}="{DOCUMENT}" generator="discotree">\n'
-        f'<metadata type="native">\n<annotations>\n{DECLARATIONS}</annotations>\n</metadata>\n'
-        f'<text {ID}="{DOCUMENT}.text">\n'
-    )
+    header = f"""<FoLiA xmlns="http://ilk.uvt.nl/folia" version="2.5.1" {ID}="{DOCUMENT}" generator="discotree">
+<metadata type="native">
+<annotations>
+<text-annotation/><sentence-annotation/><token-annotation/>
+<pos-annotation set="discotree"/><lemma-annotation set="discotree"/><syntax-annotation set="discotree"/>
+</annotations>
+</metadata>
+<text {ID}="{DOCUMENT}.text">
+"""
     footer = "</text>\n</FoLiA>\n"
 
     def element(self, tree: Tree, number: int) -> str:
@@ -175,9 +144,14 @@ class FoliaWriter(XmlWriter):
         sentence = f"{DOCUMENT}.s.{number}"
         lines = [f'<s {ID}="{sentence}" n={quoted(tree.id or str(number))}>']
         for position, token in enumerate(tree.tokens, 1):
-            tag = f"<t>{escape(token.form, quote=False)}</t>{_pos(token)}"
-            lemma = "" if token[LEMMA] == NONE else f"<lemma class={quoted(token[LEMMA])}/>"
-            lines.append(f'<w {ID}="{sentence}.w.{position}">{tag}{lemma}</w>')
+            word = f"<t>{escape(token.form, quote=False)}</t>"
+            if token[MORPH] != NONE:
+                word += f"<pos class={quoted(token[MORPH])} head={quoted(token.tag or NONE)}>{_function(token)}</pos>"
+            elif (token.tag, token[FUNCTION]) != (NONE, NONE):
+                word += f"<pos class={quoted(token.tag)}>{_function(token)}</pos>"
+            if token[LEMMA] != NONE:
+                word += f"<lemma class={quoted(token[LEMMA])}/>"
+            lines.append(f'<w {ID}="{sentence}.w.{position}">{word}</w>')
         lines.append("<syntax>")
         stack: list[Node | int | str] = [tree.root]
         while stack:
@@ -187,26 +161,10 @@ class FoliaWriter(XmlWriter):
             elif isinstance(item, int):
                 lines.append(f'<wref id="{sentence}.w.{item + 1}" t={quoted(tree.tokens[item].form)}/>')
             else:
-                lines.append(f"<su class={quoted(item.label)}>{_function(item.function)}")
-                stack.append("</su>")
-                stack.extend(reversed(item.children))
-        lines.append("</syntax>")
-        if tree.comment:
-            lines.append(f"<comment>{escape(tree.comment, quote=False)}</comment>")
-        return "\n".join([*lines, "</s>\n"])
+                lines.append(f"<su class={quoted(item.label)}>{_function(item)}")
+                stack += ["</su>", *reversed(item.children)]
+        return "\n".join([*lines, "</syntax>", "</s>\n"])
 
 
-def _pos(token: Token) -> str:
-    tag, morph = token.tag or NONE, token[MORPH]
-    function = _function(token[FUNCTION])
-    if morph != NONE:
-        attributes = f"class={quoted(morph)} head={quoted(tag)}"
-    elif tag != NONE or function:
-        attributes = f"class={quoted(tag)}"
-    else:
-        return ""
-    return f"<pos {attributes}>{function}</pos>" if function else f"<pos {attributes}/>"
-
-
-def _function(function: str) -> str:
-    return "" if function == NONE else f'<feat subset="function" class={quoted(function)}/>'
+def _function(item: Token | Node) -> str:
+    return f'<feat subset="function" class={quoted(item.function)}/>' if item.function not in (None, NONE) else ""

@@ -6,10 +6,12 @@
 import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from os import PathLike, fspath
+from os.path import exists
 
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
@@ -17,6 +19,7 @@ from discotree.files.writing import base_name, is_archive, is_encoding, keeps_as
 from discotree.treebanks.alpino import AlpinoWriter, read_alpino
 from discotree.treebanks.arrow import ArrowFileWriter, ParquetFileWriter, read_arrow, read_parquet
 from discotree.treebanks.brackets import PennWriter, PsdWriter, read_brackets
+from discotree.treebanks.brat import BratWriter, other_file, read_brat
 from discotree.treebanks.conllu import ConlluWriter, read_conllu
 from discotree.treebanks.discbracket import DiscbracketWriter, read_discbracket
 from discotree.treebanks.export import Export3Writer, ExportWriter, read_export
@@ -24,6 +27,7 @@ from discotree.treebanks.folia import FoliaWriter, read_folia
 from discotree.treebanks.json_lines import JsonWriter, read_json
 from discotree.treebanks.source import ErrorHandler, Source, is_readable_xml, stop
 from discotree.treebanks.tigerxml import TigerXmlWriter, read_tigerxml
+from discotree.treebanks.webanno import WebannoWriter, read_webanno
 from discotree.treebanks.writer import Writer
 from discotree.trees.tree import Tree
 
@@ -63,13 +67,19 @@ TEXT_FORMATS = {
 }
 FORMATS = {
     **TEXT_FORMATS,
+    # Formats of files that are written as a whole: their numbers run through the file, or they are binary.
+    "brat": Format(read_brat, (".ann",), rb"(?m)^T[0-9]+\t\S+ [0-9]+ [0-9]+", BratWriter),
+    "webanno": Format(read_webanno, (".webanno.tsv",), rb"\A(\xef\xbb\xbf)?#FORMAT=WebAnno TSV 3", WebannoWriter),
     "parquet": Format(read_parquet, (".parquet",), rb"\APAR1", ParquetFileWriter),
     "arrow": Format(read_arrow, (".arrow", ".feather"), rb"\A(ARROW1|\xff{4})", ArrowFileWriter),
 }
 ALL_SUFFIXES = (*(suffix for form in FORMATS.values() for suffix in form.suffixes), XML_SUFFIX)
 
 # In this order, from the most specific content to the least.
-GUESSED = ("parquet", "arrow", "json", "export", "folia", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")
+GUESSED = (
+    *("parquet", "arrow", "json", "webanno", "brat", "export"),
+    *("folia", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu"),
+)
 
 
 def guess_format(name: str, beginning: bytes = b"") -> str | None:
@@ -132,6 +142,9 @@ def write(
         raise TreebankError("archives can be read but not written", path)
     check_encoding(name, encoding, path)
     writer = FORMATS[name].writer(HeadRules.of(heads), encoding)
+    text_path = other_file(path, "ann", "txt") if name == "brat" else ""
+    if exists(text_path) and not exists(path):
+        raise TreebankError(f"the text would overwrite {text_path}; choose another name", path)
     count = 0
     current = ""
     trees = iter(trees)
@@ -149,11 +162,13 @@ def write(
                 except TreebankError as error:
                     on_error(error)
                     continue
+            if texts:
+                texts.write(f"{' '.join(tree.words)}\n".encode())
             yield tree
             count += 1
 
     try:
-        with writable(path) as stream:
+        with writable(text_path) if text_path else nullcontext() as texts, writable(path) as stream:
             encode = codecs.getincrementalencoder(encoding)().encode
             for piece in writer.file(counted()):
                 stream.write(piece if isinstance(piece, bytes) else encode(piece))

@@ -44,6 +44,24 @@ class Writer:
             yield self.footer
 
 
+class DocumentWriter(Writer):
+    """Writes files in UTF-8 in which offsets and the numbers of annotations continue from sentence to sentence."""
+
+    def part(self, tree: Tree, number: int, offset: int, count: int) -> tuple[str, int, int]:
+        """Return the text of a tree that begins at an offset, after so many annotations, and both numbers after it."""
+        raise NotImplementedError
+
+    def tree(self, tree: Tree, number: int) -> str:
+        return self.part(tree, number, 0, 0)[0]
+
+    def file(self, trees: Iterable[Tree]) -> Iterator[bytes]:
+        offset = count = 0
+        yield self.header.encode()
+        for number, tree in enumerate(trees, 1):
+            text, offset, count = self.part(tree, number, offset, count)
+            yield text.encode()
+
+
 WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # separates fields in plain-text formats
 CONTROL_SPACE = re.compile(r"[\t\n\r\f\v\x1c-\x1f]")  # a plain space in a lemma becomes _
 OUTER_SPACE = re.compile(r"^\s|\s$|[\t\n\r]")  # in a word, where a format holds the text of a sentence
