@@ -48,7 +48,8 @@ def test_words_may_come_after_the_syntax_that_refers_to_them():
     [
         (f'<su class="NP">\n<wref id="b.9"/>{MARK}</su>', r"sentence b: the word 'b.9' is not in the sentence"),
         (
-            f'<su class="A"><wref id="b.0"/><wref id="b.1"/></su>\n<su class="B"><wref id="b.1"/><wref id="b.2"/></su>{MARK}',
+            '<su class="A"><wref id="b.0"/><wref id="b.1"/></su>\n'
+            f'<su class="B"><wref id="b.1"/><wref id="b.2"/></su>{MARK}',
             r"sentence b: 'B' crosses 'A' on line 6",
         ),
         (f'</syntax>\n<w xml:id="b.1"><t>x</t></w>{MARK}<syntax>', r"sentence b: the id 'b.1' is used twice"),

@@ -128,8 +128,8 @@ def _tree(source: Source, text: str, position: int, end: int, found: list[_Annot
             cuts = [match.start(), *edges[bisect_right(edges, match.start()) : bisect_left(edges, match.end())]]
             tokens |= {pair: Token(text[slice(*pair)]) for pair in zip(cuts, [*cuts[1:], match.end()], strict=True)}
         if word:
-            if span[0] < position or len(word.fragments) > 1:
-                raise source.error(word.line, f"the word {word.text!r:.50} overlaps another one or has a gap")
+            if not position <= span[0] < span[1] <= end or len(word.fragments) > 1:
+                raise source.error(word.line, "a word overlaps another word or the end of the line, or has a gap")
             lemma, morph, function = [word.values.get(name, NONE) for name in ("lemma", "morph", "function")]
             tokens[span] = Token(text[slice(*span)], word.label, lemma, morph, function)
             position = span[1]

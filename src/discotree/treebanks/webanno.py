@@ -82,6 +82,8 @@ def _tree(source: Source, rows: list[tuple[int, str]], columns: list[str], ident
                     target.setdefault(column.removeprefix(f"{CONSTITUENT}|"), _unescaped(value))
         tag, lemma, morph = [values.get(column, NONE) for column in TOKEN_COLUMNS]
         tokens.append(Token(row[2], tag, lemma, morph))
+    if not tokens:
+        raise source.error(rows[0][0], "the sentence has no words")
     nodes: dict[str, Span] = {}
     for k, span in enumerate(spans.values()):
         span.label = span.values.get("label", "")
