@@ -135,7 +135,7 @@ def test_both_files_are_written(tmp_path):
     lines = (tmp_path / "x.ann").read_text().splitlines()
     assert "T1\tROOT 0 9\twir gehen" in lines
     assert "T6\tNP 10 13;18 22\tdas Haus" in lines
-    assert lines[-2:] == ["T9\tN 18 22\tHaus", "A17\tWord T9"]
+    assert lines[-2:] == ["T9\tN 18 22\tHaus", "A39\tWord T9"]
     names = [line.split("\t")[0] for line in lines]
     assert len(set(names)) == len(names)
 

@@ -35,18 +35,10 @@ def test_a_sentence_without_syntax_is_flat():
     assert str(tree) == "(ROOT (BW 0=ja))"
 
 
-def test_words_may_come_after_the_syntax_that_refers_to_them():
-    text = (
-        '<s><syntax><su class="NP"><wref id="b"/></su></syntax><w xml:id="a"><t>x</t></w><w xml:id="b"><t>y</t></w></s>'
-    )
-    (tree,) = parsed(folia(text), "folia")
-    assert str(tree) == "(ROOT (-- 0=x) (NP (-- 1=y)))"
-
-
 @pytest.mark.parametrize(
     ("syntax", "message"),
     [
-        (f'<su class="NP">\n<wref id="b.9"/>{MARK}</su>', r"sentence b: the word 'b.9' is not in the sentence"),
+        (f'<su class="NP">\n<wref id="b.9"/>{MARK}</su>', r"sentence b: a wref names 'b.9', which is not a word"),
         (
             '<su class="A"><wref id="b.0"/><wref id="b.1"/></su>\n'
             f'<su class="B"><wref id="b.1"/><wref id="b.2"/></su>{MARK}',

@@ -8,7 +8,7 @@ from support.helpers import ONE, THREE, TWO, brackets_of, through, tree_of, writ
 
 from discotree import FORMATS, TreebankError, read, write
 from discotree.treebanks import TEXT_FORMATS
-from discotree.treebanks.formats import XML_FORMATS
+from discotree.treebanks.formats import XML_NAMES
 from discotree.treebanks.source import Source
 
 BROKEN = {
@@ -116,7 +116,7 @@ def test_a_stream_that_gives_one_byte_at_a_time_is_read_all_the_same():
         def read(self, size=-1):
             return super().read(min(size, 1) if size > 0 else size)
 
-    for format in XML_FORMATS:
+    for format in XML_NAMES:
         raw = written([ONE, TWO], format).encode()
         assert list(FORMATS[format].read(Source("slow", Slow(raw)))) == [ONE, TWO]
 

@@ -65,7 +65,7 @@ def test_a_row_without_offsets_is_broken(tmp_path):
 
 def test_a_sentence_of_parts_of_words_is_broken(tmp_path):
     content = HEADER + f"\n#Text=a\n1-1.1\t0-1\ta\t_\t_\t_{MARK}\n"
-    assert_broken(tmp_path / "x.webanno.tsv", content, "the sentence has no words", [])
+    assert_broken(tmp_path / "x.webanno.tsv", content, "expected a number, offsets, a word", [])
 
 
 def test_a_file_without_its_first_line_is_refused(tmp_path):

@@ -2,17 +2,14 @@
 
 Constituents are text-bound annotations (``T2 NP 0 5;10 15 text``), which contain each other as in the tree; of two
 over the same words, the first is the higher one. A tag is an annotation of a word with the attribute Word. Functions
-are attributes; lemmas, morphology and ids of sentences are notes. White space in labels is percent-encoded.
-
-Without NAME.txt, the text is put together from the annotations. This works if one of them covers the whole sentence,
-as the root does in our files.
+are attributes; lemmas, morphology and ids of sentences are notes. White space in labels is percent-encoded. Without
+NAME.txt, the text is put together from the annotations, if one of them covers the whole sentence, as our roots do.
 """
 
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from discotree.errors import TreebankError
 from discotree.files.reading import open_binary, open_compressed, readable
@@ -22,18 +19,13 @@ from discotree.treebanks.writer import OUTER_SPACE, DocumentWriter, check_texts
 from discotree.trees.transforms import add_root
 from discotree.trees.tree import NONE, Token, Tree
 
+ATTRIBUTES = ("Word", "Function")  # the other values are notes
 OTHER_KINDS = ("R", "E", "N", "*")  # relations, events, normalisations, equivalences: not part of a tree
 _TEXT_BOUND = re.compile(r"(T\S*)\t(\S+) ([0-9]{1,15} [0-9]{1,15}(?:;[0-9]{1,15} [0-9]{1,15})*)(?:\t(.*))?")
 _ATTRIBUTE_OR_NOTE = re.compile(r"[AM#]\S*\t(\S+) (\S+)(?:[ \t](.*))?")
 _IN_FIELD = re.compile(r"\s|%(?=[0-9A-F]{2,6};)")
 _IN_NOTE = re.compile(r"[\r\n]|%(?=[0-9A-F]{2,6};)")
 _WORD = re.compile(r"\S+")
-
-
-@dataclass(slots=True)
-class _Annotation(Span):
-    fragments: list[tuple[int, int]] = field(default_factory=list)
-    text: str | None = None
 
 
 def other_file(path: str, suffix: str, other: str) -> str:
@@ -54,22 +46,20 @@ def read_brat(source: Source) -> Iterator[Tree]:
         source.on_error(error)
         return
     begins = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
-    here: list[list[_Annotation]] = [[] for _ in begins]
+    here: list[list[Span]] = [[] for _ in begins]
     for a in found:
         here[bisect_right(begins, a.fragments[0][0]) - 1].append(a)
-    seen = 0
-    for begin, end, annotations in zip(begins, begins[1:], here, strict=False):
-        if not text[begin:end].isspace() and text[begin:end]:
-            seen += 1
-            try:
-                yield _tree(source, text, begin, end - 1, annotations, RunningNumber(seen))
-            except TreebankError as error:
-                source.on_error(error)
+    sentences = [k for k, (begin, end) in enumerate(pairwise(begins)) if text[begin:end].strip()]
+    for number, k in enumerate(sentences, 1):
+        try:
+            yield _tree(source, text, begins[k], begins[k + 1] - 1, here[k], RunningNumber(number))
+        except TreebankError as error:
+            source.on_error(error)
 
 
-def _annotations(source: Source) -> list[_Annotation]:
+def _annotations(source: Source) -> list[Span]:
     """Return the text-bound annotations in the order of the file."""
-    found: dict[str, _Annotation] = {}
+    found: dict[str, Span] = {}
     values: list[tuple[str, str, str]] = []
     for number, line in source.lines():
         if match := _TEXT_BOUND.fullmatch(line):
@@ -77,7 +67,7 @@ def _annotations(source: Source) -> list[_Annotation]:
             if name in found:
                 raise source.error(number, f"the id {name} is used twice")
             fragments = [(int(start), int(end)) for start, end in (part.split(" ") for part in offsets.split(";"))]
-            found[name] = _Annotation(number, percent_decoded(label), fragments=fragments, text=text)
+            found[name] = Span(number, percent_decoded(label), fragments=fragments, text=text)
         elif match := _ATTRIBUTE_OR_NOTE.fullmatch(line):
             values.append((match[2], match[1].lower(), percent_decoded(match[3] or "")))
         elif line.strip() and not line.startswith(OTHER_KINDS):
@@ -95,7 +85,7 @@ def _read_text(source: Source) -> str:
     return " " + text[1:] if text.startswith("\ufeff") else text  # brat's offsets count the byte order mark
 
 
-def _restore_text(found: list[_Annotation]) -> str:
+def _restore_text(found: list[Span]) -> str:
     """Return the text that annotations without gaps hold; one character between them is a line end."""
     pieces: list[str] = []
     length = 0
@@ -106,18 +96,19 @@ def _restore_text(found: list[_Annotation]) -> str:
     return "".join(pieces)
 
 
-def _check(source: Source, a: _Annotation, text: str) -> None:
+def _check(source: Source, a: Span, text: str) -> None:
     """Raise an error if the annotation does not belong to the text; the number of spaces does not count."""
     offsets = [offset for fragment in a.fragments for offset in fragment]
     if sorted(offsets) != offsets or offsets[-1] > len(text):
         hint = "" if source.text_path else "; the file with the text, with the suffix .txt, is missing"
         raise source.error(a.line, f"the offsets are not in order, or outside the text{hint}")
-    covered = "".join(text[start:end] for start, end in a.fragments)
-    if a.text is not None and "".join(a.text.split()) != "".join(covered.split()):
-        raise source.error(a.line, f"the annotation is of {a.text!r:.50}, but the text has {covered!r:.50} there")
+    if a.text is not None:
+        covered = " ".join(text[start:end] for start, end in a.fragments)
+        if "".join(a.text.split()) != "".join(covered.split()):
+            raise source.error(a.line, f"the annotation is of {a.text!r:.50}, but the text has {covered!r:.50} there")
 
 
-def _tree(source: Source, text: str, position: int, end: int, found: list[_Annotation], identity: str) -> Tree:
+def _tree(source: Source, text: str, position: int, end: int, found: list[Span], identity: str) -> Tree:
     """Return the tree of the line of the text that begins at a position."""
     edges = sorted({offset for a in found for fragment in a.fragments for offset in fragment})
     tokens: dict[tuple[int, int], Token] = {}
@@ -153,24 +144,20 @@ class BratWriter(DocumentWriter):
         text = " ".join(tree.words)
         begins = list(accumulate((len(word) + 1 for word in tree.words), initial=0))
         identity = NONE if tree.id in ("", str(number)) else tree.id
-        notes = [("Id", identity), ("AnnotatorNotes", tree.comment or NONE)]
-        annotations = []  # label, spans, attributes, notes
-        for node in tree.nodes():
-            annotations.append((node.label, node.spans, [("Function", node.function)], notes))
-            notes = []
+        annotations = [(node.label, node.spans, {"Function": node.function}) for node in tree.nodes()]
+        annotations[0][2].update({"Id": identity, "AnnotatorNotes": tree.comment or NONE})
         for k, (_, tag, lemma, morph, function) in enumerate(tree.tokens):
-            attributes, notes = [("Word", ""), ("Function", function)], [("Lemma", lemma), ("Morph", morph)]
-            annotations.append((tag or NONE, ((k, k + 1),), attributes, notes))
+            values = {"Function": function, "Lemma": lemma, "Morph": morph, "Word": ""}
+            annotations.append((tag or NONE, ((k, k + 1),), values))
         lines: list[str] = []
-        for n, (label, spans, attributes, notes) in enumerate(annotations, count + 1):
+        for n, (label, spans, values) in enumerate(annotations, count + 1):
             parts = [(begins[start], begins[end] - 1) for start, end in spans]
             offsets = ";".join(f"{offset + start} {offset + end}" for start, end in parts)
             covered = " ".join(text[start:end] for start, end in parts)
             lines.append(f"T{n}\t{percent_encoded(label, _IN_FIELD)} {offsets}\t{covered}")
-            for k, (name, value) in enumerate(attributes, 2 * n - 1):
-                if value != NONE:
+            for k, (name, value) in enumerate(values.items(), 4 * n):
+                if name in ATTRIBUTES and value != NONE:
                     lines.append(f"A{k}\t{name} T{n} {percent_encoded(value, _IN_FIELD)}".rstrip())
-            for k, (name, value) in enumerate(notes, 2 * n - 1):
-                if value != NONE:
+                elif value != NONE:
                     lines.append(f"#{k}\t{name} T{n}\t{percent_encoded(value, _IN_NOTE)}")
         return "\n".join(lines) + "\n", offset + len(text) + 1, count + len(annotations)

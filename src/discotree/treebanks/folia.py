@@ -20,7 +20,6 @@ from discotree.trees.tree import FUNCTION, LEMMA, MORPH, NONE, Node, Token, Tree
 ID = "xml:id"
 DOCUMENT = "discotree"  # the id of our documents, with which all ids in them begin
 IGNORED = frozenset({"hiddenw", "original", "suggestion", "alt", "altlayers", "morphology", "phonology"})
-CURRENT = "current"  # class of the text of a word, if it has several
 
 
 def read_folia(source: Source) -> Iterator[Tree]:
@@ -43,13 +42,11 @@ class FoliaHandler(Handler):
             identity = attributes.get("n", identity)
         self.id = identity or RunningNumber(self.seen)
         self.line = line
-        self.words: dict[str, dict[str, Any]] = {}  # by id: the fields of a Token and the line
+        self.words: dict[str, dict[str, Any]] = {}  # by id: the fields of a Token, and its line and position
         self.word: dict[str, Any] = {}
         self.hidden: set[str] = set()
         self.units: list[Span] = []
-        self.parents: list[int] = []  # of the units; -1 for none
-        self.path = [-1]  # the units that enclose the current element
-        self.references: list[tuple[str, int, int]] = []  # id of a word, unit, line
+        self.path: list[Span] = []  # the units that enclose the current element
         self.broken: TreebankError | None = None
 
     def fail(self, line: int, message: str) -> None:
@@ -69,8 +66,8 @@ class FoliaHandler(Handler):
             identity = attributes.get(ID) or f"#{len(self.words)}"
             if identity in self.words:
                 self.fail(line, f"the id {identity!r} is used twice")
-            self.word = self.words[identity] = {"line": line}
-        elif name == "t" and parent in ("w", "new") and attributes.get("class", CURRENT) == CURRENT:
+            self.word = self.words[identity] = {"line": line, "position": len(self.words)}
+        elif name == "t" and parent in ("w", "new") and attributes.get("class") in (None, "current"):
             self.word["form"] = ""
             self.text_depth = len(self.open)
         elif name == "pos":
@@ -79,13 +76,16 @@ class FoliaHandler(Handler):
         elif name == "lemma":
             self.word["lemma"] = value
         elif name == "su":
-            self.units.append(Span(line, value))
-            self.parents.append(self.path[-1])
-            self.path.append(len(self.units) - 1)
-        elif name == "wref" and len(self.path) > 1:
-            self.references.append((attributes.get("id", ""), self.path[-1], line))
+            self.path.append(Span(line, value))
+            self.units.append(self.path[-1])
+        elif name == "wref" and self.path:
+            identity = attributes.get("id", "")
+            if identity in self.words:
+                self.path[-1].mask |= 1 << self.words[identity]["position"]
+            elif identity not in self.hidden:
+                self.fail(line, f"a wref names {identity!r}, which is not a word before it in the sentence")
         elif name == "feat" and attributes.get("subset") == "function":
-            (self.units[-1].values if parent == "su" else self.word)["function"] = value
+            (self.path[-1].values if parent == "su" and self.path else self.word)["function"] = value
 
     def text(self, data: str) -> None:
         if self.text_depth and not self.ignored:
@@ -97,8 +97,10 @@ class FoliaHandler(Handler):
         self.open.pop()
         if self.ignored:
             self.ignored -= 1
-        elif name == "su" and len(self.path) > 1:
-            self.path.pop()
+        elif name == "su" and self.path:
+            mask = self.path.pop().mask
+            if self.path:
+                self.path[-1].mask |= mask
         elif name == "s":
             try:
                 self.ready.append(self.tree())
@@ -111,14 +113,6 @@ class FoliaHandler(Handler):
         for word in self.words.values():
             if not word.get("form"):
                 self.fail(word["line"], "a word has no text")
-        positions = {identity: k for k, identity in enumerate(self.words)}
-        for identity, unit, line in self.references:
-            if identity in positions:
-                while unit >= 0:
-                    self.units[unit].mask |= 1 << positions[identity]
-                    unit = self.parents[unit]
-            elif identity not in self.hidden:
-                self.fail(line, f"the word {identity!r} is not in the sentence")
         if self.broken:
             raise self.broken
         tokens = [Token(**{name: word[name] for name in Token._fields if name in word}) for word in self.words.values()]
@@ -128,12 +122,9 @@ class FoliaHandler(Handler):
 class FoliaWriter(XmlWriter):
     name = "folia"
     header = f"""<FoLiA xmlns="http://ilk.uvt.nl/folia" version="2.5.1" {ID}="{DOCUMENT}" generator="discotree">
-<metadata type="native">
-<annotations>
-<text-annotation/><sentence-annotation/><token-annotation/>
+<metadata type="native"><annotations><text-annotation/><sentence-annotation/><token-annotation/>
 <pos-annotation set="discotree"/><lemma-annotation set="discotree"/><syntax-annotation set="discotree"/>
-</annotations>
-</metadata>
+</annotations></metadata>
 <text {ID}="{DOCUMENT}.text">
 """
     footer = "</text>\n</FoLiA>\n"

@@ -33,7 +33,7 @@ from discotree.trees.tree import Tree
 
 PEEK = 16384  # bytes from the beginning of a file that its format is guessed from
 XML_SUFFIX = ".xml"  # several formats share it, so the content decides
-XML_FORMATS = ("tigerxml", "alpino", "folia")
+XML_NAMES = ("folia", "tigerxml", "alpino")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,7 @@ FORMATS = {
 ALL_SUFFIXES = (*(suffix for form in FORMATS.values() for suffix in form.suffixes), XML_SUFFIX)
 
 # In this order, from the most specific content to the least.
-GUESSED = (
-    *("parquet", "arrow", "json", "webanno", "brat", "export"),
-    *("folia", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu"),
-)
+GUESSED = ("parquet", "arrow", "json", "webanno", "brat", "export", *XML_NAMES, "discbracket", "psd", "penn", "conllu")
 
 
 def guess_format(name: str, beginning: bytes = b"") -> str | None:
@@ -96,7 +93,7 @@ def guess_format(name: str, beginning: bytes = b"") -> str | None:
 
 def check_encoding(name: str, encoding: str, path: str = "") -> None:
     """Raise an error for an encoding in which the files of a format cannot be read."""
-    if name in XML_FORMATS:
+    if name in XML_NAMES:
         if not is_readable_xml(encoding):
             raise TreebankError(f"XML cannot be read in {encoding!r}; use utf-8, utf-16 or latin-1", path)
     elif name in TEXT_FORMATS and not keeps_ascii(encoding):
@@ -136,7 +133,7 @@ def write(
         raise TypeError(f"expected an iterable of trees, got {hint}")
     name = format or guess_format(path)
     if name is None:
-        hint = f"an .xml file may be {', '.join(XML_FORMATS)}; " if base_name(path).endswith(XML_SUFFIX) else ""
+        hint = f"an .xml file may be {', '.join(XML_NAMES)}; " if base_name(path).endswith(XML_SUFFIX) else ""
         raise TreebankError(f"cannot tell the format from the name; {hint}specify one of {', '.join(FORMATS)}", path)
     if is_archive(path):
         raise TreebankError("archives can be read but not written", path)

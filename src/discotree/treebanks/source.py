@@ -115,6 +115,8 @@ class Span:
     label: str = ""
     mask: int = 0  # its positions as a bit set
     values: dict[str, str] = field(default_factory=dict)  # its function and other values
+    fragments: list[tuple[int, int]] = field(default_factory=list)  # offsets in another file,
+    text: str | None = None  # which has this text there
 
 
 def tree_from_spans(source: Source, tokens: Sequence[Token], spans: Iterable[Span], id: str, comment: str = "") -> Tree:
@@ -132,8 +134,7 @@ def tree_from_spans(source: Source, tokens: Sequence[Token], spans: Iterable[Spa
         parent, *others = {innermost[position] for position in positions}
         if others:
             other = next(ordered[p] for p in (parent, *others) if p >= 0 and span.mask & ~ordered[p].mask)
-            message = f"sentence {id}: {span.label!r} crosses {other.label!r} on line {other.line}"
-            raise source.error(span.line, message)
+            raise source.error(span.line, f"sentence {id}: {span.label!r} crosses {other.label!r} on line {other.line}")
         for position in positions:
             innermost[position] = k
         nodes.append((span.label, span.values.get("function", NONE), parent))

@@ -1,9 +1,9 @@
 """WebAnno TSV 3, the format of INCEpTION and WebAnno: one word a line, with columns for the features of layers.
 
-Tags, lemmas and morphology are in the layers of these tools for them. Constituents are spans of the layer Constituent,
-with a label and a function. INCEpTION has no discontinuous spans, so every block of a constituent is a span, and
-``node`` has the same number in all of them. Of two constituents over the same words, the one with the lower number is
-higher. A span without a label is the function of a word. Offsets count units of UTF-16.
+Tags, lemmas and morphology are in the built-in layers, constituents in the layer Constituent. INCEpTION has no
+discontinuous spans, so every block of a constituent is a span, and ``node`` has the same number in all of them. Of two
+constituents over the same words, the one with the lower number is higher. A span without a label has the function of a
+word. Offsets count units of UTF-16.
 """
 
 import re
@@ -24,8 +24,7 @@ CONSTITUENT = "Constituent"
 TOKEN_COLUMNS = ("POS|PosValue", "Lemma|value", "MorphologicalFeatures|value")  # tag, lemma, morphology
 NO_ANNOTATION, NO_VALUE = "_", "*"
 _RESERVED = re.compile(r"->|[\\\[\]|_;*\t\n\r]")
-_LETTERS = {"t": "\t", "n": "\n", "r": "\r"}
-_CODES = {character: letter for letter, character in _LETTERS.items()}
+_LETTERS, _CODES = {"t": "\t", "n": "\n", "r": "\r"}, {"\t": "t", "\n": "n", "\r": "r"}
 _STACKED = re.compile(r"(?:[^\\|]|\\.)+")
 _NUMBER = re.compile(r"\[[0-9]+\]$")
 _ROW = re.compile(r"[0-9]+-[0-9]+(\.[0-9]+)?\t[0-9]+-[0-9]+\t([^\t]+)((?:\t[^\t]+)*)\t?")
@@ -64,7 +63,7 @@ def _tree(source: Source, rows: list[tuple[int, str]], columns: list[str], ident
     for number, line in rows:
         row = _ROW.fullmatch(line)
         fields = row[3].split("\t")[1:] if row else []
-        if not row or len(fields) != len(columns):
+        if not row or len(fields) != len(columns) or (row[1] and not tokens):
             raise source.error(number, f"expected a number, offsets, a word, {len(columns)} columns, got {line!r:.80}")
         if row[1]:
             continue  # a part of a word
@@ -82,8 +81,6 @@ def _tree(source: Source, rows: list[tuple[int, str]], columns: list[str], ident
                     target.setdefault(column.removeprefix(f"{CONSTITUENT}|"), _unescaped(value))
         tag, lemma, morph = [values.get(column, NONE) for column in TOKEN_COLUMNS]
         tokens.append(Token(row[2], tag, lemma, morph))
-    if not tokens:
-        raise source.error(rows[0][0], "the sentence has no words")
     nodes: dict[str, Span] = {}
     for k, span in enumerate(spans.values()):
         span.label = span.values.get("label", "")
@@ -95,7 +92,7 @@ def _tree(source: Source, rows: list[tuple[int, str]], columns: list[str], ident
         if not span.label or first.label != span.label:
             raise source.error(span.line, f"sentence {identity}: a constituent has no label or several labels")
         first.mask |= span.mask
-    ordered = sorted(nodes, key=lambda node: int(node) if re.fullmatch("[0-9]{1,9}", node) else len(nodes))
+    ordered = sorted(nodes, key=lambda node: int(node) if re.fullmatch("[0-9]{1,9}", node) else 10**9)
     return tree_from_spans(source, tokens, [nodes[node] for node in ordered], identity)
 
 
@@ -104,9 +101,7 @@ class WebannoWriter(DocumentWriter):
 #T_SP={DKPRO}.lexmorph.type.pos.{TOKEN_COLUMNS[0]}
 #T_SP={DKPRO}.segmentation.type.{TOKEN_COLUMNS[1]}
 #T_SP={DKPRO}.lexmorph.type.morph.{TOKEN_COLUMNS[2]}
-#T_SP=webanno.custom.{CONSTITUENT}|label|function|node
-
-"""
+#T_SP=webanno.custom.{CONSTITUENT}|label|function|node\n\n"""
 
     def part(self, tree: Tree, number: int, offset: int, count: int) -> tuple[str, int, int]:
         check_texts(tree, "webanno", "word", tree.words, OUTER_SPACE)
@@ -124,7 +119,7 @@ class WebannoWriter(DocumentWriter):
         # The root is not written, unless the node below it would be taken for it.
         for k, node in enumerate([root, *nodes] if nodes and nodes[0].label in ROOT_LABELS else nodes, 1):
             for start, end in node.spans:
-                annotate(start, end, _escaped(node.label), _value(node.function, NO_VALUE), str(k))
+                annotate(start, end, _escaped(node.label), _escaped(node.function, NO_VALUE), str(k))
         identity, text = (value.replace("\\", "\\\\") for value in (tree.id, " ".join(tree.words)))
         lines = [f"\n{IDENTITY}{identity}" if identity else "", f"#Text={text}"]
         for k, token in enumerate(tree.tokens):
@@ -132,7 +127,7 @@ class WebannoWriter(DocumentWriter):
                 annotate(k, k + 1, NO_VALUE, _escaped(token[FUNCTION]), NO_VALUE)
             end = offset + len(token.form.encode("utf-16-le")) // 2
             fields = [f"{number}-{k + 1}", f"{offset}-{end}", token.form]
-            fields += [_value(text, NO_ANNOTATION) for text in (token.tag, token[LEMMA], token[MORPH])]
+            fields += [_escaped(text, NO_ANNOTATION) for text in (token.tag, token[LEMMA], token[MORPH])]
             fields += ["|".join(column) for column in zip(*stacks[k], strict=True)] or [NO_ANNOTATION] * 3
             lines.append("\t".join(fields) + "\t")
             offset = end + 1
@@ -141,11 +136,9 @@ class WebannoWriter(DocumentWriter):
         return content, offset, count
 
 
-def _value(text: str, missing: str) -> str:
-    return missing if text in ("", NONE) else _escaped(text)
-
-
-def _escaped(text: str) -> str:
+def _escaped(text: str, missing: str = "") -> str:
+    if missing and text in ("", NONE):
+        return missing
     return _RESERVED.sub(lambda match: "\\" + _CODES.get(match[0], match[0]), text)
 
 
