@@ -72,7 +72,7 @@ def test_our_annotations_can_be_read_without_the_text(tmp_path):
 
 def test_a_missing_text_is_named_in_the_error(tmp_path):
     (tmp_path / "x.ann").write_text("T1\tNP 4 8\tHaus\n")
-    with pytest.raises(TreebankError, match=r"x\.ann:1: .*outside the text; the file .*\.txt, is missing"):
+    with pytest.raises(TreebankError, match=r"x\.ann:1: .*outside the text; the text file .* is missing"):
         list(read(tmp_path / "x.ann"))
 
 
@@ -84,9 +84,9 @@ def test_a_missing_text_is_named_in_the_error(tmp_path):
             f"T1\tVP 0 8;9 12\tDas Haus ist\nT2\tNP 4 8;13 16\tHaus alt{MARK}\n",
             "sentence 1: 'NP' crosses 'VP'",
         ),
-        (f"T1\tNP 13 22\talt . Wir{MARK}\n", "'NP' does not begin and end with a word of the same line"),
-        (f"T1\tD 0 3\tDas\nA1\tWord T1\nT2\tNP 1 8\tas Haus{MARK}\n", "'NP' does not begin and end with a word"),
-        (f"T1\tNP 3 4\t {MARK}\n", "'NP' does not begin and end with a word"),
+        (f"T1\tNP 13 22\talt . Wir{MARK}\n", "'NP' does not begin and end at the edges of words of one line"),
+        (f"T1\tD 0 3\tDas\nA1\tWord T1\nT2\tNP 1 8\tas Haus{MARK}\n", "'NP' does not begin and end at the edges"),
+        (f"T1\tNP 3 4\t {MARK}\n", "'NP' does not begin and end at the edges"),
         (f"T1\tD 0 8\tDas Haus\nA1\tWord T1\nT2\tN 4 8\tHaus{MARK}\nA2\tWord T2\n", "a word overlaps another word"),
         (f"T1\tD 17 22\t. Wir{MARK}\nA1\tWord T1\n", "a word overlaps another word or the end of the line"),
     ],
@@ -100,8 +100,8 @@ def test_annotations_that_form_no_tree_are_errors_of_their_sentence(tmp_path, an
     ("annotations", "message"),
     [
         (f"T1\tNP 0 8\tDas Haus\nT1\tVP 9 12\tist{MARK}\n", "the id T1 is used twice"),
-        (f"T1\tNP 0 8\tDas Maus{MARK}\n", "the annotation is of 'Das Maus', but the text has 'Das Haus' there"),
-        (f"T1\tNP 0 99\tDas{MARK}\n", "the offsets are not in order, or outside the text"),
+        (f"T1\tNP 0 8\tDas Maus{MARK}\n", "the annotation covers 'Das Maus', but the text has 'Das Haus' there"),
+        (f"T1\tNP 0 99\tDas{MARK}\n", "the offsets are not in order or lie outside the text"),
         (f"T1\tNP 8 0\tDas Haus{MARK}\n", "the offsets are not in order"),
         (f"T1\tNP 4 8;0 3\tHaus Das{MARK}\n", "the offsets are not in order"),
         (f"T1 NP 0 8 Das Haus{MARK}\n", "expected an annotation such as T1<tab>NP 0 5<tab>text, got 'T1 NP"),
@@ -140,6 +140,16 @@ def test_both_files_are_written(tmp_path):
     assert len(set(names)) == len(names)
 
 
+def test_both_files_are_in_the_same_encoding(tmp_path):
+    tree = tree_of("(ROOT (N 0=größer))", "1")
+    for encoding in ("latin-1", "utf-8-sig"):
+        write([tree, tree], tmp_path / "x.ann", encoding=encoding)
+        assert (tmp_path / "x.txt").read_text(encoding) == "größer\ngrößer\n"
+        assert [again.words for again in read(tmp_path / "x.ann", encoding=encoding)] == [tree.words] * 2
+    with pytest.raises(TreebankError, match="not compatible with ASCII"):
+        write([tree], tmp_path / "y.ann", encoding="utf-16")
+
+
 def test_an_error_leaves_both_files_as_they_were(tmp_path):
     write([ONE], tmp_path / "x.ann")
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
@@ -158,6 +168,6 @@ def test_a_text_without_annotations_is_not_overwritten(tmp_path):
 def test_labels_with_spaces_are_encoded_and_come_back():
     tree = tree_of("(ROOT (X 0=a))", "1")
     odd = type(tree)((tree.tokens[0]._replace(tag="a b", function="%20;"),), tree.root, "1")
-    text = written([odd], "brat").decode()
+    text = written([odd], "brat")
     assert "T2\ta%20;b 0 1\ta\n" in text
     assert parsed(text, "brat") == [odd]

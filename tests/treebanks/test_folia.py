@@ -38,7 +38,10 @@ def test_a_sentence_without_syntax_is_flat():
 @pytest.mark.parametrize(
     ("syntax", "message"),
     [
-        (f'<su class="NP">\n<wref id="b.9"/>{MARK}</su>', r"sentence b: a wref names 'b.9', which is not a word"),
+        (
+            f'<su class="NP">\n<wref id="b.9"/>{MARK}</su>',
+            "sentence b: a wref refers to 'b.9'",
+        ),
         (
             '<su class="A"><wref id="b.0"/><wref id="b.1"/></su>\n'
             f'<su class="B"><wref id="b.1"/><wref id="b.2"/></su>{MARK}',

@@ -49,8 +49,8 @@ def test_spans_with_the_same_node_are_one_constituent():
         ),
         ([f"*[1]\tSB[1]\t*[1]{MARK}", "*[1]\tSB[1]\t*[1]"], "a constituent has no label or several labels"),
         (["A[1]\t*[1]\t1[1]", f"B[2]\t*[2]\t1[2]{MARK}"], "a constituent has no label or several labels"),
-        (["_\t_\t_", f"_\t_{MARK}"], r"expected a number, offsets, a word, 3 columns, got '2-2\\t4-5\\tw2"),
-        (["_\t_\t_", f"_\t_\t_\t_{MARK}"], "expected a number, offsets, a word, 3 columns"),
+        (["_\t_\t_", f"_\t_{MARK}"], r"expected number, offsets, word and 3 columns, got '2-2\\t4-5\\tw2"),
+        (["_\t_\t_", f"_\t_\t_\t_{MARK}"], "expected number, offsets, word and 3 columns"),
     ],
 )
 def test_a_broken_sentence_has_an_address(tmp_path, rows, message):
@@ -60,12 +60,12 @@ def test_a_broken_sentence_has_an_address(tmp_path, rows, message):
 
 def test_a_row_without_offsets_is_broken(tmp_path):
     content = HEADER + "\n#Text=a\n1-1\ta\t_\t_\t_" + MARK + "\n" + sentence(2, "_\t_\t_")
-    assert_broken(tmp_path / "x.webanno.tsv", content, "expected a number, offsets", ["s2"])
+    assert_broken(tmp_path / "x.webanno.tsv", content, "expected number, offsets", ["s2"])
 
 
 def test_a_sentence_of_parts_of_words_is_broken(tmp_path):
     content = HEADER + f"\n#Text=a\n1-1.1\t0-1\ta\t_\t_\t_{MARK}\n"
-    assert_broken(tmp_path / "x.webanno.tsv", content, "expected a number, offsets, a word", [])
+    assert_broken(tmp_path / "x.webanno.tsv", content, "expected number, offsets, word", [])
 
 
 def test_a_file_without_its_first_line_is_refused(tmp_path):
@@ -74,20 +74,20 @@ def test_a_file_without_its_first_line_is_refused(tmp_path):
 
 def test_offsets_run_through_the_file_in_units_of_utf_16():
     smile = tree_of("(ROOT (N 0=😊) (N 1=ja))", "1")
-    text = written([smile, TWO], "webanno").decode()
+    text = written([smile, TWO], "webanno")
     rows = [line.split("\t")[:3] for line in text.splitlines() if line[:1].isdigit()]
     assert rows == [["1-1", "0-2", "😊"], ["1-2", "3-5", "ja"], ["2-1", "6-9", "wir"], ["2-2", "10-15", "gehen"]]
 
 
 def test_the_blocks_of_a_constituent_are_spans_with_their_own_numbers():
     """INCEpTION extends a span to the last word with its number, which would close the gap."""
-    text = written([ONE], "webanno").decode()
+    text = written([ONE], "webanno")
     rows = [line.split("\t")[6:9] for line in text.splitlines() if line[:1].isdigit()]
     assert rows == [["NP[1]", "*[1]", "1[1]"], ["_", "_", "_"], ["NP[2]", "*[2]", "1[2]"]]
 
 
 def test_there_are_two_empty_lines_before_the_first_sentence():
-    lines = written([ONE], "webanno").decode().split("\n")
+    lines = written([ONE], "webanno").split("\n")
     assert lines[0] == "#FORMAT=WebAnno TSV 3.3"
     assert lines[5:9] == ["", "", "#Sentence.id=cdb/1", "#Text=das hat Haus"]
 
@@ -97,7 +97,7 @@ def test_reserved_characters_are_escaped(value):
     tree = Tree((Token("x", value, value, value, value),), Node("ROOT", [Node(value, [0], value)]), "1")
     text = written([tree], "webanno")
     assert parsed(text, "webanno") == [tree]
-    assert text.decode().count("\n") == 10
+    assert text.count("\n") == 10
 
 
 def test_words_that_no_row_can_hold_are_refused():

@@ -15,9 +15,8 @@ import click
 from discotree.cli.console import ProgressBar, err
 from discotree.errors import DiscotreeError, TreebankError, expected
 from discotree.files.reading import ByteCounter
-from discotree.files.writing import STANDARD_STREAM, base_name, is_encoding, overlaps, stems
+from discotree.files.writing import STANDARD_STREAM, base_name, is_encoding, other_file, overlaps, stems
 from discotree.treebanks import FORMATS, read
-from discotree.treebanks.brat import other_file
 from discotree.treebanks.source import stop
 from discotree.trees.tree import Tree
 

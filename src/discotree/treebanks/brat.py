@@ -28,12 +28,6 @@ _IN_NOTE = re.compile(r"[\r\n]|%(?=[0-9A-F]{2,6};)")
 _WORD = re.compile(r"\S+")
 
 
-def other_file(path: str, suffix: str, other: str) -> str:
-    """Return the name of the other file of a pair, ``ann`` or ``txt``; an empty string if the suffix is different."""
-    pattern = rf"(?i)\.{suffix}((?:\.gz|\.bz2|\.xz)?)$"
-    return re.sub(pattern, rf".{other}\1", path) if re.search(pattern, path) else ""
-
-
 def read_brat(source: Source) -> Iterator[Tree]:
     try:
         found = _annotations(source)
@@ -100,12 +94,12 @@ def _check(source: Source, a: Span, text: str) -> None:
     """Raise an error if the annotation does not belong to the text; the number of spaces does not count."""
     offsets = [offset for fragment in a.fragments for offset in fragment]
     if sorted(offsets) != offsets or offsets[-1] > len(text):
-        hint = "" if source.text_path else "; the file with the text, with the suffix .txt, is missing"
-        raise source.error(a.line, f"the offsets are not in order, or outside the text{hint}")
+        hint = "" if source.text_path else "; the text file (.txt) is missing"
+        raise source.error(a.line, f"the offsets are not in order or lie outside the text{hint}")
     if a.text is not None:
         covered = " ".join(text[start:end] for start, end in a.fragments)
         if "".join(a.text.split()) != "".join(covered.split()):
-            raise source.error(a.line, f"the annotation is of {a.text!r:.50}, but the text has {covered!r:.50} there")
+            raise source.error(a.line, f"the annotation covers {a.text!r:.50}, but the text has {covered!r:.50} there")
 
 
 def _tree(source: Source, text: str, position: int, end: int, found: list[Span], identity: str) -> Tree:
@@ -130,7 +124,7 @@ def _tree(source: Source, text: str, position: int, end: int, found: list[Span],
         for left, right in a.fragments:
             first, last = bisect_right(ends, left), bisect_left(starts, right)
             if first >= last or starts[first] < left or ends[last - 1] > right or right > end:
-                raise source.error(a.line, f"{a.label!r} does not begin and end with a word of the same line")
+                raise source.error(a.line, f"{a.label!r} does not begin and end at the edges of words of one line")
             a.mask |= (1 << last) - (1 << first)
         identity = a.values.get("id") or identity
     comment = "; ".join(a.values["annotatornotes"] for a in phrases if "annotatornotes" in a.values)

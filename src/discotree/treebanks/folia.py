@@ -83,7 +83,7 @@ class FoliaHandler(Handler):
             if identity in self.words:
                 self.path[-1].mask |= 1 << self.words[identity]["position"]
             elif identity not in self.hidden:
-                self.fail(line, f"a wref names {identity!r}, which is not a word before it in the sentence")
+                self.fail(line, f"a wref refers to {identity!r}, which is not an earlier word of the sentence")
         elif name == "feat" and attributes.get("subset") == "function":
             (self.path[-1].values if parent == "su" and self.path else self.word)["function"] = value
 

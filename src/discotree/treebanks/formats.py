@@ -15,11 +15,11 @@ from os.path import exists
 
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
-from discotree.files.writing import base_name, is_archive, is_encoding, keeps_ascii, writable
+from discotree.files.writing import base_name, is_archive, is_encoding, keeps_ascii, other_file, writable
 from discotree.treebanks.alpino import AlpinoWriter, read_alpino
 from discotree.treebanks.arrow import ArrowFileWriter, ParquetFileWriter, read_arrow, read_parquet
 from discotree.treebanks.brackets import PennWriter, PsdWriter, read_brackets
-from discotree.treebanks.brat import BratWriter, other_file, read_brat
+from discotree.treebanks.brat import BratWriter, read_brat
 from discotree.treebanks.conllu import ConlluWriter, read_conllu
 from discotree.treebanks.discbracket import DiscbracketWriter, read_discbracket
 from discotree.treebanks.export import Export3Writer, ExportWriter, read_export
@@ -96,7 +96,7 @@ def check_encoding(name: str, encoding: str, path: str = "") -> None:
     if name in XML_NAMES:
         if not is_readable_xml(encoding):
             raise TreebankError(f"XML cannot be read in {encoding!r}; use utf-8, utf-16 or latin-1", path)
-    elif name in TEXT_FORMATS and not keeps_ascii(encoding):
+    elif name not in ("parquet", "arrow") and not keeps_ascii(encoding):
         raise TreebankError(f"the encoding {encoding!r} is not compatible with ASCII; use utf-8 or latin-1", path)
 
 
@@ -160,13 +160,13 @@ def write(
                     on_error(error)
                     continue
             if texts:
-                texts.write(f"{' '.join(tree.words)}\n".encode())
+                texts.write(encode_text(f"{' '.join(tree.words)}\n"))
             yield tree
             count += 1
 
     try:
         with writable(text_path) if text_path else nullcontext() as texts, writable(path) as stream:
-            encode = codecs.getincrementalencoder(encoding)().encode
+            encode, encode_text = (codecs.getincrementalencoder(encoding)().encode for _ in range(2))
             for piece in writer.file(counted()):
                 stream.write(piece if isinstance(piece, bytes) else encode(piece))
     except UnicodeEncodeError as error:

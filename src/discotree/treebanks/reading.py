@@ -11,8 +11,7 @@ from random import Random
 
 from discotree.errors import TreebankError, list_some
 from discotree.files.reading import ByteCounter, ReadLimits, files_in, open_all, readable
-from discotree.files.writing import base_name, read_text, stems
-from discotree.treebanks.brat import other_file
+from discotree.files.writing import base_name, other_file, read_text, stems
 from discotree.treebanks.formats import (
     ALL_SUFFIXES,
     FORMATS,

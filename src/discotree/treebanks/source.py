@@ -115,8 +115,8 @@ class Span:
     label: str = ""
     mask: int = 0  # its positions as a bit set
     values: dict[str, str] = field(default_factory=dict)  # its function and other values
-    fragments: list[tuple[int, int]] = field(default_factory=list)  # offsets in another file,
-    text: str | None = None  # which has this text there
+    fragments: list[tuple[int, int]] = field(default_factory=list)  # offsets in a text file
+    text: str | None = None  # the text at these offsets, as the annotation has it
 
 
 def tree_from_spans(source: Source, tokens: Sequence[Token], spans: Iterable[Span], id: str, comment: str = "") -> Tree:

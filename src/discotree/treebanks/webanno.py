@@ -64,7 +64,7 @@ def _tree(source: Source, rows: list[tuple[int, str]], columns: list[str], ident
         row = _ROW.fullmatch(line)
         fields = row[3].split("\t")[1:] if row else []
         if not row or len(fields) != len(columns) or (row[1] and not tokens):
-            raise source.error(number, f"expected a number, offsets, a word, {len(columns)} columns, got {line!r:.80}")
+            raise source.error(number, f"expected number, offsets, word and {len(columns)} columns, got {line!r:.80}")
         if row[1]:
             continue  # a part of a word
         values: dict[str, str] = {}

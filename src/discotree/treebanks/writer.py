@@ -45,7 +45,7 @@ class Writer:
 
 
 class DocumentWriter(Writer):
-    """Writes files in UTF-8 in which offsets and the numbers of annotations continue from sentence to sentence."""
+    """Writes files in which offsets and the numbers of annotations continue from sentence to sentence."""
 
     def part(self, tree: Tree, number: int, offset: int, count: int) -> tuple[str, int, int]:
         """Return the text of a tree that begins at an offset, after so many annotations, and both numbers after it."""
@@ -54,12 +54,12 @@ class DocumentWriter(Writer):
     def tree(self, tree: Tree, number: int) -> str:
         return self.part(tree, number, 0, 0)[0]
 
-    def file(self, trees: Iterable[Tree]) -> Iterator[bytes]:
+    def file(self, trees: Iterable[Tree]) -> Iterator[str]:
         offset = count = 0
-        yield self.header.encode()
+        yield self.header
         for number, tree in enumerate(trees, 1):
             text, offset, count = self.part(tree, number, offset, count)
-            yield text.encode()
+            yield text
 
 
 WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # separates fields in plain-text formats
