@@ -171,3 +171,14 @@ def test_devices_and_new_files_overlap_with_nothing(folder: Path) -> None:
     assert not overlaps("new", "in.dbr")
     assert not overlaps(str(folder / "new"), "nowhere")
     assert not overlaps("folder-2/new", "folder")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", ["convert", "parse"])
+def test_the_text_of_brat_annotations_is_an_output_as_well(command: str) -> None:
+    app(["convert", "in.dbr", "new.ann"], standalone_mode=False)
+    text = Path("new.txt").read_bytes()
+    output = ["-o", "new.ann"] if command == "parse" else ["new.ann"]
+    refused(command, "new.txt", *output)
+    refused(command, "new.txt", *output, "--from", "brat")
+    assert Path("new.txt").read_bytes() == text == b"a c b\n"

@@ -8,11 +8,10 @@ import pytest
 from fuzz import catalogue, targets
 from fuzz.run import main, replay
 from fuzz.targets import FOUND, REFUSED, VALID, Target, WrongResult, attempt, smallest
-from fuzz.treebanks import TARGETS, check_round_trip
+from fuzz.treebanks import TABLES, TARGETS, check_round_trip
 from support.mutants import mutate_json
 
-from discotree import TreebankError
-from discotree.treebanks import TEXT_FORMATS
+from discotree import FORMATS, TreebankError
 
 
 class Fragile(Target):
@@ -136,5 +135,5 @@ def test_every_target_takes_its_seeds():
 
 
 def test_every_format_is_a_target():
-    readers = {TEXT_FORMATS[target.name].read for target in TARGETS}
-    assert readers == {form.read for form in TEXT_FORMATS.values()}
+    readers = {FORMATS[target.name].read for target in (*TARGETS, *TABLES)}
+    assert readers == {form.read for form in FORMATS.values()}

@@ -8,7 +8,6 @@ from fuzz.targets import DATA, Target, WrongResult
 
 from discotree import FORMATS, Tree
 from discotree.errors import TreebankError
-from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.source import Source, stop
 
 XML_TOKENS = "&|<|>|'|&#0;|&#9;|&lt;|&b;|<![CDATA[|]]>|<!DOCTYPE a [<!ENTITY b 'c'>]>|<?xml encoding='utf-16'?>|\x00"
@@ -18,6 +17,12 @@ TOKENS = {
     f"word=''|<secedge/>|{XML_TOKENS}",
     "alpino": "<node/>|</node>|<node begin='0' word='a'/>|<alpino_ds>|</alpino_ds>|<tree>|begin='|word=''|index='1'|"
     f"cat='top'|<comment>|<sentence sentid='x'/>|9999999999|-1|²|{XML_TOKENS}",
+    "folia": "<s>|</s>|<w xml:id='a'>|</w>|<t>|</t>|<su class='NP'>|</su>|<wref id='a'/>|<feat subset='head'/>|"
+    f"class=''|<pos class='N'/>|<lemma/>|<hiddenw/>|<original>|<comment>|<syntax>|subset='function'|{XML_TOKENS}",
+    "brat": "T1\t|T2\tNP 0 3\tWas|A1\tWord T1|A1\tFunction T2 SB|#1\tId T1\tx|R1\t|E1\t|"
+    "*\t|0 3;4 8|0 99999999| |;|\t|\n|ä|%20;|-1",
+    "webanno": "#T_SP=webanno.custom.Constituent|#Text=|#Sentence.id=x\n|1-1\t0-3\tWas|1-1.1|"
+    "_|*|[1]|[2]|NP[1]|\\|\\_|->|\t|\n|\n\n|#|1|99",
     "discbracket": "(|)|((|))|()|( |0=|1=a|99=b|999999999=c|=|\t|\n| |#LRB#|(ROOT |(S 0=a)|$[|\x00|ä|\r",
     "penn": "(|)|((|))|()|(-NONE- *T*-1)|(-NONE- *ICH*-2)|(-NONE- *-1)|(NP-1 |(S=2 |; sent_id = x\n|*|0|=|-1|;|\n|\xa0",
     "psd": "(|)|((|))|()|(ID x)|(ID )|(CODE y)|(NP *T*-1)|(NP *ICH*-2)|(NP-1 |(WNP-1 0)|<dash>|$|/*|0|*|-|=|\n|\x00",
@@ -33,6 +38,9 @@ SEEDS = {
     "tiger.xml": "tigerxml",
     "alpino_one.xml": "alpino",
     "alpino_many.xml": "alpino",
+    "small.folia.xml": "folia",
+    "small.ann": "brat",
+    "small.webanno.tsv": "webanno",
     "small.dbr": "discbracket",
     "ptb.mrg": "penn",
     "craft.tree": "penn",
@@ -120,5 +128,5 @@ class TableTarget(TreebankTarget):
         return [encoded(trees, self.format), encoded(trees[:1], self.format)]
 
 
-TARGETS = [TreebankTarget(format) for format in TEXT_FORMATS if format in TOKENS]
+TARGETS = [TreebankTarget(format) for format in TOKENS]
 TABLES = [TableTarget("parquet"), TableTarget("arrow")]

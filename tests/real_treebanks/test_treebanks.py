@@ -76,6 +76,9 @@ HELD = {
     "export": as_export_holds_it,
     "tigerxml": unchanged,
     "alpino": unchanged,
+    "folia": unchanged,
+    "brat": unchanged,
+    "webanno": unchanged,
     "conllu": unchanged,
     "json": unchanged,
     "parquet": unchanged,
@@ -95,6 +98,16 @@ def test_trees_from_all_parts_come_back_from_a_file_in_every_format_that_can_hol
             assert again == held(tree), f"{format}: {tree.id}"
             if format in HAVE_SECONDARY_EDGES:
                 assert sorted(again.secondary) == sorted(tree.secondary), f"{format}: {tree.id}"
+
+
+@pytest.mark.parametrize("name", ["x.folia.xml", "x.ann", "x.webanno.tsv"])
+def test_trees_of_masc_come_back_from_the_files_of_annotation_tools(name, tmp_path):
+    path = folder("DISCOTREE_DATA") / "masc"
+    if not path.exists():
+        pytest.skip(f"{path} is not there")
+    trees = list(read(path))[::5]
+    assert write(trees, tmp_path / name) == len(trees) > 900
+    assert list(read(tmp_path / name)) == trees
 
 
 def test_the_german_and_dutch_treebanks_have_secondary_edges(treebank):

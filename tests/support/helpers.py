@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from discotree import FORMATS, Node, Token, Tree, TreebankError, read
-from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.source import ErrorHandler, Source, stop
 
 
@@ -22,7 +21,7 @@ def brackets_of(trees: Iterable[Tree]) -> list[str]:
 def written(trees: Iterable[Tree], format: str) -> Any:
     """Return the trees as the content of a file: text, or bytes."""
     pieces = list(FORMATS[format].writer().file(trees))
-    return "".join(pieces) if format in TEXT_FORMATS else b"".join(pieces)
+    return b"".join(pieces) if format in ("parquet", "arrow") else "".join(pieces)
 
 
 def encoded(trees: Iterable[Tree], format: str) -> bytes:

@@ -141,6 +141,11 @@ def _unbroken(text: str) -> bool:
     return escaped.replace("#LRB#", "(").replace("#RRB#", ")") == text
 
 
+def _is_plain(word: str) -> bool:
+    """Return whether a word can be part of a running text: no space around it, no line end in it."""
+    return word == word.strip() and not set(word) & set("\t\r\n")
+
+
 _everywhere = {"functions": _in_xml, "token_functions": _in_xml, "lemmas": _in_xml, "morphs": _in_xml}
 
 HOLDS: dict[str, Holds] = {
@@ -157,6 +162,13 @@ HOLDS: dict[str, Holds] = {
     ),
     "tigerxml": Holds(_in_xml, _in_xml, _in_xml, _ids, **_everywhere, secondary=_in_xml),
     "alpino": Holds(_in_xml, _in_xml, _in_xml, _ids, **_everywhere, secondary=_in_xml),
+    "folia": Holds(
+        _in_xml.filter(lambda word: word == word.strip() and not set(word) & set("\t\r\n")),
+        _in_xml,
+        _in_xml,
+        _ids,
+        **_everywhere,
+    ),
     "discbracket": Holds(
         text_without(SPACES, strange=("(", ")", "a(b)c", "=", "1=", "#501")).filter(_unbroken),
         _in_dbr | st.just("$("),
@@ -183,6 +195,8 @@ HOLDS: dict[str, Holds] = {
         root_functions=_any,
     ),
 }
+HOLDS["brat"] = replace(HOLDS["conllu"], forms=_any.filter(_is_plain), roots=None, root_functions=None)
+HOLDS["webanno"] = HOLDS["folia"]
 HOLDS["parquet"] = HOLDS["arrow"] = HOLDS["json"] = replace(HOLDS["conllu"], secondary=_any)
 HOLDS["export3"] = replace(HOLDS["export"], lemmas=None)
 

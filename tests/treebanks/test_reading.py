@@ -8,12 +8,14 @@ from support.helpers import ONE, THREE, TWO, brackets_of, through, tree_of, writ
 
 from discotree import FORMATS, TreebankError, read, write
 from discotree.treebanks import TEXT_FORMATS
+from discotree.treebanks.formats import XML_NAMES
 from discotree.treebanks.source import Source
 
 BROKEN = {
     "export": "#BOS 2\nb -- N -- -- 500\n#EOS 2\n",
     "tigerxml": '<s id="2"><graph root="n"><t id="a" word="b"/><nt id="n" cat="X"/></graph></s>\n',
     "alpino": '<alpino_ds><node cat="top"/></alpino_ds>\n',
+    "folia": '<s><w xml:id="a"><t>b</t></w><syntax><su class="X"><wref id="c"/></su></syntax></s>\n',
     "discbracket": "(ROOT (N 1=b))\n",
     "penn": "( (N b c))\n",
     "psd": "( (N b c))\n",
@@ -45,7 +47,8 @@ def test_a_missing_file_is_an_error_with_its_path(tmp_path):
 def between(format, middle):
     """A file with two good trees and something else between them."""
     first, second = (written([tree], format) for tree in (TWO, THREE))
-    start, end = {"tigerxml": ("<s ", "</body>"), "alpino": ("<tree ", "</treebank>")}.get(format, ("", ""))
+    bounds = {"tigerxml": ("<s ", "</body>"), "alpino": ("<tree ", "</treebank>"), "folia": ("<s ", "</text>")}
+    start, end = bounds.get(format, ("", ""))
     if not start:
         return first + middle + second
     inner = second[second.index(start) : second.index(end)]
@@ -113,7 +116,7 @@ def test_a_stream_that_gives_one_byte_at_a_time_is_read_all_the_same():
         def read(self, size=-1):
             return super().read(min(size, 1) if size > 0 else size)
 
-    for format in ("tigerxml", "alpino"):
+    for format in XML_NAMES:
         raw = written([ONE, TWO], format).encode()
         assert list(FORMATS[format].read(Source("slow", Slow(raw)))) == [ONE, TWO]
 
@@ -128,7 +131,8 @@ def test_a_root_that_is_an_ordinary_phrase_is_kept_below_a_virtual_one(format):
 
 
 @pytest.mark.parametrize(
-    ("written_as", "read_as"), [("tigerxml", "export"), ("alpino", "tigerxml"), ("export", "alpino")]
+    ("written_as", "read_as"),
+    [("tigerxml", "export"), ("alpino", "tigerxml"), ("export", "alpino"), ("export", "folia")],
 )
 def test_a_file_in_another_format_is_not_taken_for_an_empty_one(tmp_path, written_as, read_as):
     write([ONE], tmp_path / "x", written_as)

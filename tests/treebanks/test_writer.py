@@ -37,7 +37,7 @@ def test_conllu_takes_its_head_rules_as_an_option(data):
     assert len(texts) == 2
 
 
-@pytest.mark.parametrize("format", ["tigerxml", "alpino"])
+@pytest.mark.parametrize("format", ["tigerxml", "alpino", "folia"])
 def test_xml_declares_its_encoding(format):
     for encoding, name in (("latin-1", "latin-1"), ("utf-8-sig", "UTF-8"), ("utf8", "UTF-8")):
         header = TEXT_FORMATS[format].writer(encoding=encoding).header

@@ -18,7 +18,7 @@ def test_what_is_written_in_an_encoding_is_read_in_it(tmp_path, format):
         assert list(read(tmp_path / "x", format, encoding=encoding)) == [tree]
 
 
-@pytest.mark.parametrize("format", ["tigerxml", "alpino"])
+@pytest.mark.parametrize("format", ["tigerxml", "alpino", "folia"])
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-8"])
 def test_xml_says_in_what_encoding_it_is(tmp_path, format, encoding):
     tree = tree_of("(ROOT (N 0=Käßchen))", "1")

@@ -15,7 +15,7 @@ import click
 from discotree.cli.console import ProgressBar, err
 from discotree.errors import DiscotreeError, TreebankError, expected
 from discotree.files.reading import ByteCounter
-from discotree.files.writing import STANDARD_STREAM, base_name, is_encoding, overlaps, stems
+from discotree.files.writing import STANDARD_STREAM, base_name, is_encoding, other_file, overlaps, stems
 from discotree.treebanks import FORMATS, read
 from discotree.treebanks.source import stop
 from discotree.trees.tree import Tree
@@ -226,8 +226,9 @@ def expand(arguments: Sequence[str], or_text: bool = False) -> list[str]:
 
 def check_output(output: str | None, sources: Iterable[str | None]) -> None:
     """Refuse an output that is one of the input files, under whatever name, or lies in one of the input folders."""
+    text = other_file(output or "", "ann", "txt")  # brat's format has two files
     for source in filter(None, sources):
-        if overlaps(output or STANDARD_STREAM, source):
+        if overlaps(output or STANDARD_STREAM, source) or (text and overlaps(text, source)):
             name = "standard output" if output in (None, STANDARD_STREAM) else output
             if path.isdir(source):
                 raise DiscotreeError(f"{name} is inside the input folder {source}; choose another folder")

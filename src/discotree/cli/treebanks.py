@@ -111,7 +111,7 @@ def split(file: str, shares: str, output: str | None, from_: str | None, encodin
         raise click.UsageError(f"expected percentages that add up to 100, such as 80/10/10 or 90/10, got {shares!r}")
     if path.isdir(file) or is_archive(file):
         raise DiscotreeError(f"{file}: expected a single file; convert folders and archives first")
-    suffix = r"((?:\.tiger|\.alpino)?(?:\.\w+)?(?:\.gz|\.bz2|\.xz)?)$"
+    suffix = r"((?:\.tiger|\.alpino|\.folia|\.webanno)?(?:\.\w+)?(?:\.gz|\.bz2|\.xz)?)$"
     stem, end, _ = re.split(suffix, path.basename(file), maxsplit=1)
     folder = path.dirname(file) if output is None else output
     outputs = [path.join(folder, f"{stem}.{part}{end}") for part in PARTS[: len(percent)]]

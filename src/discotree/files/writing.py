@@ -84,6 +84,12 @@ def base_name(name: str) -> str:
     return base
 
 
+def other_file(path: str, suffix: str, other: str) -> str:
+    """Return the name with ``other`` instead of ``suffix``, or an empty string for names with a different suffix."""
+    pattern = rf"(?i)\.{suffix}((?:\.gz|\.bz2|\.xz)?)$"
+    return re.sub(pattern, rf".{other}\1", path) if re.search(pattern, path) else ""
+
+
 def is_compressed(name: str) -> bool:
     return name.lower().endswith(tuple(COMPRESSED))
 

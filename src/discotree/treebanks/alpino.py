@@ -186,7 +186,8 @@ class AlpinoWriter(XmlWriter):
     header = "<treebank>\n"
     footer = "</treebank>\n"
 
-    def element(self, tree: Tree, identity: str) -> str:
+    def element(self, tree: Tree, number: int) -> str:
+        identity = tree.id or str(number)
         n = len(tree)
         indices = {edge.child: str(k) for k, edge in enumerate(tree.secondary, 1)}
         repeats: dict[int, list[SecondaryEdge]] = {}

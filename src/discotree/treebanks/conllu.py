@@ -75,24 +75,24 @@ def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> D
             raise source.error(number, "the word is empty")
         tokens.append(
             Token(
-                _decoded(form) if ours else form,
+                percent_decoded(form) if ours else form,
                 _value(tag if ours or tag != NO_VALUE else columns[3], ours),
                 _value(lemma, ours),
-                _decoded(misc.get("Morph", NONE)),
-                _decoded(misc.get("Function", NONE)),
+                percent_decoded(misc.get("Morph", NONE)),
+                percent_decoded(misc.get("Function", NONE)),
             )
         )
         heads.append(int(head) - 1)
-        labels.append(_decoded(columns[7]) if ours else columns[7])
-        functions.append(tuple(_decoded(f) for f in misc["Spine"].split(",")) if "Spine" in misc else ())
-        unaries.append(_decoded(misc.get("Unary", "")))
+        labels.append(percent_decoded(columns[7]) if ours else columns[7])
+        functions.append(tuple(percent_decoded(f) for f in misc["Spine"].split(",")) if "Spine" in misc else ())
+        unaries.append(percent_decoded(misc.get("Unary", "")))
     return Dependencies(
         tuple(tokens),
         tuple(heads),
         tuple(labels),
         tuple(functions),
         tuple(unaries),
-        _decoded(meta.get("root", "")) or ROOT,
+        percent_decoded(meta.get("root", "")) or ROOT,
         meta.get("sent_id") or RunningNumber(count),
     )
 
@@ -104,38 +104,38 @@ class ConlluWriter(Writer):
         d = to_dependencies(tree, self.heads)
         lines = [f"# sent_id = {d.id}"] if d.id else []
         lines += [f"# text = {' '.join(' '.join(token.form.split()) for token in d.tokens)}"]
-        lines += [f"# root = {_encoded(d.root)}"]
+        lines += [f"# root = {percent_encoded(d.root)}"]
         for position, (token, head, label) in enumerate(zip(d.tokens, d.heads, d.labels, strict=True)):
             form, tag, lemma, morph, function = token
             misc = []
             if morph != NONE:
-                misc.append(f"Morph={_encoded(morph)}")
+                misc.append(f"Morph={percent_encoded(morph)}")
             if function != NONE:
-                misc.append(f"Function={_encoded(function)}")
+                misc.append(f"Function={percent_encoded(function)}")
             if d.unaries and d.unaries[position]:
-                misc.append(f"Unary={_encoded(d.unaries[position])}")
+                misc.append(f"Unary={percent_encoded(d.unaries[position])}")
             if d.functions and any(f != NONE for f in d.functions[position]):
-                misc.append(f"Spine={','.join(map(_encoded, d.functions[position]))}")
+                misc.append(f"Spine={','.join(map(percent_encoded, d.functions[position]))}")
             lines.append(
-                f"{position + 1}\t{_encoded(form)}\t{_column(lemma)}\t{NO_VALUE}\t{_column(tag)}"
-                f"\t{NO_VALUE}\t{head - DUMMY_ROOT}\t{_encoded(label)}\t{NO_VALUE}\t{'|'.join(misc) or NO_VALUE}"
+                f"{position + 1}\t{percent_encoded(form)}\t{_column(lemma)}\t{NO_VALUE}\t{_column(tag)}"
+                f"\t{NO_VALUE}\t{head - DUMMY_ROOT}\t{percent_encoded(label)}\t{NO_VALUE}\t{'|'.join(misc) or NO_VALUE}"
             )
         return "\n".join(lines) + "\n\n"
 
 
 def _column(text: str) -> str:
-    return NO_VALUE if text == NONE else "%5F;" if text == NO_VALUE else _encoded(text)
+    return NO_VALUE if text == NONE else "%5F;" if text == NO_VALUE else percent_encoded(text)
 
 
 def _value(column: str, ours: bool) -> str:
-    return NONE if column == NO_VALUE else _decoded(column) if ours else column
+    return NONE if column == NO_VALUE else percent_decoded(column) if ours else column
 
 
-def _encoded(text: str) -> str:
-    return _UNSAFE.sub(lambda match: f"%{ord(match[0]):02X};", text)
+def percent_encoded(text: str, unsafe: re.Pattern[str] = _UNSAFE) -> str:
+    return unsafe.sub(lambda match: f"%{ord(match[0]):02X};", text)
 
 
-def _decoded(text: str) -> str:
+def percent_decoded(text: str) -> str:
     return _ENCODED.sub(_character, text)
 
 

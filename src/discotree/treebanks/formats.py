@@ -6,28 +6,34 @@
 import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from os import PathLike, fspath
+from os.path import exists
 
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import TreebankError
-from discotree.files.writing import base_name, is_archive, is_encoding, keeps_ascii, writable
+from discotree.files.writing import base_name, is_archive, is_encoding, keeps_ascii, other_file, writable
 from discotree.treebanks.alpino import AlpinoWriter, read_alpino
 from discotree.treebanks.arrow import ArrowFileWriter, ParquetFileWriter, read_arrow, read_parquet
 from discotree.treebanks.brackets import PennWriter, PsdWriter, read_brackets
+from discotree.treebanks.brat import BratWriter, read_brat
 from discotree.treebanks.conllu import ConlluWriter, read_conllu
 from discotree.treebanks.discbracket import DiscbracketWriter, read_discbracket
 from discotree.treebanks.export import Export3Writer, ExportWriter, read_export
+from discotree.treebanks.folia import FoliaWriter, read_folia
 from discotree.treebanks.json_lines import JsonWriter, read_json
 from discotree.treebanks.source import ErrorHandler, Source, is_readable_xml, stop
 from discotree.treebanks.tigerxml import TigerXmlWriter, read_tigerxml
+from discotree.treebanks.webanno import WebannoWriter, read_webanno
 from discotree.treebanks.writer import Writer
 from discotree.trees.tree import Tree
 
 PEEK = 16384  # bytes from the beginning of a file that its format is guessed from
-XML_SUFFIX = ".xml"  # TigerXML and Alpino share it, so the content decides
+XML_SUFFIX = ".xml"  # several formats share it, so the content decides
+XML_NAMES = ("folia", "tigerxml", "alpino")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ TEXT_FORMATS = {
     "export3": Format(read_export, (".export3",), rb"(?m)^#FORMAT[ \t]+3", Export3Writer),
     "tigerxml": Format(read_tigerxml, (".tigerxml", ".tiger.xml"), rb"<corpus[\s>]|<s\s[^>]*id=", TigerXmlWriter),
     "alpino": Format(read_alpino, (".alpino", ".alpino.xml"), rb"<alpino_ds|<treebank", AlpinoWriter),
+    "folia": Format(read_folia, (".folia", ".folia.xml"), rb"<FoLiA[\s>]", FoliaWriter),
     "discbracket": Format(
         read_discbracket, (".dbr", ".discbracket"), rb"(?m)^ *\([^\n]*\([^\s()]+ \d+=[^\s()]+\)", DiscbracketWriter
     ),
@@ -60,13 +67,16 @@ TEXT_FORMATS = {
 }
 FORMATS = {
     **TEXT_FORMATS,
+    # Formats of files that are written as a whole: their numbers run through the file, or they are binary.
+    "brat": Format(read_brat, (".ann",), rb"(?m)^T[0-9]+\t\S+ [0-9]+ [0-9]+", BratWriter),
+    "webanno": Format(read_webanno, (".webanno.tsv",), rb"\A(\xef\xbb\xbf)?#FORMAT=WebAnno TSV 3", WebannoWriter),
     "parquet": Format(read_parquet, (".parquet",), rb"\APAR1", ParquetFileWriter),
     "arrow": Format(read_arrow, (".arrow", ".feather"), rb"\A(ARROW1|\xff{4})", ArrowFileWriter),
 }
 ALL_SUFFIXES = (*(suffix for form in FORMATS.values() for suffix in form.suffixes), XML_SUFFIX)
 
 # In this order, from the most specific content to the least.
-GUESSED = ("parquet", "arrow", "json", "export", "tigerxml", "alpino", "discbracket", "psd", "penn", "conllu")
+GUESSED = ("parquet", "arrow", "json", "webanno", "brat", "export", *XML_NAMES, "discbracket", "psd", "penn", "conllu")
 
 
 def guess_format(name: str, beginning: bytes = b"") -> str | None:
@@ -83,10 +93,10 @@ def guess_format(name: str, beginning: bytes = b"") -> str | None:
 
 def check_encoding(name: str, encoding: str, path: str = "") -> None:
     """Raise an error for an encoding in which the files of a format cannot be read."""
-    if name in ("tigerxml", "alpino"):
+    if name in XML_NAMES:
         if not is_readable_xml(encoding):
             raise TreebankError(f"XML cannot be read in {encoding!r}; use utf-8, utf-16 or latin-1", path)
-    elif name in TEXT_FORMATS and not keeps_ascii(encoding):
+    elif name not in ("parquet", "arrow") and not keeps_ascii(encoding):
         raise TreebankError(f"the encoding {encoding!r} is not compatible with ASCII; use utf-8 or latin-1", path)
 
 
@@ -123,12 +133,15 @@ def write(
         raise TypeError(f"expected an iterable of trees, got {hint}")
     name = format or guess_format(path)
     if name is None:
-        hint = "an .xml file may be tigerxml or alpino; " if base_name(path).endswith(XML_SUFFIX) else ""
+        hint = f"an .xml file may be {', '.join(XML_NAMES)}; " if base_name(path).endswith(XML_SUFFIX) else ""
         raise TreebankError(f"cannot tell the format from the name; {hint}specify one of {', '.join(FORMATS)}", path)
     if is_archive(path):
         raise TreebankError("archives can be read but not written", path)
     check_encoding(name, encoding, path)
     writer = FORMATS[name].writer(HeadRules.of(heads), encoding)
+    text_path = other_file(path, "ann", "txt") if name == "brat" else ""
+    if exists(text_path) and not exists(path):
+        raise TreebankError(f"the text would overwrite {text_path}; choose another name", path)
     count = 0
     current = ""
     trees = iter(trees)
@@ -146,12 +159,14 @@ def write(
                 except TreebankError as error:
                     on_error(error)
                     continue
+            if texts:
+                texts.write(encode_text(f"{' '.join(tree.words)}\n"))
             yield tree
             count += 1
 
     try:
-        with writable(path) as stream:
-            encode = codecs.getincrementalencoder(encoding)().encode
+        with writable(text_path) if text_path else nullcontext() as texts, writable(path) as stream:
+            encode, encode_text = (codecs.getincrementalencoder(encoding)().encode for _ in range(2))
             for piece in writer.file(counted()):
                 stream.write(piece if isinstance(piece, bytes) else encode(piece))
     except UnicodeEncodeError as error:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from os import PathLike
-from os.path import relpath
+from os.path import isfile, relpath
 from random import Random
 
 from discotree.errors import TreebankError, list_some
 from discotree.files.reading import ByteCounter, ReadLimits, files_in, open_all, readable
-from discotree.files.writing import base_name, read_text, stems
+from discotree.files.writing import base_name, other_file, read_text, stems
 from discotree.treebanks.formats import (
     ALL_SUFFIXES,
     FORMATS,
@@ -91,10 +91,14 @@ def open_treebank(
 ) -> Iterator[FileChunk]:
     """Open the files of a treebank, one after the other; the arguments are those of ``read``."""
     is_empty = True
+    if format in (None, "brat") and isfile(annotations := other_file(path, "txt", "ann")):
+        path = annotations
     with readable(path):
         for file in open_all(path, partial(_choose, format), on_bytes, limits):
             is_empty = False
             source = Source(file.name, file.stream, encoding, stem=_add_stem(stem, file.stem), limits=limits)
+            if isfile(text_path := other_file(file.name, "ann", "txt")):
+                source.text_path = text_path
             peek = getattr(file.stream, "peek", None)
             beginning = bytes(peek(PEEK)[:PEEK]) if peek else b""
             name = format or guess_format(file.name, beginning)

@@ -5,7 +5,7 @@ XML is parsed by expat as a stream. Entities are rejected, because they can expa
 
 import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import BinaryIO
@@ -14,7 +14,7 @@ from xml.parsers import expat
 from discotree.errors import TreebankError, undecodable
 from discotree.files.reading import ReadLimits
 from discotree.files.writing import keeps_ascii, without_bom
-from discotree.trees.tree import Tree
+from discotree.trees.tree import NONE, ROOT_LABELS, Token, Tree, mask_spans
 
 
 class RunningNumber(str):
@@ -44,6 +44,7 @@ class Source:
     limits: ReadLimits = field(default_factory=ReadLimits.from_environment)
     first_line: int = 1  # where the stream is a part of a file: the number of its first line,
     seen: int = 0  # and of the sentences before it
+    text_path: str = ""  # the file with the text, if this one has only annotations of it
 
     def error(self, line: int, message: str) -> TreebankError:
         return TreebankError(message, self.name, line)
@@ -104,6 +105,40 @@ class Source:
             text = raw.decode(encoding)
         self.encoding = encoding
         return text
+
+
+@dataclass(slots=True)
+class Span:
+    """A constituent as a file has it, on some line."""
+
+    line: int
+    label: str = ""
+    mask: int = 0  # its positions as a bit set
+    values: dict[str, str] = field(default_factory=dict)  # its function and other values
+    fragments: list[tuple[int, int]] = field(default_factory=list)  # offsets in a text file
+    text: str | None = None  # the text at these offsets, as the annotation has it
+
+
+def tree_from_spans(source: Source, tokens: Sequence[Token], spans: Iterable[Span], id: str, comment: str = "") -> Tree:
+    """Build a tree of spans. Of several over the same words, the first is the highest; spans that cross are an error.
+
+    A span that is labelled as a virtual root is the root if it contains all others.
+    """
+    ordered = sorted(spans, key=lambda span: -span.mask.bit_count())
+    if ordered and ordered[0].label in ROOT_LABELS and not any(span.mask & ~ordered[0].mask for span in ordered):
+        del ordered[0]
+    innermost = [-1] * len(tokens)  # the lowest node over every token so far
+    nodes: list[tuple[str, str, int]] = []
+    for k, span in enumerate(ordered):
+        positions = [position for start, end in mask_spans(span.mask) for position in range(start, end)]
+        parent, *others = {innermost[position] for position in positions}
+        if others:
+            other = next(ordered[p] for p in (parent, *others) if p >= 0 and span.mask & ~ordered[p].mask)
+            raise source.error(span.line, f"sentence {id}: {span.label!r} crosses {other.label!r} on line {other.line}")
+        for position in positions:
+            innermost[position] = k
+        nodes.append((span.label, span.values.get("function", NONE), parent))
+    return Tree.from_parents(tokens, innermost, nodes, id=id, comment=comment)
 
 
 CHUNK = 1 << 16  # bytes

@@ -144,7 +144,8 @@ class TigerXmlWriter(XmlWriter):
     header = '<corpus id="discotree">\n<body>\n'
     footer = "</body>\n</corpus>\n"
 
-    def element(self, tree: Tree, identity: str) -> str:
+    def element(self, tree: Tree, number: int) -> str:
+        identity = tree.id or str(number)
         tree = add_root(tree)
         n = len(tree)
         token_parents, nodes = tree.parents()

@@ -44,8 +44,27 @@ class Writer:
             yield self.footer
 
 
+class DocumentWriter(Writer):
+    """Writes files in which offsets and the numbers of annotations continue from sentence to sentence."""
+
+    def part(self, tree: Tree, number: int, offset: int, count: int) -> tuple[str, int, int]:
+        """Return the text of a tree that begins at an offset, after so many annotations, and both numbers after it."""
+        raise NotImplementedError
+
+    def tree(self, tree: Tree, number: int) -> str:
+        return self.part(tree, number, 0, 0)[0]
+
+    def file(self, trees: Iterable[Tree]) -> Iterator[str]:
+        offset = count = 0
+        yield self.header
+        for number, tree in enumerate(trees, 1):
+            text, offset, count = self.part(tree, number, offset, count)
+            yield text
+
+
 WHITE_SPACE = re.compile(r"[ \t\n\r\f\v\x1c-\x1f]")  # separates fields in plain-text formats
 CONTROL_SPACE = re.compile(r"[\t\n\r\f\v\x1c-\x1f]")  # a plain space in a lemma becomes _
+OUTER_SPACE = re.compile(r"^\s|\s$|[\t\n\r]")  # in a word, where a format holds the text of a sentence
 
 
 def unsupported(tree: Tree, format: str, what: str, text: str) -> TreebankError:
@@ -73,11 +92,11 @@ class XmlWriter(Writer):
         self.header = f"{declaration(encoding)}\n{self.header}"
 
     def tree(self, tree: Tree, number: int) -> str:
-        text = self.element(tree, tree.id or str(number))
+        text = self.element(tree, number)
         check_texts(tree, self.name, "word", tree.words, NOT_XML)
         check_texts(tree, self.name, "text", [text], NOT_XML)
         return text
 
-    def element(self, tree: Tree, identity: str) -> str:
+    def element(self, tree: Tree, number: int) -> str:
         """Return the element of a tree; characters that XML forbids are found later."""
         raise NotImplementedError

@@ -53,6 +53,7 @@ MEDIA_TYPES = {
     "latex": "application/x-tex",
     "tigerxml": "application/xml",
     "alpino": "application/xml",
+    "folia": "application/xml",
     "pdf": "application/pdf",
     "png": "image/png",
     "csv": "text/csv; charset=utf-8",

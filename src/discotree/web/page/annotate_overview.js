@@ -5,7 +5,7 @@ import { $, FORMATS, attempt, draw, make, percent, save, setUpTheme } from "./co
 
 const SECONDS_WHILE_PARSING = 4;
 const SECONDS = 20;
-const SUFFIXES = { tigerxml: "tiger.xml", alpino: "alpino.xml", discbracket: "dbr", penn: "mrg", json: "jsonl" };
+const SUFFIXES = { tigerxml: "tiger.xml", alpino: "alpino.xml", folia: "folia.xml", discbracket: "dbr", penn: "mrg", json: "jsonl" };
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 220, 40, 90, 15, 40];
 
 const number = (value) => value.toLocaleString("en");

@@ -87,7 +87,7 @@ export function setUpTheme() {
   apply();
 }
 
-export const FORMATS = ["export", "tigerxml", "alpino", "discbracket", "penn", "psd", "conllu", "json"];
+export const FORMATS = ["export", "tigerxml", "alpino", "folia", "discbracket", "penn", "psd", "conllu", "json"];
 export const percent = (value, digits = 1) => (value === undefined || value === null ? "–" : `${value.toFixed(digits)}`);
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 

@@ -21,6 +21,7 @@ const MORE_TEXTS = [
   ["Export 3", "export3", "export3", TEXT],
   ["TigerXML", "tigerxml", "tiger.xml", XML],
   ["Alpino", "alpino", "alpino.xml", XML],
+  ["FoLiA", "folia", "folia.xml", XML],
   ["discbracket", "discbracket", "dbr", TEXT],
   ["PSD", "psd", "psd", TEXT],
   ["Penn", "penn", "mrg", TEXT],
