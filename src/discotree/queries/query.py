@@ -92,9 +92,7 @@ class Step:
             if len(values) == 1:
                 return view.with_value(feature, values[0])
             return [node for value in dict.fromkeys(values) for node in view.with_value(feature, value)]
-        if self.terminal is None:
-            return range(view.size)
-        return range(view.terminals) if self.terminal else range(view.terminals, view.size)
+        return view.addresses(self.terminal)
 
     def binds(self, node: int, view: TreeView, nodes: Nodes, strings: Strings) -> bool:
         """Bind a node if it passes all tests and checks; return whether it does."""
