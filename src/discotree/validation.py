@@ -172,3 +172,9 @@ def line_of(toml: str, keys: Sequence[str | int]) -> int:
         if len(path) > longest and path == list(keys[: len(path)]):
             longest, found = len(path), number
     return found
+
+
+def with_line(error: ConfigError, path: Path, keys: Sequence[str | int]) -> ConfigError:
+    """Return an error about a TOML file, whose message begins with the path, with the line of a setting."""
+    line = line_of(path.read_text("utf-8"), keys) if keys else 0
+    return ConfigError(str(error).replace(f"{path}:", f"{path}:{line}:", 1) if line else str(error))

@@ -48,6 +48,7 @@ GROUPS = {
     },
     "Treebanks": {
         "convert": Entry("treebanks", "Convert treebanks from one format to another."),
+        "edit": Entry("edit", "Change trees by rule."),
         "split": Entry("treebanks", "Split a treebank into training, dev and test files."),
         "stats": Entry("treebanks", "Count trees, tokens, labels, unaries and discontinuities."),
         "evaluate": Entry("evaluate", "Score trees against gold trees, exactly like disco-dop."),

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from discotree.config.schema import LSTM, MAX_BITS, Config, Data, Decoding, Distillation, NetworkSettings, Training
 from discotree.errors import ConfigError, expected
-from discotree.validation import line_of, read_toml, updated
+from discotree.validation import read_toml, updated, with_line
 
 # The paper's network, its hyper-parameters and its search
 PAPER = Config(
@@ -126,8 +126,7 @@ def load_recipe(recipe: str | Path, settings: Sequence[str] = (), scenario: str 
         start = _choose(PRESETS, preset or own_preset, f"{path}: unknown preset")
         config = updated(start, {"name": path.stem} | table, str(path))
     except ConfigError as error:
-        line = line_of(path.read_text("utf-8"), error.keys or (() if preset else ("preset",)))
-        raise ConfigError(str(error).replace(f"{path}:", f"{path}:{line}:", 1) if line else str(error)) from None
+        raise with_line(error, path, error.keys or (() if preset else ("preset",))) from None
     if scenario:
         config = updated(config, _choose(SCENARIOS, scenario, "unknown scenario"), f"scenario {scenario}")
     return with_settings(config, settings)
