@@ -82,7 +82,7 @@ def test_brackets_without_a_label_dissolve() -> None:
 
 def test_quotation_marks_are_paired_if_their_number_is_even() -> None:
     def tags(*given: str) -> list[str]:
-        words = [f"(X a) ({tag} \")" for tag in given]
+        words = [f'(X a) ({tag} ")' for tag in given]
         return [token.tag for token in masc_to_craft(parsed(f"(S {' '.join(words)})")).tokens if token.form == '"']
 
     assert tags("''", "``", ".", "''") == ["``", "''", "``", "''"]
