@@ -246,8 +246,10 @@ def test_a_mistake_in_a_rule_file_has_its_line(text, tmp_path):
 
 
 def test_a_missing_file_and_two_rules_of_one_name_are_errors(tmp_path):
-    with pytest.raises(ConfigError, match=r"nowhere\.toml: .*No such file"):
+    with pytest.raises(ConfigError, match=r"nowhere\.toml: neither a file nor the name of rules, expected one of masc"):
         load_rules(tmp_path / "nowhere.toml")
+    with pytest.raises(ConfigError, match=r"^squoai: neither .* of rules; did you mean 'squoia'\?"):
+        load_rules("squoai")
     twice = [rule("#n", {"delete": "#n"})] * 2
     with pytest.raises(ConfigError, match="two rules are called 'r'"):
         Editor(twice)

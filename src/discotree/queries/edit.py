@@ -60,8 +60,6 @@ class EditedTree(TreeView):
         addresses = super().addresses(terminal)
         return [x for x in addresses if x not in self.deleted] if self.deleted and not terminal else addresses
 
-    # Changes
-
     def set_value(self, address: int, feature: str, value: str) -> None:
         """Set the label (cat) of a constituent, a feature of a word, or the function (edge) of either."""
         column: list[Any] = self.edges if feature == "edge" else self._column(feature)
@@ -386,6 +384,8 @@ def load_rules(sources: RuleSource | Iterable[RuleSource]) -> list[Rule]:
     if not isinstance(sources, str | os.PathLike):
         return [rule for source in sources for rule in load_rules(source)]
     path = _FOLDER / f"{sources}{SUFFIX}" if str(sources) in rule_names() else Path(sources)
+    if not path.exists():
+        raise ConfigError(f"{sources}: neither a file nor the name of rules{expected(str(sources), rule_names())}")
     try:
         return list(from_table(_RuleFile, read_toml(path), str(path)).rule)
     except ConfigError as error:
@@ -483,7 +483,8 @@ def edit(
 ) -> Iterator[Tree]:
     """Return the trees as rules change them, one by one; trees that no rule changes are the same objects.
 
-    ``rules`` are the name of a file, or a list of rules as tables. ``on_change`` gets every change. A change that is
-    impossible raises a TreeError. Example: ``dt.write(dt.edit(dt.read("a.export"), "rules.toml"), "b.export")``.
+    ``rules`` is a file, the name of rules that come with discotree, a table with the keys of a rule, or a list of them.
+    ``on_change`` is called with every Change. A change that is impossible raises a TreeError.
+    Example: ``dt.write(dt.edit(dt.read("figure1.export"), "squoia"), "new.export")``.
     """
     return map(Editor(rules, on_change), trees)
