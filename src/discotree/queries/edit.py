@@ -284,7 +284,7 @@ class Binding(NamedTuple):
     def holds(self, tree: EditedTree) -> bool:
         """Return whether the match is still one after changes to the tree."""
         if self.alternative.is_local and tree.touched.isdisjoint(self.nodes.values()):
-            return True  # without this, many rules take a fifth longer
+            return True  # without this, converting SQUOIA takes 6% longer
         if not tree.deleted.isdisjoint(self.nodes.values()):
             return False
         return any(self.alternative.check.solutions(tree, self.nodes.copy(), self.values, 0))
