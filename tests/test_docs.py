@@ -98,7 +98,7 @@ def test_every_block_runs(page: Path, folder: Path, request: pytest.FixtureReque
             _check(block)
         elif block.language == "python":
             printed = run_python(block, namespace)
-        elif block.language == "text" and block.title:
+        elif block.language in ("text", "toml") and block.title:
             file = folder / block.title
             if file.exists():
                 assert file.read_text("utf-8") == block.code, f"{block.address}: the file differs"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from discotree.evaluation.parseval import evaluate as evaluate
     from discotree.parsing.parser import Parser as Parser
     from discotree.parsing.parser import load as load
+    from discotree.queries.edit import edit as edit
     from discotree.queries.search import search as search
     from discotree.treebanks import FORMATS as FORMATS
     from discotree.treebanks import read as read
@@ -49,6 +50,7 @@ _PUBLIC = {
     "evaluation.measures": "measure",
     "evaluation.parseval": "Score evaluate",
     "parsing.parser": "Parser load",
+    "queries.edit": "edit",
     "queries.search": "search",
     "treebanks": "FORMATS read write",
     "trees.labels": "explain",

@@ -6,10 +6,14 @@ errors.
 
 import dataclasses
 import math
+import re
+import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from discotree.errors import ConfigError, DiscotreeError, expected
@@ -131,3 +135,46 @@ def _checked(value: Any, kind: Any, where: str, error: type[DiscotreeError]) -> 
             return float(value)
     names = " or ".join("none" if choice is types.NoneType else choice.__name__ for choice in choices)
     raise error(f"{where}: expected {names}, got {value!r:.50}")
+
+
+# TOML files
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; a mistake in its syntax is a ConfigError with the line."""
+    if sys.version_info >= (3, 11):  # imported here, since parsing a sentence reads no TOML
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        message, at, place = str(error).rpartition(" (at line ")
+        raise ConfigError(f"{path}:{place.partition(',')[0]}: {message}" if at else f"{path}: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def line_of(toml: str, keys: Sequence[str | int]) -> int:
+    """Return the line of a setting in a TOML file, or of the table or list around it; 0 if it is not there."""
+    longest = found = 0
+    table: list[str | int] = []
+    counts: Counter[str] = Counter()
+    for number, line in enumerate(toml.splitlines(), 1):
+        if header := re.match(r"\s*(\[\[?)([\w.-]+)\]", line):
+            names: list[str | int] = [*header[2].split(".")]
+            path = table = [*names, counts[header[2]]] if header[1] == "[[" else names
+            counts[header[2]] += 1
+        elif name := re.match(r"\s*([\w.-]+)\s*=", line):
+            path = [*table, *name[1].split(".")]
+        else:
+            continue
+        if len(path) > longest and path == list(keys[: len(path)]):
+            longest, found = len(path), number
+    return found
+
+
+def with_line(error: ConfigError, path: Path, keys: Sequence[str | int]) -> ConfigError:
+    """Return an error about a TOML file, whose message begins with the path, with the line of a setting."""
+    line = line_of(path.read_text("utf-8"), keys) if keys else 0
+    return ConfigError(str(error).replace(f"{path}:", f"{path}:{line}:", 1) if line else str(error))

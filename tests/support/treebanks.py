@@ -1,5 +1,6 @@
 """The real treebanks, which are not part of the project: DISCOTREE_DATA names their folder."""
 
+import hashlib
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -36,3 +37,12 @@ def folder(*variables):
                 pytest.skip(f"{variable} names no folder: {path}")
             return Path(path)
     pytest.skip(f"{variables[0]} is not set: it names a folder that is not part of the project")
+
+
+def digest(trees):
+    """Return a checksum of ids, words, tags, lemmas, labels and functions."""
+    sums = hashlib.sha256()
+    for tree in trees:
+        functions = [node.function for node in tree.nodes()]
+        sums.update(repr((tree.id, str(tree), list(map(tuple, tree.tokens)), functions)).encode())
+    return sums.hexdigest()[:16]

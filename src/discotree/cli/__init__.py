@@ -48,6 +48,7 @@ GROUPS = {
     },
     "Treebanks": {
         "convert": Entry("treebanks", "Convert treebanks from one format to another."),
+        "edit": Entry("edit", "Change trees by rule."),
         "split": Entry("treebanks", "Split a treebank into training, dev and test files."),
         "stats": Entry("treebanks", "Count trees, tokens, labels, unaries and discontinuities."),
         "measure": Entry("measure", "Measure clauses, T-units, dependency length and gaps of texts or treebanks."),

@@ -107,6 +107,7 @@ class TreebankInput:
     format: str | None
     encoding: str | None
     errors: list[TreebankError] | None = None  # the broken trees; None: the first one stops the command
+    current: str = ""  # the path that is being read
 
     @cached_property
     def paths(self) -> list[str]:
@@ -125,6 +126,7 @@ class TreebankInput:
     def read(self, on_bytes: ByteCounter | None = None, with_stems: bool = False) -> Iterator[Tree]:
         on_error = stop if self.errors is None else self.errors.append
         for name, stem in zip(self.paths, self.stems if with_stems else [""] * len(self.paths), strict=True):
+            self.current = name
             yield from read(name, self.format, encoding=self.encoding, stem=stem, on_error=on_error, on_bytes=on_bytes)
 
     def report_skipped(self) -> None:

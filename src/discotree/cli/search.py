@@ -256,7 +256,7 @@ def count_queries(
 
 def read_queries(path: str) -> dict[str, str]:
     """Read queries by name from a TOML file, and check them."""
-    from discotree.config.recipes import line_of, read_toml
+    from discotree.validation import line_of, read_toml
 
     queries = read_toml(Path(path))
     text = Path(path).read_text("utf-8")

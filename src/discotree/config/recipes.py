@@ -4,10 +4,8 @@ A recipe has the sections of ``Config`` and, at its top, the preset that it star
 it is a variant of (``base``). The recipes in the folder ``recipes`` come with discotree and are known by their names.
 """
 
-import re
 import sys
 import typing
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any, TypeVar
 
 from discotree.config.schema import LSTM, MAX_BITS, Config, Data, Decoding, Distillation, NetworkSettings, Training
 from discotree.errors import ConfigError, expected
-from discotree.validation import updated
+from discotree.validation import read_toml, updated, with_line
 
 # The paper's network, its hyper-parameters and its search
 PAPER = Config(
@@ -128,30 +126,10 @@ def load_recipe(recipe: str | Path, settings: Sequence[str] = (), scenario: str 
         start = _choose(PRESETS, preset or own_preset, f"{path}: unknown preset")
         config = updated(start, {"name": path.stem} | table, str(path))
     except ConfigError as error:
-        line = line_of(path.read_text("utf-8"), error.keys or (() if preset else ("preset",)))
-        raise ConfigError(str(error).replace(f"{path}:", f"{path}:{line}:", 1) if line else str(error)) from None
+        raise with_line(error, path, error.keys or (() if preset else ("preset",))) from None
     if scenario:
         config = updated(config, _choose(SCENARIOS, scenario, "unknown scenario"), f"scenario {scenario}")
     return with_settings(config, settings)
-
-
-def line_of(toml: str, keys: Sequence[str | int]) -> int:
-    """Return the line of a setting in a TOML file, or of the table or list around it; 0 if it is not there."""
-    longest = found = 0
-    table: list[str | int] = []
-    counts: Counter[str] = Counter()
-    for number, line in enumerate(toml.splitlines(), 1):
-        if header := re.match(r"\s*(\[\[?)([\w.-]+)\]", line):
-            names: list[str | int] = [*header[2].split(".")]
-            path = table = [*names, counts[header[2]]] if header[1] == "[[" else names
-            counts[header[2]] += 1
-        elif name := re.match(r"\s*([\w.-]+)\s*=", line):
-            path = [*table, *name[1].split(".")]
-        else:
-            continue
-        if len(path) > longest and path == list(keys[: len(path)]):
-            longest, found = len(path), number
-    return found
 
 
 def recipe_table(path: Path) -> dict[str, Any]:
@@ -192,17 +170,6 @@ def recipe_path(recipe: str | Path) -> Path:
         hint = expected(str(recipe), names, f" {', '.join(names)}")
         raise ConfigError(f"{recipe}: neither a file nor one of the recipes{hint}")
     return path
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file; errors name the file and the line."""
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        message, at, place = str(error).rpartition(" (at line ")
-        raise ConfigError(f"{path}:{place.partition(',')[0]}: {message}" if at else f"{path}: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
 
 
 def _choose(choices: Mapping[str, T], name: object, problem: str) -> T:

@@ -111,12 +111,13 @@ def draw_comparison_text(
     color: bool = False,
     width: int | None = None,
     functions: bool = False,
+    names: tuple[str, str] = ("gold", "predicted"),
 ) -> str:
-    """Draw both trees as text, one below the other, with a sign before every label that differs."""
+    """Draw both trees as text, one below the other under their names, with a sign before every label that differs."""
     predicted, gold_marks, predicted_marks = difference(gold, predicted)
     signs = ASCII_SIGNS if ascii else SIGNS
     parts = []
-    for name, tree, marks in (("gold", gold, gold_marks), ("predicted", predicted, predicted_marks)):
+    for name, tree, marks in zip(names, (gold, predicted), (gold_marks, predicted_marks), strict=True):
         marked = _prefix_labels(tree, [signs[mark] for mark in marks])
         parts.append(f"{name}\n{draw_text(marked, ascii=ascii, color=color, width=width, functions=functions)}")
     return "\n\n".join(parts)

@@ -62,7 +62,10 @@ def feature_test(features: Expression) -> FeatureTest:
         terminal = features.terminal
         return lambda view, node, _: (node < view.terminals) == terminal
     if isinstance(features, Feature):
-        name, test = features.name, value_test(features.test)
+        name, texts = features.name, exact_values(features.test)
+        if texts:
+            return lambda view, node, _: view.value(node, name) in texts
+        test = value_test(features.test)
         return lambda view, node, values: (value := view.value(node, name)) is not None and test(value, values)
     if isinstance(features, Not):
         inner = feature_test(features.part)
@@ -135,6 +138,8 @@ def partners(view: TreeView, relation: Relation, known: int, known_is_left: bool
     if name == ">":
         if known_is_left:
             return view.below(known) if relation.farthest == 1 else view.descendants(known)
+        if relation.farthest == 1:
+            return (parent,) if (parent := view.parents[known]) >= 0 else ()
         return view.ancestors(known)[: relation.farthest]
     if name in ("$", "$.*"):
         return view.siblings(known)

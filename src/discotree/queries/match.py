@@ -160,6 +160,10 @@ class TreeView:
     def _column(self, feature: str) -> list[str]:
         return self.columns.labels if feature == "cat" else self.columns.tokens[FIELDS[feature]]
 
+    def addresses(self, terminal: bool | None = None) -> Sequence[int]:
+        """Return the addresses of all nodes, of the terminals, or of the non-terminals."""
+        return range(self.terminals if terminal is False else 0, self.terminals if terminal else self.size)
+
     def with_value(self, feature: str, value: str) -> Sequence[int]:
         """Return the addresses of the nodes whose feature has this value."""
         return self.values(feature).get(value, ())
@@ -187,8 +191,8 @@ class TreeView:
     @cached_property
     def _by_first(self) -> list[list[int]]:
         nodes: list[list[int]] = [[] for _ in range(self.terminals)]
-        for address, first in enumerate(self.first):
-            nodes[first].append(address)
+        for address in self.addresses():
+            nodes[self.first[address]].append(address)
         return nodes
 
     def mask(self, address: int) -> int:

@@ -88,25 +88,29 @@ class Step:
             if candidates is not None:
                 return candidates
         if self.lookups:
-            feature, values = min(self.lookups, key=lambda lookup: SELECTIVITY[lookup[0]])
+            feature, values = self.lookups[0]
+            if len(self.lookups) > 1:
+                feature, values = min(self.lookups, key=lambda lookup: SELECTIVITY[lookup[0]])
             if len(values) == 1:
                 return view.with_value(feature, values[0])
             return [node for value in dict.fromkeys(values) for node in view.with_value(feature, value)]
-        if self.terminal is None:
-            return range(view.size)
-        return range(view.terminals) if self.terminal else range(view.terminals, view.size)
+        return view.addresses(self.terminal)
 
     def binds(self, node: int, view: TreeView, nodes: Nodes, strings: Strings) -> bool:
         """Bind a node if it passes all tests and checks; return whether it does."""
-        if not all(test(view, node, strings) for test in self.tests):
-            return False
+        for test in self.tests:  # a loop here and below: all() with a generator takes twice as long
+            if not test(view, node, strings):
+                return False
         nodes[self.variable] = node
         for feature, variable in self.values:
             value = view.value(node, feature)
             if value is None:
                 return False
             strings[variable] = value
-        return all(check(view, nodes, strings) for check in self.checks)
+        for check in self.checks:  # noqa: SIM110
+            if not check(view, nodes, strings):
+                return False
+        return True
 
 
 class Plan:
@@ -135,21 +139,26 @@ class Plan:
             self._check(statement)
 
     def solutions(self, view: TreeView, nodes: Nodes, strings: Strings, needed: int) -> Iterator[Nodes]:
-        """Yield the bindings of all nodes, each in the same dictionary.
+        """Return the bindings of all nodes one by one, each in the same dictionary.
 
-        Bindings that agree in the first ``needed`` steps are yielded once.
+        Bindings that agree in the first ``needed`` steps are returned once.
         """
-        if not all(check(view, nodes, strings) for check in self.first_checks):
-            return
-        yield from self._from_step(0, view, nodes, strings, needed)
+        for check in self.first_checks:
+            if not check(view, nodes, strings):
+                return iter(())
+        return self._from_step(0, view, nodes, strings, needed) if self.steps else iter((nodes,))
 
     def _from_step(self, number: int, view: TreeView, nodes: Nodes, strings: Strings, needed: int) -> Iterator[Nodes]:
-        if number == len(self.steps):
-            yield nodes
-            return
         step = self.steps[number]
+        is_last = number + 1 == len(self.steps)
         for node in step.candidates(view, nodes):
-            if step.binds(node, view, nodes, strings):
+            if not step.binds(node, view, nodes, strings):
+                continue
+            if is_last:
+                yield nodes
+                if number >= needed:
+                    return
+            else:
                 for solution in self._from_step(number + 1, view, nodes, strings, needed):
                     yield solution
                     if number >= needed:
@@ -162,11 +171,11 @@ class Plan:
 
     def is_possible(self, view: TreeView) -> bool:
         """Return whether every node that is required to have a value has a candidate."""
-        return all(
-            any(view.with_value(feature, value) for value in values)
-            for step in self.steps
-            for feature, values in step.lookups
-        )
+        for step in self.steps:
+            for feature, values in step.lookups:
+                if view.values(feature).keys().isdisjoint(values):
+                    return False
+        return True
 
     def _bind_values(self, conjunction: Conjunction) -> None:
         """Bind each value variable at the first step that determines its value."""

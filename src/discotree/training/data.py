@@ -17,9 +17,9 @@ from discotree.encoding.head_rules import MAX_BYTES, HeadRules
 from discotree.errors import ConfigError, TreebankError, expected, list_some
 from discotree.files.reading import read_regular_file
 from discotree.network.batch import Corpus, Forms
+from discotree.queries.schemes import scheme_converter
 from discotree.treebanks import FORMATS, read
 from discotree.treebanks.reading import read_ids, select_ids
-from discotree.treebanks.schemes import SCHEMES
 from discotree.treebanks.source import ErrorHandler, stop
 from discotree.trees.punctuation import remove_tokens
 from discotree.trees.transforms import transform
@@ -305,7 +305,7 @@ def _read_split(data: Data, sources: Sequence[DataSource], cache: Cache) -> Spli
         if source.drop_tags:
             trees = _drop_tags(trees, source)
         if source.scheme:
-            trees = map(SCHEMES[source.scheme], trees)
+            trees = map(scheme_converter(source.scheme), trees)
         if source.lemmas:
             trees = _with_lemmas(trees, read_lemmas(source.lemmas))
         split.trees += [transform(tree, punctuation=data.punctuation) for tree in trees]

@@ -1,8 +1,13 @@
 """Schemes: SQUOIA's deep trees in the flat scheme of TIGER."""
 
 import discotree as dt
-from discotree.treebanks.schemes import SCHEMES, attach_verb_dependents_low, squoia_to_tiger
+from discotree.queries.edit import Editor
+from discotree.queries.schemes import scheme_converter
 from discotree.trees.tree import Node, Token, Tree
+
+squoia_to_tiger = scheme_converter("squoia")
+squoia_low = scheme_converter("squoia-low")
+attach_verb_dependents_low = Editor("squoia-low")
 
 
 def tokens(*pairs):
@@ -63,6 +68,18 @@ def test_two_noun_phrases_in_a_prepositional_phrase_stay():
     assert [node.label for node in flat.nodes()] == ["ROOT", "PP", "NP", "NP"]
 
 
+def test_an_upper_phrase_over_a_phrase_over_a_word_stays():
+    words = tokens(("a", "NN", "HD"))
+    deep = Tree(words, Node("ROOT", [Node("NP", [Node("NP", [0], "NK")], "SB")]))
+    assert [node.label for node in squoia_to_tiger(deep).nodes()] == ["ROOT", "NP"]
+
+
+def test_a_noun_kernel_beside_a_noun_phrase_keeps_the_noun_phrase():
+    words = tokens(("von", "APPR", "HD"), ("a", "NN", "HD"), ("b", "NN", "HD"), ("c", "NN", "NK"))
+    tree = Tree(words, Node("ROOT", [Node("PP", [0, Node("NP", [1], "NK"), Node("NP", [2, 3], "NK")])]))
+    assert [node.label for node in squoia_to_tiger(tree).nodes()] == ["ROOT", "PP", "NP"]
+
+
 def test_a_discontinuous_noun_phrase_is_spliced_too():
     words = tokens(("für", "APPR", "HD"), ("Leute", "NN", "HD"), ("da", "ADV", "MO"), ("dort", "ADV", "MNR"))
     tree = Tree(words, Node("ROOT", [Node("PP", [0, Node("NP", [1, 3], "NK")]), 2]))
@@ -71,7 +88,7 @@ def test_a_discontinuous_noun_phrase_is_spliced_too():
 
 
 def test_every_scheme_keeps_the_words(data):
-    for scheme in SCHEMES.values():
+    for scheme in map(scheme_converter, ("squoia", "squoia-low", "genia", "masc")):
         for tree in dt.read(data / "figure1.export"):
             assert scheme(tree).words == tree.words
 
@@ -116,8 +133,21 @@ def test_nothing_is_lowered_where_the_verb_phrase_is_not_certain():
     assert attach_verb_dependents_low(Tree(words, Node("ROOT", [0]))) == Tree(words, Node("ROOT", [0]))
 
 
+def test_an_object_that_was_in_a_verb_phrase_stays_there():
+    inner = Node("VP", [7], "OC")
+    tree = clause(Node("VP", [4, inner, 8], "OC"), PLACE, 2, 3, 5, 6)
+    low = clause(Node("VP", [PLACE, 4, inner, 8], "OC"), 2, 3, 5, 6)
+    assert attach_verb_dependents_low(tree) == low
+
+
+def test_objects_stop_above_two_verb_phrases():
+    tree = clause(Node("VP", [Node("VP", [7], "OC"), Node("VP", [8], "OC")], "OC"), PLACE, 2, 3, 4, 5, 6)
+    upper = Node("VP", [PLACE, 4, Node("VP", [7], "OC"), Node("VP", [8], "OC")], "OC")
+    assert attach_verb_dependents_low(tree) == clause(upper, 2, 3, 5, 6)
+
+
 def test_squoia_low_is_flat_and_low():
-    assert SCHEMES["squoia-low"](DEEP) == FLAT  # there is no verb phrase
+    assert squoia_low(DEEP) == FLAT  # there is no verb phrase
     high = clause(Node("VP", [7, 8], "OC"), Node("PP", [0, Node("NP", [1], "NK")], "MO"), 2, 3, 4, 5, 6)
     low = clause(Node("VP", [PLACE, 4, 7, 8], "OC"), 2, 3, 5, 6)
-    assert SCHEMES["squoia-low"](high) == low
+    assert squoia_low(high) == low

@@ -3,9 +3,11 @@
 import pytest
 
 import discotree as dt
-from discotree.treebanks.schemes.english import genia_to_craft, masc_to_craft
-from discotree.trees.transforms import Draft
+from discotree.queries.schemes import scheme_converter
+from discotree.queries.schemes.genia import genia_to_craft
 from discotree.trees.tree import Tree
+
+masc_to_craft = scheme_converter("masc")
 
 
 def parsed(text: str) -> Tree:
@@ -78,7 +80,15 @@ def test_brackets_without_a_label_dissolve() -> None:
     assert masc_to_craft(parsed("(S (-- (NN x) (-- (NN y))) (NN z))")) == parsed("(S (NN x) (NN y) (NN z))")
 
 
-def test_a_draft_that_nobody_changes_is_the_same_tree(data) -> None:
-    for name in ("genia.mrg", "masc.mrg", "craft.tree", "ptb.mrg", "figure1.export"):
-        for tree in dt.read(data / name):
-            assert Draft(tree).tree() == tree
+def test_quotation_marks_are_paired_if_their_number_is_even() -> None:
+    def tags(*given: str) -> list[str]:
+        words = [f'(X a) ({tag} ")' for tag in given]
+        return [token.tag for token in masc_to_craft(parsed(f"(S {' '.join(words)})")).tokens if token.form == '"']
+
+    assert tags("''", "``", ".", "''") == ["``", "''", "``", "''"]
+    assert tags("''", "''", "``", "``", "''", "''") == ["``", "''"] * 3
+    assert tags("''", "``", ".") == ["''", "``", "."]
+
+
+def test_trees_of_masc_have_no_lemmas_after_the_conversion() -> None:
+    assert {token.lemma for token in masc_to_craft(parsed("(S ('' \") (NN x) ('' \"))")).tokens} == {None}
