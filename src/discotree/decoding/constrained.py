@@ -31,7 +31,8 @@ from discotree.network.scores import IMPOSSIBLE, Scores, finite, legal_arcs, log
 
 FORBIDDEN = IMPOSSIBLE
 LEAST = -1e6  # the least weight of an arc that is not forbidden, even if the network gives it a probability of 0
-MAX_STEPS = 2000  # trees that are searched before the search stops looking for the best one
+ENTERING = 1e4  # more than the scores of two trees differ
+MAX_STEPS = 1000  # trees that are searched before the search stops looking for the best one
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,30 @@ class Requirements:
     heads: Mapping[int, int] = field(default_factory=dict)  # positions; -1 for the dummy root
 
 
+class _Column:
+    """The arcs from one head: the weights (n, L) of all labels, and the largest of every level, which are stored."""
+
+    def __init__(self, table: F64, starts: I64) -> None:
+        self.table, self.starts = table, starts
+        self.weights: F64 = table.max(1)
+        self.names: I64 = table.argmax(1)
+        self._by_level: dict[frozenset[str] | None, F64] = {}
+
+    def by_level(self, labels: frozenset[str] | None = None, having: Bool | None = None) -> F64:
+        """Return the largest weights (n, K) by level, given ``labels`` only of those that are ``having`` them (L,)."""
+        if labels not in self._by_level:
+            table = self.table if having is None else np.where(having, self.table, FORBIDDEN)
+            self._by_level[labels] = np.maximum.reduceat(table, self.starts, axis=1)
+        return self._by_level[labels]
+
+
 @dataclass(frozen=True, eq=False)
 class _Space:
     """A set of trees and, once it has been searched, its best tree."""
 
     weights: F64  # (n, n+1) every arc with its best label
     names: I64  # (n, n+1) that label
-    labels: list[F64]  # by column: (n, L) the weights of its arcs with all labels
+    columns: list[_Column]
     places: dict[int, tuple[int, int]]  # head and level of the required phrases where they have been decided
     paid: dict[tuple[int, int], float]  # gap penalties, by head and level of the phrase, that all of its trees have
     depth: int = 0
@@ -60,24 +78,31 @@ class _Space:
                  paid: Mapping[tuple[int, int], float] | None = None) -> "_Space":  # fmt: skip
         """Return the part of the space with these arcs (n, n+1), and with these labels (n, L) in some columns."""
         weights = np.where(arcs, self.weights, FORBIDDEN)
-        names, labels = self.names, self.labels
+        names, changed = self.names, self.columns
         if columns:
-            names, labels = names.copy(), labels.copy()
-        for column, kept in columns.items():
-            labels[column] = table = np.where(kept, labels[column], FORBIDDEN)
-            names[:, column] = table.argmax(1)
-            weights[:, column] = np.where(weights[:, column] > FORBIDDEN, table.max(1), FORBIDDEN)
+            names, changed = names.copy(), changed.copy()
+        for k, kept in columns.items():
+            changed[k] = column = _Column(np.where(kept, changed[k].table, FORBIDDEN), changed[k].starts)
+            names[:, k] = column.names
+            weights[:, k] = np.where(weights[:, k] > FORBIDDEN, column.weights, FORBIDDEN)
         return _Space(
-            weights, names, labels, {**self.places, **(place or {})}, {**self.paid, **(paid or {})}, self.depth + 1
+            weights, names, changed, {**self.places, **(place or {})}, {**self.paid, **(paid or {})}, self.depth + 1
         )
 
-    def search(self) -> "_Space | None":
-        """Return the space with its best tree, or None if it has none."""
-        heads = arborescence(self.weights)
-        chosen = self.weights[np.arange(len(heads)), heads]
+    def search(self, entering: I64, phrases: int) -> "_Space | None":
+        """Return the space with its best tree, or None if it has none.
+
+        Exactly one arc enters a required phrase from outside; ``entering`` (n, n+1) is the number of phrases that each
+        arc enters, ``phrases`` that of all. An arc that enters one costs extra, and what all trees pay is refunded.
+        """
+        weights = self.weights - ENTERING * entering if phrases else self.weights
+        heads = arborescence(weights)
+        words = np.arange(len(heads))
+        chosen = self.weights[words, heads]
         if chosen.min() <= FORBIDDEN:
             return None
-        return replace(self, heads=heads, value=float(chosen.sum()) - sum(self.paid.values()))
+        extra = ENTERING * (int(entering[words, heads].sum()) - phrases)
+        return replace(self, heads=heads, value=float(chosen.sum()) - extra - sum(self.paid.values()))
 
 
 _Child = tuple[float, Callable[[], _Space]]  # an upper bound, and how to make the space
@@ -104,8 +129,9 @@ class ConstrainedSearch:
         table = np.maximum(self.arcs[:, :, None] + rows[:, :, self.order], LEAST)
         table[np.arange(n), np.arange(n) + 1] = FORBIDDEN
         first = table[:, 0].argmax(1)  # the label on the root means nothing
-        self.labels = [np.ascontiguousarray(table[:, k]) for k in range(n + 1)]
-        self.labels[0] = np.where(np.arange(table.shape[2]) == first[:, None], self.labels[0], FORBIDDEN)
+        table[:, 0] = np.where(np.arange(table.shape[2]) == first[:, None], table[:, 0], FORBIDDEN)
+        self.columns = [_Column(np.ascontiguousarray(table[:, k]), self.starts) for k in range(n + 1)]
+        self._known: dict[frozenset[str], Bool] = {}
         self.exhausted = False  # whether the last search was stopped, so that there may be better trees
 
     def best(
@@ -116,10 +142,14 @@ class ConstrainedSearch:
         After ``max_steps`` the search goes for any tree that satisfies the requirements, and ``exhausted`` is true.
         """
         self.exhausted = False
-        weights = np.stack([table.max(1) for table in self.labels], 1)
+        weights = np.stack([column.weights for column in self.columns], 1)
         for word, head in required.heads.items():
             weights[word, np.arange(self.n + 1) != head + 1] = FORBIDDEN
-        start = _Space(weights, np.stack([table.argmax(1) for table in self.labels], 1), self.labels, {}, {})
+        start = _Space(weights, np.stack([column.names for column in self.columns], 1), self.columns, {}, {})
+        entering = np.zeros((self.n, self.n + 1), np.int64)
+        for phrase in required.phrases:
+            inside = self._members(phrase)
+            entering += inside[:, None] & ~np.concatenate([[False], inside])
         number = count()
         waiting: list[tuple[float, int, _Space | Callable[[], _Space]]] = [(0.0, next(number), lambda: start)]
         trees: list[Decoded] = []
@@ -129,7 +159,7 @@ class ConstrainedSearch:
             if callable(space):
                 steps += 1
                 self.exhausted |= steps == max_steps
-                searched = space().search()
+                searched = space().search(entering, len(required.phrases))
                 if searched is not None:
                     self._push(waiting, number, searched.value, searched.depth, searched)
                 continue
@@ -166,7 +196,7 @@ class ConstrainedSearch:
         names = self._labels(space).tolist()
         phrases, _ = self.penalties.phrases((space.heads - 1).tolist(), names)
         by_words = {phrase.words: phrase for phrase in phrases if self.penalties.chains[phrase.label]}
-        options: list[list[_Child]] = []
+        violated: list[tuple[int, frozenset[str]]] = []
         for words, labels in required.phrases.items():
             phrase = by_words.get(words)
             place = space.places.get(words)
@@ -175,9 +205,10 @@ class ConstrainedSearch:
                 continue
             if place:
                 return self._joining(space, words, *place)
-            options.append(self._places(space, words, labels))
-        if options:  # the constraint that lowers the bound most
-            return min(options, key=lambda children: max([bound for bound, _ in children], default=-np.inf))
+            violated.append((words, labels))
+        if violated:  # the phrase that lowers the bound most
+            options = [self._places(space, *phrase) for phrase in violated]
+            return min(options, key=lambda children: max(bound for bound, _ in children))
         for phrase in phrases:
             if len({names[member] for member in phrase.members}) > 1:
                 return self._agree(space, phrase, names)
@@ -196,7 +227,9 @@ class ConstrainedSearch:
 
     def _having(self, labels: frozenset[str]) -> Bool:
         """Return which labels (L,) stand for phrases that have all of these labels."""
-        return np.array([bool(chain) and labels.issubset(chain) for chain in self.chains])
+        if labels not in self._known:
+            self._known[labels] = np.array([bool(chain) and labels.issubset(chain) for chain in self.chains])
+        return self._known[labels]
 
     def _places(self, space: _Space, words: int, labels: frozenset[str]) -> list[_Child]:
         """Return a space for every head and level of a required phrase, with an upper bound for each.
@@ -206,10 +239,10 @@ class ConstrainedSearch:
         inside, having = self._members(words), self._having(labels)
         members = np.flatnonzero(inside)
         m, within = len(members), np.concatenate([[False], inside])
-        tables = np.stack([space.labels[head + 1] for head in members])  # (m, n, L)
-        tables = np.where((space.weights[:, members + 1].T > FORBIDDEN)[:, :, None], tables, FORBIDDEN)
-        by_level = np.maximum.reduceat(tables, self.starts, axis=2)  # (m, n, K)
-        joining = np.maximum.reduceat(np.where(having, tables, FORBIDDEN), self.starts, axis=2)
+        is_free = (space.weights[:, members + 1].T > FORBIDDEN)[:, :, None]
+        heads = [space.columns[head + 1] for head in members.tolist()]
+        by_level = np.where(is_free, [head.by_level() for head in heads], FORBIDDEN)  # (m, n, K)
+        joining = np.where(is_free, [head.by_level(labels, having) for head in heads], FORBIDDEN)
         none = np.full((m, self.n, 1), FORBIDDEN)
         below = np.concatenate([none, np.maximum.accumulate(by_level, 2)[:, :, :-1]], 2)
         above = np.concatenate([np.maximum.accumulate(by_level[:, :, ::-1], 2)[:, :, -2::-1], none], 2)
@@ -254,7 +287,7 @@ class ConstrainedSearch:
             kept[first] = at_level
             return space.restrict(arcs, {head + 1: kept})
 
-        best = np.where(at_level, space.labels[head + 1], FORBIDDEN).max(1)
+        best = np.where(at_level, space.columns[head + 1].table, FORBIDDEN).max(1)
         best = np.where(space.weights[:, head + 1] > FORBIDDEN, best, FORBIDDEN)
         free = space.weights.max(1)
         bounds = free.sum() - free + best - sum(space.paid.values())
@@ -264,7 +297,7 @@ class ConstrainedSearch:
         """Return the spaces in which a phrase has a label, and in which it has not."""
         column = phrase.head + 1
         present = np.flatnonzero(np.isin(self.order, [names[member] for member in phrase.members]))
-        label = present[space.labels[column][phrase.members][:, present].sum(0).argmax()]
+        label = present[space.columns[column].table[phrase.members][:, present].sum(0).argmax()]
         this = np.arange(len(self.levels)) == label
         arcs = np.ones((self.n, self.n + 1), bool)
         return [
@@ -320,7 +353,7 @@ class ConstrainedSearch:
         arcs[words, columns] = False
         rest = ~arcs
         rest[words, columns] = False
-        table = np.stack([space.labels[column][word] for word, column in enumerate(columns.tolist())])  # (n, L)
+        table = np.stack([space.columns[column].table[word] for word, column in enumerate(columns.tolist())])  # (n, L)
         table = np.where((space.weights[words, columns] > FORBIDDEN)[:, None], table, FORBIDDEN)
 
         def best(arcs: Bool, labels: Bool) -> F64:
