@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from discotree.treebanks import read as read
     from discotree.treebanks import tables as tables
     from discotree.treebanks import write as write
-    from discotree.trees.constraints import Constituent as Constituent
     from discotree.trees.constraints import ConstraintError as ConstraintError
+    from discotree.trees.constraints import IsConstituent as IsConstituent
     from discotree.trees.constraints import NotConstituent as NotConstituent
-    from discotree.trees.constraints import Word as Word
+    from discotree.trees.constraints import WordHas as WordHas
     from discotree.trees.constraints import partial_tree as partial_tree
     from discotree.trees.labels import explain as explain
     from discotree.trees.tree import Node as Node
@@ -54,7 +54,7 @@ _PUBLIC = {
     "parsing.parser": "Parser load",
     "queries.search": "search",
     "treebanks": "FORMATS read write",
-    "trees.constraints": "Constituent ConstraintError NotConstituent Word partial_tree",
+    "trees.constraints": "ConstraintError IsConstituent NotConstituent WordHas partial_tree",
     "trees.labels": "explain",
     "trees.tree": "Node SecondaryEdge Token Tree",
 }

@@ -14,11 +14,11 @@ from discotree.log import logger
 from discotree.network.scores import UNARY, Auxiliary, Scores
 from discotree.network.vocab import Vocab
 from discotree.trees.constraints import (
-    Constituent,
     Constraint,
     ConstraintError,
+    IsConstituent,
     NotConstituent,
-    Word,
+    WordHas,
     check_constraints,
     constraints_of,
     describe,
@@ -73,7 +73,7 @@ class ConstrainedParse:
         trees = [self.builder.trees([self.tokens], one, scores, ids)[0] for one in decoded]
         return list(dict.fromkeys(impose(tree, self.constraints) for tree in trees))
 
-    def _is_root(self, constraint: Constituent | NotConstituent) -> bool:
+    def _is_root(self, constraint: IsConstituent | NotConstituent) -> bool:
         """Return whether the root alone decides about a constraint."""
         return _mask(constraint) == self.everything and constraint.label in (None, self.vocab.root)
 
@@ -82,11 +82,11 @@ class ConstrainedParse:
         phrases = {label for chain in self.search.chains for label in chain}
         single = {label for chain in self.builder.unaries for label in chain}
         for constraint in self.constraints:
-            if isinstance(constraint, Word) or self._is_root(constraint):
+            if isinstance(constraint, WordHas) or self._is_root(constraint):
                 continue
             known = phrases if len(constraint.words) > 1 else single
             label = constraint.label
-            if isinstance(constraint, Constituent) and (label not in known if label is not None else not known):
+            if isinstance(constraint, IsConstituent) and (label not in known if label is not None else not known):
                 if label in phrases or label is None:
                     reason = f"the model has no {label or 'constituent'} over a single word"
                 elif label in single:
@@ -99,7 +99,7 @@ class ConstrainedParse:
         phrases: dict[int, frozenset[str]] = {}
         not_phrases, heads = [], {}
         for constraint in constraints:
-            if isinstance(constraint, Word):
+            if isinstance(constraint, WordHas):
                 if constraint.head is not None:
                     heads[constraint.position] = constraint.head
             elif len(constraint.words) > 1 and not self._is_root(constraint):
@@ -115,9 +115,9 @@ class ConstrainedParse:
         allowed: dict[int, np.typing.NDArray[np.bool_]] = {}
         chains = self.builder.unaries or [()]
         for constraint in constraints:
-            if isinstance(constraint, Word) or (len(constraint.words) > 1 and not self._is_root(constraint)):
+            if isinstance(constraint, WordHas) or (len(constraint.words) > 1 and not self._is_root(constraint)):
                 continue
-            wanted = isinstance(constraint, Constituent)
+            wanted = isinstance(constraint, IsConstituent)
             if self._is_root(constraint):
                 if not wanted:
                     return None
@@ -140,7 +140,7 @@ class ConstrainedParse:
         auxiliary = dict(self.scores.auxiliary)
         chosen: dict[str, dict[int, int]] = {UNARY: unaries, "tag": {}, "morph": {}}
         for constraint in self.constraints:
-            if isinstance(constraint, Word) and constraint.tag and "tag" in auxiliary:
+            if isinstance(constraint, WordHas) and constraint.tag and "tag" in auxiliary:
                 position, number = constraint.position, self.vocab.outputs["tag"].ids.get(constraint.tag)
                 if number is not None and auxiliary["tag"].classes[0, position] != number:
                     chosen["tag"][position] = number
@@ -161,7 +161,7 @@ class ConstrainedParse:
         conflicting = minimal(self.constraints, self._is_impossible)
         names = [describe(constraint, self.forms) for constraint in conflicting]
         if len(names) == 1:
-            return ConstraintError(f"no tree of this model has {names[0]}", conflicting)
+            return ConstraintError(f"no tree of this model satisfies the constraint: {names[0]}", conflicting)
         return ConstraintError(f"conflicting constraints: {', '.join(names[:-1])} and {names[-1]}", conflicting)
 
     def _is_impossible(self, constraints: Sequence[Constraint]) -> bool:
@@ -183,5 +183,5 @@ def minimal(
     return remaining
 
 
-def _mask(constraint: Constituent | NotConstituent) -> int:
+def _mask(constraint: IsConstituent | NotConstituent) -> int:
     return reduce(or_, (1 << position for position in constraint.words))

@@ -45,7 +45,7 @@ from discotree.network.vocab import Vocab
 from discotree.parsing.constrained import ConstrainedParse, Constraints, as_list
 from discotree.processes import gc_paused
 from discotree.text.recognition import sample_of
-from discotree.trees.constraints import Word
+from discotree.trees.constraints import WordHas
 from discotree.trees.tree import NONE, Token, Tree
 
 DEFAULT_MODEL = "DISCOTREE_MODEL"  # environment variable with the model to use if none is named
@@ -349,7 +349,7 @@ class Parser:
                 f"the sentence has {len(tokens)} words; with constraints at most {MAX_WORDS_K} are possible"
             )
         if self.has_tags:
-            tags = {one.position: one.tag for one in listed if isinstance(one, Word) and one.tag}
+            tags = {one.position: one.tag for one in listed if isinstance(one, WordHas) and one.tag}
             tokens = [token._replace(tag=tags.get(k, token.tag)) for k, token in enumerate(tokens)]
         if problem := self._problem(tokens):
             raise InputError(f"the sentence {problem}")

@@ -10,10 +10,10 @@ from discotree.trees.tree import NONE, ROOT, Node, Token, Tree
 
 
 @dataclass(frozen=True)
-class Constituent:
+class IsConstituent:
     """The words at these positions form a constituent, if given with this label and this function.
 
-    Example: ``dt.Constituent([0, 1, 4], "NP")``.
+    Example: ``dt.IsConstituent([0, 1, 4], "NP")``.
     """
 
     words: tuple[int, ...]
@@ -42,10 +42,10 @@ class NotConstituent:
 
 
 @dataclass(frozen=True)
-class Word:
+class WordHas:
     """The word at this position has this tag, this head (a position, or -1 for the dummy root) and this function.
 
-    Example: ``dt.Word(2, tag="NN", head=4)``.
+    Example: ``dt.WordHas(2, tag="NN", head=4)``.
     """
 
     position: int
@@ -65,7 +65,7 @@ class Word:
         return (self.position,) if self.head in (None, -1) else (self.position, self.head)
 
 
-Constraint = Constituent | NotConstituent | Word
+Constraint = IsConstituent | NotConstituent | WordHas
 
 
 class ConstraintError(InputError):
@@ -91,13 +91,13 @@ def constraints_of(tree: Tree) -> list[Constraint]:
     constraint.
     """
     constraints: list[Constraint] = [
-        Constituent(node.positions, _known(node.label), _known(node.function))
+        IsConstituent(node.positions, _known(node.label), _known(node.function))
         for node in tree.nodes()
         if node is not tree.root or node.label not in (NONE, ROOT, "TOP", "VROOT", "top")
     ]
     for position, token in enumerate(tree.tokens):
         if _known(token.tag) or _known(token.function):
-            constraints.append(Word(position, _known(token.tag), function=_known(token.function)))
+            constraints.append(WordHas(position, _known(token.tag), function=_known(token.function)))
     return constraints
 
 
@@ -108,7 +108,7 @@ def _known(name: str | None) -> str | None:
 def describe(constraint: Constraint, forms: Sequence[str]) -> str:
     """Return a constraint as part of a message."""
     text = " ".join(forms[position] for position in constraint.words if position < len(forms))
-    if isinstance(constraint, Word):
+    if isinstance(constraint, WordHas):
         values = [("tag", constraint.tag), ("head", constraint.head), ("function", constraint.function)]
         named = ", ".join(f"{name} {value}" for name, value in values if value is not None)
         return f"{named} of word {constraint.position} ({forms[constraint.position]!r})"
@@ -120,8 +120,8 @@ def describe(constraint: Constraint, forms: Sequence[str]) -> str:
 def check_constraints(constraints: Sequence[Constraint], forms: Sequence[str]) -> None:
     """Raise an InputError for a word that is not in the sentence, a ConstraintError for two that cannot both hold."""
     for constraint in constraints:
-        if not isinstance(constraint, Constituent | NotConstituent | Word):
-            raise TypeError(f"expected a Constituent, a NotConstituent or a Word, got {constraint!r:.50}")
+        if not isinstance(constraint, IsConstituent | NotConstituent | WordHas):
+            raise TypeError(f"expected a IsConstituent, a NotConstituent or a WordHas, got {constraint!r:.50}")
         if max(constraint.words) >= len(forms):
             raise InputError(f"{constraint!r}: the sentence has only {len(forms)} words, counted from 0")
     for one, other in combinations(constraints, 2):
@@ -132,7 +132,7 @@ def check_constraints(constraints: Sequence[Constraint], forms: Sequence[str]) -
 
 def _conflict(one: Constraint, other: Constraint) -> str:
     """Return why two constraints cannot both hold, or "" if no reason is obvious."""
-    if isinstance(one, Word) and isinstance(other, Word):
+    if isinstance(one, WordHas) and isinstance(other, WordHas):
         if one.position == other.position:
             for name in ("tag", "head", "function"):
                 first, second = getattr(one, name), getattr(other, name)
@@ -141,18 +141,18 @@ def _conflict(one: Constraint, other: Constraint) -> str:
         elif one.head == other.position and other.head == one.position:
             return "two words cannot be each other's head"
         elif one.head == other.head == -1:
-            return "one word hangs on the dummy root"
-    elif isinstance(one, Constituent) and isinstance(other, Constituent):
+            return "only one word can hang on the dummy root"
+    elif isinstance(one, IsConstituent) and isinstance(other, IsConstituent):
         shared = len(set(one.words).intersection(other.words))
         if shared and shared < min(len(one.words), len(other.words)):
             return "they share words, and neither contains the other"
         alike = one.words == other.words and (one.label == other.label or None in (one.label, other.label))
         if alike and None not in (one.function, other.function) and one.function != other.function:
             return "a constituent has one function"
-    elif not isinstance(one, Word) and not isinstance(other, Word) and one.words == other.words and one != other:
+    elif not isinstance(one, WordHas) and not isinstance(other, WordHas) and one.words == other.words and one != other:
         absent, present = (one, other) if isinstance(one, NotConstituent) else (other, one)
-        if isinstance(present, Constituent) and absent.label in (None, present.label):
-            return "one contradicts the other"
+        if isinstance(present, IsConstituent) and absent.label in (None, present.label):
+            return "they contradict each other"
     return ""
 
 
@@ -163,12 +163,12 @@ def impose(tree: Tree, constraints: Iterable[Constraint]) -> Tree:
     masks = [node.mask for node in tree.nodes()][1:]
     changed = False
     for constraint in constraints:
-        if isinstance(constraint, Word):
+        if isinstance(constraint, WordHas):
             old = tokens[constraint.position]
             new = old._replace(tag=constraint.tag or old.tag, function=constraint.function or old.function)
             changed |= new != old
             tokens[constraint.position] = new
-        elif isinstance(constraint, Constituent) and constraint.function is not None:
+        elif isinstance(constraint, IsConstituent) and constraint.function is not None:
             mask = sum(1 << position for position in constraint.words)
             for index, (label, function, parent) in enumerate(nodes):
                 if masks[index] == mask and constraint.label in (None, label):
@@ -254,7 +254,7 @@ def _bracket_error(offset: int, message: str) -> InputError:
 
 def _nested(forms: Sequence[str], spans: Sequence[tuple[str, list[int]]], id: str) -> Tree:
     """Return the tree of constituents; raises ConstraintError for two that cross."""
-    check_constraints([Constituent(words, label or None) for label, words in spans], forms)
+    check_constraints([IsConstituent(words, label or None) for label, words in spans], forms)
     top: list[Node | int] = list(range(len(forms)))
     masks = [sum(1 << k for k in words) for _, words in spans]
     # Smaller constituents first; of two over the same words, the inner one, which was opened later.
