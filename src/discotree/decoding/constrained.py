@@ -43,6 +43,9 @@ class Requirements:
     not_phrases: Sequence[tuple[int, str | None]] = ()  # words, and the label that they do not have; None: no phrase
     heads: Mapping[int, int] = field(default_factory=dict)  # positions; -1 for the dummy root
 
+    def __bool__(self) -> bool:
+        return bool(self.phrases or self.not_phrases or self.heads)
+
 
 class _Column:
     """The arcs from one head: the weights (n, L) of all labels, and the largest of every level, which are stored."""

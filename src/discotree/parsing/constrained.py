@@ -8,6 +8,7 @@ from operator import or_
 import numpy as np
 
 from discotree.decoding.constrained import MAX_STEPS, ConstrainedSearch, Requirements
+from discotree.decoding.decode import Decoded
 from discotree.decoding.trees import TreeBuilder
 from discotree.errors import InputError, expected
 from discotree.log import logger
@@ -50,26 +51,42 @@ def as_list(constraints: Constraints, forms: Sequence[str]) -> list[Constraint]:
 class ConstrainedParse:
     """The trees of one sentence under constraints, given its scores."""
 
-    def __init__(self, tokens: Sequence[Token], constraints: Sequence[Constraint], scores: Scores, vocab: Vocab,
-                 search: ConstrainedSearch, builder: TreeBuilder) -> None:  # fmt: skip
+    def __init__(
+        self,
+        tokens: Sequence[Token],
+        constraints: Sequence[Constraint],
+        scores: Scores,
+        vocab: Vocab,
+        search: ConstrainedSearch,
+        builder: TreeBuilder,
+    ) -> None:
+        """Raises InputError for an unknown label, ConstraintError for conflicts about a single word."""
         self.tokens, self.constraints, self.scores, self.vocab = tokens, constraints, scores, vocab
         self.search, self.builder = search, builder
         self.forms = [token.form for token in tokens]
         self.everything = (1 << len(tokens)) - 1
         self._check_labels()
+        self.required = self._requirements(constraints)
+        unaries = self._unaries(constraints)
+        if unaries is None:
+            raise self._conflict()
+        self.unaries = unaries
 
-    def trees(self, k: int, ids: Sequence[str] = ()) -> list[Tree]:
+    def search_for(self, k: int) -> list[Decoded]:
         """Return the k best trees, fewer if there are fewer; raises ConstraintError if there is none."""
-        required, unaries = self._requirements(self.constraints), self._unaries(self.constraints)
         steps = MAX_STEPS + STEPS_PER_TREE * (k - 1)
-        decoded = [] if unaries is None else self.search.best(required, k, steps)
+        decoded = self.search.best(self.required, k, steps)
+        if not decoded and self.search.exhausted:
+            raise InputError(f"no tree that satisfies the constraints was found in {2 * steps:,} steps; use fewer")
         if not decoded:
-            if self.search.exhausted:
-                raise InputError(f"no tree that satisfies the constraints was found in {2 * steps:,} steps; use fewer")
             raise self._conflict()
         if self.search.exhausted:
-            logger.warning("a tree satisfies the constraints, but may not be the best one: too many were compared")
-        scores = self._with_classes(unaries or {})
+            logger.warning("the tree satisfies the constraints, but may not be the best: stopped after %d steps", steps)
+        return decoded
+
+    def trees(self, decoded: Sequence[Decoded], ids: Sequence[str]) -> list[Tree]:
+        """Return different trees, with the tags and functions of the constraints."""
+        scores = self._with_classes()
         trees = [self.builder.trees([self.tokens], one, scores, ids)[0] for one in decoded]
         return list(dict.fromkeys(impose(tree, self.constraints) for tree in trees))
 
@@ -135,10 +152,10 @@ class ConstrainedParse:
         assert scores is not None
         return {word: int(np.where(fits, scores[0, word], -np.inf).argmax()) for word, fits in allowed.items()}
 
-    def _with_classes(self, unaries: dict[int, int]) -> Scores:
+    def _with_classes(self) -> Scores:
         """Return the scores with the phrases over single words and the tags of constraints as the predicted ones."""
         auxiliary = dict(self.scores.auxiliary)
-        chosen: dict[str, dict[int, int]] = {UNARY: unaries, "tag": {}, "morph": {}}
+        chosen: dict[str, dict[int, int]] = {UNARY: self.unaries, "tag": {}, "morph": {}}
         for constraint in self.constraints:
             if isinstance(constraint, WordHas) and constraint.tag and "tag" in auxiliary:
                 position, number = constraint.position, self.vocab.outputs["tag"].ids.get(constraint.tag)

@@ -356,8 +356,10 @@ class Parser:
         ((_, scores),) = self._scores(self._corpus([tokens]))
         search = ConstrainedSearch(scores, self._gap_penalties(decoding) or self._phrases)
         parse = ConstrainedParse(tokens, listed, scores, self.vocab, search, self._tree_builder)
-        trees = parse.trees(k, [id])
-        return trees if len(trees) >= k else parse.trees(MAX_CANDIDATES * k, [id])
+        if k == 1 and not parse.required:  # only tags, functions and phrases over single words
+            return parse.trees([self._decode(scores, decoding)], [id])
+        trees = parse.trees(parse.search_for(k), [id])
+        return trees if len(trees) >= k else parse.trees(parse.search_for(MAX_CANDIDATES * k), [id])
 
     def _parse_tokens(
         self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None = None, ids: Sequence[str] = ()
