@@ -345,9 +345,7 @@ class Parser:
         if decoding.method != "exact":
             raise ConfigError(f"constraints need the exact search, not {decoding.method}")
         if len(tokens) > MAX_WORDS_K:
-            raise InputError(
-                f"the sentence has {len(tokens)} words; with constraints at most {MAX_WORDS_K} are possible"
-            )
+            raise InputError(f"the sentence has {len(tokens)} words; with constraints, it can have {MAX_WORDS_K}")
         if self.has_tags:
             tags = {one.position: one.tag for one in listed if isinstance(one, WordHas) and one.tag}
             tokens = [token._replace(tag=tags.get(k, token.tag)) for k, token in enumerate(tokens)]

@@ -113,15 +113,15 @@ def describe(constraint: Constraint, forms: Sequence[str]) -> str:
         named = ", ".join(f"{name} {value}" for name, value in values if value is not None)
         return f"{named} of word {constraint.position} ({forms[constraint.position]!r})"
     name = "constituent" if constraint.label is None else constraint.label
-    words = ", ".join(map(str, constraint.words))
-    return f"{'no ' if isinstance(constraint, NotConstituent) else ''}{name} over words {words} ({text!r:.60})"
+    words = f"word{'s' if len(constraint.words) > 1 else ''} {', '.join(map(str, constraint.words))}"
+    return f"{'no ' if isinstance(constraint, NotConstituent) else ''}{name} over {words} ({text!r:.60})"
 
 
 def check_constraints(constraints: Sequence[Constraint], forms: Sequence[str]) -> None:
     """Raise an InputError for a word that is not in the sentence, a ConstraintError for two that cannot both hold."""
     for constraint in constraints:
         if not isinstance(constraint, IsConstituent | NotConstituent | WordHas):
-            raise TypeError(f"expected a IsConstituent, a NotConstituent or a WordHas, got {constraint!r:.50}")
+            raise TypeError(f"expected an IsConstituent, a NotConstituent or a WordHas, got {constraint!r:.50}")
         if max(constraint.words) >= len(forms):
             raise InputError(f"{constraint!r}: the sentence has only {len(forms)} words, counted from 0")
     for one, other in combinations(constraints, 2):
@@ -186,70 +186,61 @@ def impose(tree: Tree, constraints: Iterable[Constraint]) -> Tree:
 # Brackets:
 #
 #     [NP A man ] arrived                            the first two words are an NP
-#     [NP A man ] arrived [ … who nobody knew ]      … continues the constituent that was closed last
-#     [NP=1 A man ] saw [NP Mary ] [=1 … I know ]    or the one with the same label, number or both
+#     [NP A man ] arrived [ … who nobody knew ]      continues the constituent that was closed last
+#     [NP=1 A man ] saw [NP Mary ] [=1 … I know ]    continues the constituent with this number
 
 
-_OPEN = re.compile(r"\[([^\s\[\]=]*)(?:=([0-9]+))?")
-_CONTINUED = ("…", "...")
+_PIECE = re.compile(
+    r"\[(?P<label>[^\s\[\]=]*)(?:=(?P<number>[0-9]+))?(?P<continues>\s+(?:…|\.\.\.))?(?!\S)"
+    r"|(?P<close>\](?!\S))|(?P<word>\S+)"
+)
 
 
 def partial_tree(text: str, id: str = "") -> Tree:
-    r"""Return the partial tree of a sentence in which some constituents are in brackets.
+    r"""Return the partial tree of a sentence with some constituents in brackets, and give it an ``id``.
 
-    Words and brackets are separated by spaces. ``[NP`` opens an NP, ``[`` a constituent without a label, and ``]``
-    closes it. ``[ …`` continues the constituent that was closed last, and ``[NP …`` the last one of these that is an
-    NP. A number tells constituents apart: ``[NP=1`` is continued by ``[=1 …``. A backslash before a word that starts
-    with a bracket, an ellipsis or a backslash makes it a word. Raises InputError with the character at fault.
-    Example: ``dt.partial_tree("[NP A man ] arrived [ … who nobody knew ]")``.
+    In the ``text``, words and brackets are separated by spaces. ``[NP`` opens an NP, ``[`` a constituent without a
+    label, and ``]`` closes it. ``[ …`` continues the constituent that was closed last, and ``[NP …`` the NP that was
+    closed last. Numbers tell constituents apart: ``[=1 …`` continues ``[NP=1``. A backslash before a word that starts
+    or ends with a bracket makes it a word, and so does one before a backslash. Errors name the character.
+    Example: ``dt.partial_tree("[NP A man ] arrived [ … who nobody knew ]", id="1")``.
     """
     forms: list[str] = []
     spans: list[tuple[str, str, list[int]]] = []  # label, number, words
-    still_open: list[tuple[int, int]] = []  # span, offset of its bracket
+    still_open: list[tuple[int, int]] = []  # span, character of its bracket
     closed: list[int] = []
-    pieces = list(re.finditer(r"\S+", text))
-    skip = False
-    for piece, following in zip(pieces, [*pieces[1:], None], strict=True):
-        item, offset = piece[0], piece.start()
-        opening = _OPEN.fullmatch(item)
-        if skip:
-            skip = False
-        elif opening:
-            label, number = opening[1], opening[2] or ""
-            if following is not None and following[0] in _CONTINUED:
-                skip = True
-                fits = [k for k in closed if label in ("", spans[k][0]) and number in ("", spans[k][1])]
-                if not fits:
-                    raise _bracket_error(offset, f"{item} … continues a constituent, but none before it fits")
-                closed.remove(fits[-1])
-                still_open.append((fits[-1], offset))
-            else:
-                still_open.append((len(spans), offset))
-                spans.append((label, number, []))
-        elif item == "]":
+    for piece in _PIECE.finditer(text):
+        label, number, continues, close, word = piece.groups()
+        place = piece.start() + 1
+        if continues:
+            fits = [span for span in closed if label in ("", spans[span][0]) and number in (None, spans[span][1])]
+            if not fits:
+                message = "continues a constituent, but none that fits is closed before it"
+                raise InputError(f"character {place}: {piece[0]!r} {message}")
+            closed.remove(fits[-1])
+            still_open.append((fits[-1], place))
+        elif label is not None:
+            still_open.append((len(spans), place))
+            spans.append((label, number, []))
+        elif close:
             if not still_open:
-                raise _bracket_error(offset, "no bracket is open here")
+                raise InputError(f"character {place}: no bracket is open here")
             span, start = still_open.pop()
             if not spans[span][2] or spans[span][2][-1] != len(forms) - 1:
-                raise _bracket_error(start, "the brackets are empty")
+                raise InputError(f"character {start}: the brackets are empty")
             closed.append(span)
-        elif item[0] in "[]":
-            raise _bracket_error(
-                offset, f"expected '[', '[LABEL' or ']', got {item!r:.40}; write \\{item:.40} for a word"
-            )
+        elif word[0] in "[]" or (word[-1] in "[]" and word[0] != "\\"):
+            advice = f"put spaces around brackets, or write \\{word:.40} if this is a word"
+            raise InputError(f"character {place}: expected '[', '[LABEL' or ']', got {word!r:.40}; {advice}")
         else:
             for span, _ in still_open:
                 spans[span][2].append(len(forms))
-            forms.append(item[1:] if re.match(r"\\([\[\]\\…]|\.\.\.)", item) else item)
+            forms.append(word.removeprefix("\\"))
     if still_open:
-        raise _bracket_error(still_open[-1][1], "the bracket is not closed")
-    if not forms:
-        raise InputError("the text has no words")
+        raise InputError(f"character {still_open[-1][1]}: the bracket is not closed")
+    if not all(forms) or not forms:
+        raise InputError("a backslash stands alone; write \\\\ for a backslash" if forms else "the text has no words")
     return _nested(forms, [(label, words) for label, _, words in spans], id)
-
-
-def _bracket_error(offset: int, message: str) -> InputError:
-    return InputError(f"character {offset + 1}: {message}")
 
 
 def _nested(forms: Sequence[str], spans: Sequence[tuple[str, list[int]]], id: str) -> Tree:
