@@ -130,7 +130,6 @@ MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
 @click.option(
     "--constraints",
     metavar="FILE",
-    type=click.Path(exists=True),
     help="Parse the sentences of this file, and keep its constituents, tags and functions. FILE is a treebank of "
     "partial trees, or a text with a sentence per line in which constituents are in brackets.",
 )
@@ -167,6 +166,8 @@ def parse(
     paths = [constraints] if constraints else expand(inputs, or_text=True)
     if constraints and (inputs or text is not None):
         raise click.UsageError("--constraints FILE has the sentences to parse; remove INPUT")
+    if constraints and not os.path.exists(constraints):
+        raise TreebankError("no such file", constraints)
     sources = _sources(paths, text, from_)
     if constraints:  # brackets are set off by spaces, as words are
         kinds = [source.kind if source.is_treebank else TOKENS for source in sources]

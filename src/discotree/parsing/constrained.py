@@ -10,13 +10,12 @@ import numpy as np
 from discotree.decoding.constrained import MAX_STEPS, ConstrainedSearch, Requirements
 from discotree.decoding.decode import Decoded
 from discotree.decoding.trees import TreeBuilder
-from discotree.errors import InputError, expected
+from discotree.errors import ConstraintError, InputError, expected
 from discotree.log import logger
 from discotree.network.scores import UNARY, Auxiliary, Scores
 from discotree.network.vocab import Vocab
 from discotree.trees.constraints import (
     Constraint,
-    ConstraintError,
     IsConstituent,
     NotConstituent,
     WordHas,

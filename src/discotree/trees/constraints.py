@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from discotree.errors import InputError
+from discotree.errors import ConstraintError, InputError
 from discotree.trees.tree import NONE, ROOT, Node, Token, Tree
 
 
@@ -66,14 +66,6 @@ class WordHas:
 
 
 Constraint = IsConstituent | NotConstituent | WordHas
-
-
-class ConstraintError(InputError):
-    """Constraints that no tree satisfies: ``constraints`` without any of which the others can be satisfied."""
-
-    def __init__(self, message: str, constraints: Sequence[Constraint]) -> None:
-        super().__init__(message)
-        self.constraints = tuple(constraints)
 
 
 def _positions(words: Iterable[int]) -> tuple[int, ...]:
