@@ -147,7 +147,7 @@ def test_a_conflict_is_as_small_as_possible(parser, conflict):
 
 
 def test_a_single_constraint_may_be_impossible(parser):
-    with pytest.raises(ConstraintError, match="no tree of the model satisfies the constraint: no constituent over"):
+    with pytest.raises(ConstraintError, match="no tree of this model satisfies the constraint: no constituent over"):
         parser(SENTENCE, [NotConstituent(range(5)), WordHas(4, tag="$.")])
 
 
