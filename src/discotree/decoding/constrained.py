@@ -199,7 +199,7 @@ class ConstrainedSearch:
             phrase = by_words.get(one.mask)
             if phrase is not None and (one.label is None or one.label in self.penalties.chains[phrase.label]):
                 return self._exclude(space, phrase, frozenset(filter(None, [one.label])))
-        for phrase in phrases if self.penalise else ():
+        for phrase in phrases if self.penalise and not self.exhausted else ():
             is_paid = not self.penalties.penalties[phrase.label] or (phrase.head, phrase.level) in space.paid
             if not is_paid and has_gap(phrase.words):
                 return self._exclude(space, phrase, None)

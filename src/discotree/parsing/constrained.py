@@ -15,6 +15,7 @@ from discotree.trees.constraints import Constraint, IsConstituent, WordHas, desc
 from discotree.trees.tree import Token, Tree
 
 UNARY = "unary"  # the auxiliary head for phrases over single words
+USUAL_WORDS = 30  # longer sentences have fewer steps, because each takes more time
 STEPS_PER_TREE = 50  # more steps for every further tree
 CONFLICT_STEPS = 200  # steps to find out whether some of the constraints conflict
 
@@ -48,7 +49,7 @@ class ConstrainedParse:
 
     def search_for(self, k: int) -> list[Decoded]:
         """Return the k best trees, fewer if there are fewer; raises ConstraintError if there is none."""
-        steps = MAX_STEPS + STEPS_PER_TREE * (k - 1)
+        steps = MAX_STEPS * USUAL_WORDS // max(USUAL_WORDS, len(self.tokens)) + STEPS_PER_TREE * (k - 1)
         decoded = self.search.best(self.constraints, k, steps)
         if not decoded and self.search.exhausted:
             raise InputError(f"no tree that satisfies the constraints was found in {2 * steps:,} steps; use fewer")
