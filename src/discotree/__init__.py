@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from discotree.encoding.dependencies import to_tree as to_tree
     from discotree.encoding.head_rules import HeadRules as HeadRules
     from discotree.errors import ConfigError as ConfigError
+    from discotree.errors import ConstraintError as ConstraintError
     from discotree.errors import DiscotreeError as DiscotreeError
     from discotree.errors import EncodingError as EncodingError
     from discotree.errors import EvaluationError as EvaluationError
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     from discotree.treebanks import read as read
     from discotree.treebanks import tables as tables
     from discotree.treebanks import write as write
+    from discotree.trees.constraints import IsConstituent as IsConstituent
+    from discotree.trees.constraints import NotConstituent as NotConstituent
+    from discotree.trees.constraints import WordHas as WordHas
+    from discotree.trees.constraints import partial_tree as partial_tree
     from discotree.trees.labels import explain as explain
     from discotree.trees.tree import Node as Node
     from discotree.trees.tree import SecondaryEdge as SecondaryEdge
@@ -45,14 +50,15 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "encoding.dependencies": "Dependencies to_dependencies to_tree",
     "encoding.head_rules": "HeadRules",
-    "errors": "ConfigError DiscotreeError EncodingError EvaluationError HeadRuleError InputError MissingExtraError "
-    "ModelError QueryError TreeError TreebankError",
+    "errors": "ConfigError ConstraintError DiscotreeError EncodingError EvaluationError HeadRuleError InputError "
+    "MissingExtraError ModelError QueryError TreeError TreebankError",
     "evaluation.measures": "measure",
     "evaluation.parseval": "Score evaluate",
     "parsing.parser": "Parser load",
     "queries.edit": "edit",
     "queries.search": "search",
     "treebanks": "FORMATS read write",
+    "trees.constraints": "IsConstituent NotConstituent WordHas partial_tree",
     "trees.labels": "explain",
     "trees.tree": "Node SecondaryEdge Token Tree",
 }

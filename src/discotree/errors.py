@@ -53,6 +53,14 @@ class InputError(DiscotreeError, ValueError):
     text: str | None = None
 
 
+class ConstraintError(InputError):
+    """Constraints that no tree satisfies: ``constraints`` are two that conflict, or as few as possible."""
+
+    def __init__(self, message: str, constraints: Iterable[object]) -> None:
+        super().__init__(message)
+        self.constraints = tuple(constraints)
+
+
 class QueryError(DiscotreeError, ValueError):
     """An invalid query; records the offset, and the message points at it."""
 

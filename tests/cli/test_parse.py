@@ -426,6 +426,34 @@ def test_a_record_is_one_line_for_every_reader(cli: Cli) -> None:
     assert " ".join(token["form"] for token in json.loads(line)["tokens"]) == tokens
 
 
+# Constraints
+
+
+def test_partial_trees_of_a_file_are_constraints(cli: Cli, tmp_path: Path) -> None:
+    words = (dt.Token("Es"), dt.Token("kam"), dt.Token("nichts", "NEW"), dt.Token("."))
+    trees = [dt.Tree(words, dt.Node("ROOT", [dt.Node("NP", [0, 2], "SB"), 1, 3]), "a"), TREES[1]]
+    dt.write(trees, tmp_path / "partial.export")
+    done = cli("--constraints", "partial.export", "--to", "export", "-o", "out.export")
+    assert (done.code, done.err) == (0, "2 sentences written to out.export\n")
+    first, second = dt.read(tmp_path / "out.export")
+    assert (first.id, first.tokens[2].tag) == ("a", "NEW")
+    assert [node.function for node in first["NP"] if node.positions == (0, 2)] == ["SB"]
+    nodes = {(node.label, node.positions) for node in second.nodes()}
+    assert {(node.label, node.positions) for node in TREES[1].nodes()} <= nodes
+    several = cli("--constraints", "partial.export", "--k", "2")
+    assert [line.rpartition("\t")[2] for line in several.trees] == ["a.1", "a.2", "s2.1", "s2.2"]
+
+
+def test_brackets_in_a_text_are_constraints(cli: Cli, tmp_path: Path) -> None:
+    lines = ["[NP Es ] kam [ … nichts ] .", "Wir [S lachen", "[NP Es kam ] [NP … nichts ] .", "[X Es kam ]"]
+    (tmp_path / "partial.txt").write_text("\n".join(lines))
+    done = cli("--constraints", "partial.txt", "--to", "json")
+    assert done.code == 1
+    assert [record["id"] for record in done.records] == ["1", "3"]
+    assert "partial.txt:2: sentence 2: character 5: the bracket is not closed" in done.err
+    assert "partial.txt:4: X over words 0, 1 ('Es kam'): the model does not have this label" in done.err
+
+
 # Wrong commands
 
 
@@ -436,6 +464,12 @@ def test_a_record_is_one_line_for_every_reader(cli: Cli) -> None:
         (["Ja.", "--to", "klingon"], 2, "unknown value 'klingon', expected one of"),
         (["Ja.", "--decode", "guess"], 2, "guess"),
         (["Ja.", "--k", "3", "--decode", "beam"], 2, "cannot be combined with --decode"),
+        (
+            ["Ja.", "--constraints", str(Path(__file__))],
+            2,
+            "--constraints FILE has the sentences to parse; remove INPUT",
+        ),
+        (["--constraints", str(Path(__file__)), "--decode", "beam"], 2, "cannot be combined with --decode"),
         (["Ja.", "--resume"], 2, "-o FILE"),
         (["Ja.", "--tags"], 2, "needs a treebank"),
         (["Ja.", "--encoding", "klingon"], 2, "unknown encoding"),

@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -55,6 +56,7 @@ from discotree.parsing.inputs import (
     INPUT_KINDS,
     LINES,
     TEXT,
+    TOKENS,
     DecodingErrors,
     InputItem,
     OutputFailedError,
@@ -100,6 +102,7 @@ MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
         "discotree parse corpus.txt -o corpus.export --model de",
         'discotree parse "Zij heeft het boek gelezen." -o tree.svg',
         "cat corpus.txt | discotree parse --from lines --to json",
+        "discotree parse --constraints partial.export -o whole.export",
     )
 )
 @click.argument("inputs", metavar="[INPUT]...", nargs=-1)
@@ -124,6 +127,12 @@ MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
 @choice_option(
     "--errors", DecodingErrors, "Skip sentences that cannot be decoded, or replace the invalid bytes by �.", "strict"
 )
+@click.option(
+    "--constraints",
+    metavar="FILE",
+    help="Parse the sentences of this file, and keep its constituents, tags and functions. FILE is a treebank of "
+    "partial trees, or a text with a sentence per line in which constituents are in brackets.",
+)
 @click.option("--resume", is_flag=True, help="Resume an interrupted run; needs -o.")
 @click.option("--tags", is_flag=True, help="Pass the tags of the treebank to the model.")
 @workers_option("Number of processes. By default one, or more for a large input on many cores.")
@@ -141,6 +150,7 @@ def parse(
     min_confidence: float | None,
     encoding: str | None,
     errors: DecodingErrors,
+    constraints: str | None,
     resume: bool,
     tags: bool,
     workers: int | None,
@@ -153,8 +163,15 @@ def parse(
     The output file is created only when it is complete. Exit codes: 0 if all sentences were parsed, 1 if some were not,
     130 if interrupted.
     """
-    paths = expand(inputs, or_text=True)
+    paths = [constraints] if constraints else expand(inputs, or_text=True)
+    if constraints and (inputs or text is not None):
+        raise click.UsageError("--constraints FILE has the sentences to parse; remove INPUT")
+    if constraints and not os.path.exists(constraints):
+        raise TreebankError("no such file", constraints)
     sources = find_inputs(paths, text, from_)
+    if constraints:  # brackets are set off by spaces, as words are
+        kinds = [source.kind if source.is_treebank else TOKENS for source in sources]
+        sources = [replace(source, kind=kind, constrained=True) for source, kind in zip(sources, kinds, strict=True)]
     if tags and not all(source.is_treebank for source in sources):
         raise click.UsageError("--tags needs a treebank as input")
     on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
@@ -181,6 +198,8 @@ def parse(
         "--encoding": encoding,
         "--tags": tags,
     }
+    if constraints:
+        settings["--constraints"] = True
     worker = ParseWorker(job)
     settings["--engine"] = worker.parser.engine.name
     check_model_input(worker.parser, sources, tags)
@@ -223,6 +242,8 @@ def _check_options(options: dict[str, Any], format: str) -> None:
         raise click.UsageError("--resume needs an output file: pass -o FILE")
     if options["k"] and options["decode"] not in (None, "exact"):
         raise click.UsageError("--k always searches exactly and cannot be combined with --decode")
+    if options["constraints"] and options["decode"] not in (None, "exact"):
+        raise click.UsageError("--constraints always searches exactly and cannot be combined with --decode")
     if options["min_confidence"] != options["min_confidence"]:
         raise click.UsageError("--min-confidence must be a number from 0 to 1, not nan")
     if format in WHOLE and (options["resume"] or (options["workers"] or 1) > 1):
@@ -436,6 +457,8 @@ class ParseRun:
                 content: tuple[object, ...] = (item.message, item.line)
             else:
                 content = (item.id, item.words, item.offsets, item.tags)
+                if item.constraints:
+                    content = (*content, item.constraints)
             self.checksum.update(f"{content!r}\n".encode())
 
 

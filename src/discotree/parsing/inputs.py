@@ -19,13 +19,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import BinaryIO, Literal, cast
 
-from discotree.errors import TreebankError, undecodable
+from discotree.errors import InputError, TreebankError, undecodable
 from discotree.files.reading import ByteCounter, files_in, open_binary, open_compressed, readable
 from discotree.files.writing import STANDARD_STREAM, base_name, is_archive, is_compressed, stems, without_bom
 from discotree.text import Word, read_pretokenised, sentences
 from discotree.text.recognition import SAMPLE_CHARACTERS, recognise, sample_of
 from discotree.text.streams import BLOCK, lines_of
 from discotree.treebanks import FORMATS, files, guess_format, read
+from discotree.trees.constraints import Constraint, constraints_of, partial_tree
 from discotree.trees.tree import Token
 
 TEXT, LINES, TOKENS = "text", "lines", "tokens"
@@ -53,6 +54,7 @@ class InputSentence:
     where: str
     offsets: list[tuple[int, int]] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
+    constraints: list[Constraint] = field(default_factory=list)
 
     @property
     def tokens(self) -> list[Token]:
@@ -152,7 +154,7 @@ def _sentence(number: int, words: list[Word], where: str, start: int = 0) -> Inp
     return InputSentence(str(number), [word.form for word in words], where, offsets)
 
 
-def _split_lines(text: DecodedText, language: str) -> Sentences:
+def _split_lines(text: DecodedText, language: str, constrained: bool = False) -> Sentences:
     whitespace = None if language else WHITESPACE
     number = start = 0
     for line, size in _bounded_lines(text):
@@ -165,11 +167,22 @@ def _split_lines(text: DecodedText, language: str) -> Sentences:
                 yield TreebankError(f"sentence {number}: {problem}", text.name, text.line(offset))
             elif _undecodable_byte(words):
                 yield _decoding_error(text, number, words, offset)
+            elif constrained:
+                yield _partial_tree(line, number, text.name, text.line(offset))
             else:
                 (row,) = sentences(line, language, lines=True) if language else read_pretokenised(line)
                 if row:
                     yield _sentence(number, row, f"{text.name}:{text.line(offset)}", start)
         start += size
+
+
+def _partial_tree(line: str, number: int, name: str, line_number: int) -> InputItem:
+    """Return the words of a line with brackets, and the constraints that the brackets are."""
+    try:
+        tree = partial_tree(line)
+    except InputError as error:
+        return TreebankError(f"sentence {number}: {error}", name, line_number)
+    return InputSentence(str(number), list(tree.words), f"{name}:{line_number}", constraints=constraints_of(tree))
 
 
 def _bounded_lines(text: DecodedText) -> Iterator[tuple[str, int]]:
@@ -262,6 +275,7 @@ class SentenceSource:
     kind: str | None  # one of INPUT_KINDS; None: a treebank whose format follows from its content
     text: bytes | None = None  # the text itself, if there is no file
     stem: str = ""  # prefix of the ids
+    constrained: bool = False  # whether the constituents of a treebank, or the brackets in a text, are constraints
     begun: Sentences | None = field(default=None, compare=False)  # a treebank that was read for a sample
     peeked: bytes = field(default=b"", compare=False)  # the beginning of standard input, read for a sample
 
@@ -311,7 +325,7 @@ class SentenceSource:
             count = None if is_compressed(self.name) else on_bytes
             text = DecodedText(stream, _display_name(self.name), encoding, errors, count)
             if self.kind in (LINES, TOKENS):
-                yield from _split_lines(text, language if self.kind == LINES else "")
+                yield from _split_lines(text, language if self.kind == LINES else "", self.constrained)
             else:
                 yield from _split_running_text(text, language)
 
@@ -356,7 +370,9 @@ class SentenceSource:
             yield from errors
             errors.clear()
             gold_tags = [token.tag for token in tree.tokens] if tags else []
-            yield InputSentence(str(tree.id), list(tree.words), f"{name}: sentence {tree.id}", tags=gold_tags)
+            constraints = constraints_of(tree) if self.constrained else []
+            where = f"{name}: sentence {tree.id}"
+            yield InputSentence(str(tree.id), list(tree.words), where, tags=gold_tags, constraints=constraints)
         yield from errors
 
 

@@ -171,7 +171,8 @@ class ParseWorker:
         from discotree.parsing.parser import Failure, ParseOptions, k_best_each
 
         sentences = [item for item in window if isinstance(item, InputSentence)]
-        options = ParseOptions(self.decoding, self.job.k, [sentence.id for sentence in sentences])
+        ids, constraints = [item.id for item in sentences], [item.constraints for item in sentences]
+        options = ParseOptions(self.decoding, self.job.k, ids, constraints=constraints)
         outcomes = k_best_each(self.parser, [sentence.tokens for sentence in sentences], options)
         for item in window:
             if isinstance(item, TreebankError):

@@ -24,6 +24,7 @@ import numpy as np
 
 from discotree import text
 from discotree.config.schema import MAX_TREES, Config, Decoding
+from discotree.decoding.constrained import ConstrainedSearch
 from discotree.decoding.decode import Decoded, decode
 from discotree.decoding.gap_penalty import GapPenalties
 from discotree.decoding.k_best import k_best, rank_with_penalties
@@ -41,8 +42,10 @@ from discotree.network.batch import Corpus, Forms, KnownPieces, by_length
 from discotree.network.scores import Engine, Scores, check_engine
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
+from discotree.parsing.constrained import ConstrainedParse
 from discotree.processes import gc_paused
 from discotree.text.recognition import sample_of
+from discotree.trees.constraints import Constraint, WordHas, check_constraints, constraints_of
 from discotree.trees.tree import NONE, Token, Tree
 
 DEFAULT_MODEL = "DISCOTREE_MODEL"  # environment variable with the model to use if none is named
@@ -61,6 +64,7 @@ PART_WORDS = 250  # many short parts fill a batch, and scoring takes time with t
 LAST_WORDS = frozenset(".?!;:…")  # good ends of a part
 
 Sentence = str | Sequence[str] | Sequence[Token] | Tree
+Constraints = Sequence[Constraint] | Tree  # on one sentence: a list, or a partial tree
 OnError = Literal["raise", "skip", "none"]
 EXPECTED = "a sentence is a string, a list of words or Tokens, or a Tree"
 
@@ -184,13 +188,17 @@ class Parser:
         """The head rules that the model was trained with; see ``Model.head_rules``."""
         return self.model.head_rules
 
-    def __call__(self, sentence: Sentence) -> Tree:
+    def __call__(self, sentence: Sentence, constraints: Constraints = ()) -> Tree:
         """Return the tree of one sentence: a string, a list of words or Tokens, or a Tree.
 
-        Example: ``parser("Zij heeft het boek gelezen.")["ppart"][0].text``.
+        With ``constraints``, or a partial tree, return the best tree that satisfies them; raises ConstraintError with
+        those that conflict. Example: ``parser("Zij heeft het boek gelezen.")["ppart"][0].text``.
         """
         self._check_language([sentence])
-        (tree,) = self._parse_tokens([self.tokens(sentence)], ids=[_id_of(sentence)])
+        tokens, id = self.tokens(sentence), _id_of(sentence)
+        if constraints:
+            return self._constrained(tokens, constraints, id=id)[0]
+        (tree,) = self._parse_tokens([tokens], ids=[id])
         return tree
 
     def parse(
@@ -199,6 +207,7 @@ class Parser:
         decoding: Decoding | None = None,
         window: int | None = None,
         *,
+        constraints: Sequence[Constraints] = (),
         errors: OnError = "raise",
         progress: bool = False,
     ) -> Iterator[Tree]:
@@ -207,6 +216,7 @@ class Parser:
         A sentence that cannot be parsed, such as None or "", raises an InputError with its ``index`` and ``text`` after
         the trees before it. With ``errors="skip"`` it is left out, and with ``errors="none"`` its tree is None.
         ``decoding`` replaces the model's settings. ``window`` sentences are read ahead. ``progress`` shows a bar.
+        ``constraints`` has a list of constraints, or a partial tree, for every sentence; see ``__call__``.
         Trees without an id are numbered from 1. Example: ``list(parser.parse(["Wie?", ["Ik"], ""], errors="skip"))``.
         """
         is_table = isinstance(sentences, Mapping) or hasattr(sentences, "columns")  # iterating gives names of columns
@@ -217,7 +227,10 @@ class Parser:
             )
         if errors not in get_args(OnError):
             raise ConfigError(f"errors: expected {', '.join(get_args(OnError))}, got {errors!r:.50}")
-        return self._parse(sentences, ParseOptions(decoding, window=window or self._window), errors, progress)
+        if constraints and isinstance(sentences, Sized) and len(constraints) != len(sentences):
+            raise InputError(f"{len(sentences)} sentences, but {len(constraints)} lists of constraints")
+        options = ParseOptions(decoding, window=window or self._window, constraints=constraints)
+        return self._parse(sentences, options, errors, progress)
 
     def _parse(
         self, sentences: Iterable[Sentence | None], options: "ParseOptions", errors: OnError, progress: bool
@@ -284,13 +297,14 @@ class Parser:
             raise TypeError(f"{EXPECTED}, got {describe(sentence)}")
         return [word if isinstance(word, Token) else _token(word) for word in sentence]
 
-    def k_best(self, sentence: Sentence, k: int, id: str = "") -> list[Tree]:
+    def k_best(self, sentence: Sentence, k: int, id: str = "", constraints: Constraints = ()) -> list[Tree]:
         """Return the tree that ``parse`` finds and the other most probable trees of a sentence: k in all, best first.
 
         Several labellings may mean the same tree: it has the rank of the best of them. If gaps have penalties, the
         ``MAX_CANDIDATES`` · k most probable trees are ranked with these. The confidence of each tree is its own
-        expected F1, so it need not fall from tree to tree. The trees of a sentence with an id have ids of their own:
-        7.1, 7.2, and so on. Example: ``parser.k_best("Wie komt er?", 5, id="7")``.
+        expected F1, so it need not fall from tree to tree. With ``constraints``, all trees satisfy them. The trees of
+        a sentence with an id have ids of their own: 7.1, 7.2, and so on.
+        Example: ``parser.k_best("Wie komt er?", 5, id="7")``.
         """
         if not isinstance(k, int) or not 1 <= k <= MAX_TREES:
             raise InputError(f"k, the number of trees, must be between 1 and {MAX_TREES:,}, got {k!r}")
@@ -300,6 +314,11 @@ class Parser:
         self._check_language([sentence])
         if len(tokens) > MAX_WORDS_K:
             raise InputError(f"the sentence has {len(tokens)} words; k_best takes at most {MAX_WORDS_K}")
+        trees = self._constrained(tokens, constraints, k) if constraints else self._k_best(tokens, k)
+        id = id or _id_of(sentence)
+        return [replace(tree, id=f"{id}.{rank}") for rank, tree in enumerate(trees, 1)] if id else trees
+
+    def _k_best(self, tokens: list[Token], k: int) -> list[Tree]:
         ((_, scores),) = self._scores(self._corpus([tokens]))
         first = self._decode(scores)
         penalties = self._gap_penalties(self.config.decoding)
@@ -311,10 +330,39 @@ class Parser:
             ranked = (self._tree_builder.trees([tokens], one, scores)[0] for one in [first, *decoded])
             trees = list(dict.fromkeys(ranked))[:k]
             if len(trees) == k or len(decoded) < candidates or candidates >= MAX_CANDIDATES * k:
-                break
+                return trees
             candidates *= 2
-        id = id or _id_of(sentence)
-        return [replace(tree, id=f"{id}.{rank}") for rank, tree in enumerate(trees, 1)] if id else trees
+
+    def _constrained(
+        self, tokens: list[Token], constraints: Constraints, k: int = 1, decoding: Decoding | None = None, id: str = ""
+    ) -> list[Tree]:
+        """Return the k best trees that satisfy constraints, fewer if there are fewer."""
+        decoding = decoding or self.config.decoding
+        if isinstance(constraints, Tree):
+            if list(constraints.words) != [token.form for token in tokens]:
+                raise InputError(
+                    f"the partial tree has other words than the sentence: {' '.join(constraints.words):.60}"
+                )
+            constraints = constraints_of(constraints)
+        if decoding.method != "exact":
+            raise ConfigError(f"constraints need the exact search, not {decoding.method}")
+        if len(tokens) > MAX_WORDS_K:
+            raise InputError(f"the sentence has {len(tokens)} words; with constraints, it can have {MAX_WORDS_K}")
+        check_constraints(constraints, [token.form for token in tokens])
+        if self.has_tags:
+            tags = {one.position: one.tag for one in constraints if isinstance(one, WordHas) and one.tag}
+            tokens = [token._replace(tag=tags.get(position, token.tag)) for position, token in enumerate(tokens)]
+        if problem := self._problem(tokens):
+            raise InputError(f"the sentence {problem}")
+        ((_, scores),) = self._scores(self._corpus([tokens]))
+        search = ConstrainedSearch(scores, self._gap_penalties(decoding) or self._phrases, self.vocab.root)
+        parse = ConstrainedParse(tokens, constraints, search, self._tree_builder)
+        if k == 1 and not parse.is_structural:
+            return parse.trees([self._decode(scores, decoding)], scores, id)
+        trees = parse.trees(parse.search_for(k), scores, id)
+        if len(trees) < k:  # some have several labellings
+            trees = parse.trees(parse.search_for(MAX_CANDIDATES * k), scores, id)
+        return trees[:k]
 
     def _parse_tokens(
         self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None = None, ids: Sequence[str] = ()
@@ -470,9 +518,10 @@ class ParseOptions:
     k: int | None = None  # for k_best_each: the number of trees per sentence; None: one tree, found by decoding
     ids: Sequence[str] = ()  # one id per sentence; () keeps the ids of the sentences
     window: int | None = None  # sentences to parse together, numbered from 1 if they have no id; None: by their words
+    constraints: Sequence[Constraints] = ()  # for every sentence; () if there are none
 
 
-_Item = tuple[list[Token], str]  # tokens, id
+_Item = tuple[list[Token], str, Constraints]  # tokens, id
 
 
 def parse_each(
@@ -496,9 +545,10 @@ def k_best_each(
     words = 0
     limit = math.inf if options.window else parser._window_words
     for number, sentence in enumerate(sentences):
-        item = _item(parser, sentence, options.ids[number] if options.ids else "")
+        constraints = options.constraints[number] if number < len(options.constraints) else ()
+        item = _item(parser, sentence, options.ids[number] if options.ids else "", constraints)
         if options.window and not isinstance(item, Failure):
-            item = item[0], item[1] or str(number + 1)
+            item = item[0], item[1] or str(number + 1), item[2]
         group.append(item)
         words += 0 if isinstance(item, Failure) else len(item[0])
         if words >= limit or len(group) >= (options.window or MAX_SENTENCES):
@@ -507,7 +557,7 @@ def k_best_each(
     yield from _outcomes(parser, group, options)
 
 
-def _item(parser: Parser, sentence: Sentence | None, id: str) -> _Item | Failure:
+def _item(parser: Parser, sentence: Sentence | None, id: str, constraints: Constraints) -> _Item | Failure:
     """Return the tokens of a sentence, or a Failure if it cannot be parsed."""
     try:
         tokens = parser.tokens(sentence, joined=True)  # type: ignore[arg-type]  # None is a TypeError
@@ -515,7 +565,7 @@ def _item(parser: Parser, sentence: Sentence | None, id: str) -> _Item | Failure
             raise InputError(f"the sentence {problem}")
     except (*SENTENCE_ERRORS, TypeError) as error:
         return Failure(error)
-    return tokens, id or _id_of(sentence)
+    return tokens, id or _id_of(sentence), constraints
 
 
 def _outcomes(
@@ -531,9 +581,13 @@ def _by_halves(parser: Parser, items: Sequence[_Item], options: ParseOptions) ->
         return []
     try:
         if options.k:
-            return [parser.k_best(tokens, options.k, id) for tokens, id in items]
-        trees = parser._parse_checked([tokens for tokens, _ in items], options.decoding, [id for _, id in items])
-        return [[tree] for tree in trees]
+            return [parser.k_best(tokens, options.k, id, constraints) for tokens, id, constraints in items]
+        free = [(tokens, id) for tokens, id, constraints in items if not constraints]
+        trees = iter(parser._parse_checked([tokens for tokens, _ in free], options.decoding, [id for _, id in free]))
+        return [
+            parser._constrained(tokens, constraints, 1, options.decoding, id) if constraints else [next(trees)]
+            for tokens, id, constraints in items
+        ]
     except SENTENCE_ERRORS as error:
         if len(items) == 1:
             logger.debug("a sentence of %d words cannot be parsed", len(items[0][0]), exc_info=True)
