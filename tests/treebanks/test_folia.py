@@ -61,6 +61,19 @@ def test_a_sentence_without_words_is_broken(tmp_path):
     assert_broken(tmp_path / "x.folia.xml", folia(f'<s xml:id="a">{MARK}</s>'), "sentence a: .* has no words", [])
 
 
+def test_a_quoted_sentence_is_a_part_of_the_outer_one():
+    inner = '<s xml:id="b"><w xml:id="b.0"><t>x</t></w><syntax><su class="S"><wref id="b.0"/></su></syntax></s>'
+    words = ('<w xml:id="a.0"><t>y</t></w>', '<w xml:id="a.1"><t>z</t></w>')
+    content = folia(f'<s xml:id="a">{words[0]}<quote>{inner}</quote>{words[1]}</s>')
+    (tree,) = parsed(content, "folia")
+    assert (tree.id, str(tree)) == ("a", "(ROOT (-- 0=y) (S (-- 1=x)) (-- 2=z))")
+
+
+def test_syntax_outside_a_sentence_is_an_error(tmp_path):
+    content = folia(sentence(""), f'<syntax>\n<su class="X"><wref id="a.0"/></su>{MARK}</syntax>')
+    assert_broken(tmp_path / "x.folia.xml", content, r"a syntactic unit \(su\) is outside the sentences", ["a"])
+
+
 def test_entities_are_refused(tmp_path):
     path = tmp_path / "x.folia.xml"
     path.write_text(f'<!DOCTYPE a [<!ENTITY b "c">]>\n{folia()}')

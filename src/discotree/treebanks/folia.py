@@ -59,7 +59,7 @@ class FoliaHandler(Handler):
         if self.ignored or name in IGNORED:
             self.ignored += 1
             self.hidden.add(attributes.get(ID, ""))
-        elif name == "s":
+        elif name == "s" and "s" not in self.open[:-1]:  # the words of a quoted sentence belong to the outer one
             self.seen += 1
             self.begin(attributes, line)
         elif name == "w":
@@ -76,6 +76,8 @@ class FoliaHandler(Handler):
         elif name == "lemma":
             self.word["lemma"] = value
         elif name == "su":
+            if not self.path and "s" not in self.open:
+                self.ready.append(self.source.error(line, "a syntactic unit (su) is outside the sentences (s)"))
             self.path.append(Span(line, value))
             self.units.append(self.path[-1])
         elif name == "wref" and self.path:
@@ -101,7 +103,7 @@ class FoliaHandler(Handler):
             mask = self.path.pop().mask
             if self.path:
                 self.path[-1].mask |= mask
-        elif name == "s":
+        elif name == "s" and "s" not in self.open:
             try:
                 self.ready.append(self.tree())
             except TreebankError as error:
