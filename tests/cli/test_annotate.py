@@ -49,6 +49,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         ("in.txt --double 1.2", 2, "1.2 is not in the range 0<=x<=1"),
         ("in.txt --revoke Ann", 1, "in.txt.annotation.jsonl.invitations has no annotator 'Ann'; nobody is invited"),
         ("in.txt --invite  ", 2, "--invite' requires an argument"),
+        ("in.txt --invite=", 1, "annotator name required (at most 100 printable characters), got ''"),
+        ("in.txt --revoke=", 1, "annotator name required"),
     ],
 )
 def test_what_makes_no_sense_is_refused(run: Run, arguments: str, code: int, message: str) -> None:

@@ -109,7 +109,7 @@ def annotate(
     if export:
         _export(path, output, to, model, annotator)
         return
-    if invite or revoke:
+    if invite is not None or revoke is not None:
         _change_invitations(path, invite, revoke, _address(host, port, origins))
         return
     check_output(path, [held_out, *([] if opened else [name for name in paths if not os.path.isdir(name)])])
@@ -221,9 +221,9 @@ def _change_invitations(path: str, invite: str | None, revoke: str | None, addre
     with requires_extra("web"):
         from discotree.web.annotation.invitations import Invitations
     invitations = Invitations(path)
-    if revoke:
+    if revoke is not None:
         note(f"the link of {invitations.revoke(revoke)} no longer works")
-    if invite:
+    if invite is not None:
         name, token = invitations.invite(invite)
         print(f"{address}#token={token}")
         note(f"whoever has this link annotates as {name}; earlier links of {name} no longer work")

@@ -55,6 +55,21 @@ def test_a_damaged_file_lets_nobody_in(tmp_path: Path, content: bytes) -> None:
     assert invitations.hashes() == {}
 
 
+def test_a_server_stays_closed_if_the_file_disappears(tmp_path: Path) -> None:
+    invitations = Invitations(str(tmp_path / "a.jsonl"))
+    assert invitations.hashes() is None
+    invitations.invite("Ann")
+    assert list(invitations.hashes() or {}) == ["Ann"]
+    (tmp_path / "a.jsonl.invitations").unlink()
+    assert invitations.hashes() == {}
+    assert Invitations(str(tmp_path / "a.jsonl")).hashes() is None
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(dt.DiscotreeError, match=r"none/a.jsonl.invitations: cannot write .*: No such file"):
+        Invitations(str(tmp_path / "none" / "a.jsonl")).invite("Ann")
+
+
 class Team:
     """A server whose sentences are all for two annotators."""
 

@@ -1,6 +1,6 @@
 """The annotators who are invited to a project, and hashes of their tokens, in a file beside the journal.
 
-The file is a JSON object with a hash for each name. If it exists, only its annotators can use the project; a server
+The file is a JSON object with a hash for each name. If it exists, only its annotators can use the project. A server
 reads it at every request, so invitations and revocations take effect at once.
 """
 
@@ -26,12 +26,13 @@ class Invitations:
     def __init__(self, journal: str) -> None:
         self.name = journal + SUFFIX
         self.path = os.path.realpath(journal) + SUFFIX
+        self.latest: dict[str, bytes] | None = None  # what ``hashes`` returned last
 
     def read(self) -> dict[str, bytes] | None:
-        """Return the hashes of tokens by name, or None if nobody was ever invited."""
-        if not is_own_file(self.path, KIND):
-            return None
+        """Return the hashes of tokens by name, or None if there is no file."""
         try:
+            if not is_own_file(self.path, KIND):
+                return None
             with open(self.path, "rb") as file:
                 return {name: bytes.fromhex(digest) for name, digest in json.load(file).items()}
         except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -39,12 +40,14 @@ class Invitations:
             raise DiscotreeError(f"{self.name}: cannot read the invitations: {error}; {remedy}") from None
 
     def hashes(self) -> dict[str, bytes] | None:
-        """Return the same for a running server, which lets nobody in if the file is damaged."""
+        """Return the same for a running server, which lets nobody in if the file is damaged or disappears."""
         try:
-            return self.read()
+            found = self.read()
         except DiscotreeError as error:
             logger.warning("%s", error)
-            return {}
+            found = {}
+        self.latest = {} if found is None and self.latest is not None else found
+        return self.latest
 
     def invite(self, who: str) -> tuple[str, str]:
         """Return the name of an annotator as it is stored, and a new token, which replaces an earlier one."""
@@ -66,7 +69,10 @@ class Invitations:
         return name
 
     def _lock(self) -> JobLock:
-        return JobLock(self.path + LOCK, self.name)
+        try:
+            return JobLock(self.path + LOCK, self.name)
+        except OSError as error:
+            raise DiscotreeError(f"{self.name}: cannot write the invitations: {error.strerror or error}") from None
 
     def _write(self, hashes: dict[str, bytes]) -> None:
         content = json.dumps({name: digest.hex() for name, digest in hashes.items()}, indent=1, ensure_ascii=False)

@@ -64,7 +64,8 @@ def normalise_name(who: str) -> str:
     """Return the name of an annotator with single spaces; raise an InputError if it is not a name."""
     name = " ".join(who.split())
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
-        raise InputError(f"annotator name required (at most {MAX_NAME_CHARACTERS} characters)")
+        maximum = f"at most {MAX_NAME_CHARACTERS} printable characters"
+        raise InputError(f"annotator name required ({maximum}), got {who!r:.120}")
     return name
 
 
