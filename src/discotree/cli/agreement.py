@@ -1,7 +1,7 @@
 """agreement."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
@@ -29,20 +29,13 @@ if TYPE_CHECKING:
 
 MAX_DISAGREEMENTS = 20
 ReportFormat = Literal["table", "json"]
-SCORES = {
+METRICS = {  # with their names in JSON: neither annotator has the gold trees
     "sentences": "sentences",
-    "gold": "constituents of {}",
-    "predicted": "constituents of {}",
-    "matched": "constituents of both",
-    "f1": "F1",
-    "exact_match": "exact match",
-}
-KEYS = {"gold": "first", "predicted": "second"}  # in JSON; no annotator has the gold trees
-DISAGREEMENTS = {
-    "labels": "labels over the same words (– for no constituent)",
-    "tags": "tags",
-    "functions": "functions",
-    "attachments": "attachments",
+    "gold": "first",
+    "predicted": "second",
+    "matched": "matched",
+    "f1": "f1",
+    "exact_match": "exact_match",
 }
 
 
@@ -85,11 +78,10 @@ def agreement(
     else:
         with ProgressBar() as bar:
             trees = [list(TreebankInput([path], from_, encoding).trees(bar, path)) for path in names]
-    shared_by_first, shared_by_second = common_sentences(names, trees)
-    found = Agreement.of(shared_by_first, shared_by_second)
+    shared = common_sentences(names, trees)
+    found = _report(Agreement(*shared), [len(some) - len(shared[0]) for some in trees])
     if format == "json":
-        left_out = [len(some) - len(shared_by_first) for some in trees]
-        write_json(_object(found, left_out), output)
+        write_json(found, output)
     else:
         columns = names if journal else [base_name(name) for name in names]
         write_rich(*_tables(found, columns if columns[0] != columns[1] else names), output=output)
@@ -108,58 +100,49 @@ def _annotated(journal: str, names: list[str]) -> list[list[Tree]]:
         project.close()
 
 
-def _object(found: Agreement, left_out: list[int]) -> dict[str, Any]:
+def _report(found: Agreement, left_out: list[int]) -> dict[str, Any]:
+    """Return the report as an object for JSON."""
+
+    def scores(score: Score) -> dict[str, Any]:
+        metrics = score.metrics()
+        return {name: metrics[key] for key, name in METRICS.items()}
+
+    def values(pairs: Pairs) -> dict[str, Any]:
+        return {"items": pairs.counts.total(), "agreement": plain(pairs.percentage), "kappa": plain(pairs.kappa)}
+
+    def most_frequent(counter: Counter[Any], *keys: str) -> list[dict[str, Any]]:
+        rows = sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))[:MAX_DISAGREEMENTS]
+        return [dict(zip(keys, item, strict=True)) | {"times": times} for item, times in rows]
+
     return {
-        **_scores(found.score),
+        **scores(found.score),
         "left_out": dict(zip(("first", "second"), left_out, strict=True)),
-        "discontinuous": _scores(found.score.discontinuous),
-        "tags": _values(found.tags),
-        "functions": _values(found.functions),
+        "discontinuous": scores(found.score.discontinuous),
+        "tags": values(found.tags),
+        "functions": values(found.functions),
         "disagreements": {
-            name: [dict(zip(_columns(name), pair, strict=True)) | {"times": times} for pair, times in rows]
-            for name, rows in _disagreements(found)
+            "labels": most_frequent(found.labels, "first", "second"),
+            "tags": most_frequent(found.tags.disagreements, "first", "second"),
+            "functions": most_frequent(found.functions.disagreements, "first", "second"),
+            "attachments": most_frequent(found.attachments, "item", "first", "second"),
         },
     }
 
 
-def _scores(score: Score) -> dict[str, Any]:
-    metrics = score.metrics()
-    return {KEYS.get(name, name): metrics[name] for name in SCORES}
-
-
-def _values(pairs: Pairs) -> dict[str, Any]:
-    return {"items": pairs.counts.total(), "agreement": plain(pairs.percentage), "kappa": plain(pairs.kappa)}
-
-
-def _disagreements(found: Agreement) -> Iterator[tuple[str, list[tuple[tuple[str, ...], int]]]]:
-    """Yield the most frequent disagreements of each kind, first by frequency and then by name."""
-    counters: list[Counter[Any]] = [
-        found.labels,
-        found.tags.disagreements,
-        found.functions.disagreements,
-        found.attachments,
-    ]
-    for name, counter in zip(DISAGREEMENTS, counters, strict=True):
-        yield name, sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))[:MAX_DISAGREEMENTS]
-
-
-def _tables(found: Agreement, names: list[str]) -> "Iterator[Table | str]":
+def _tables(report: dict[str, Any], names: list[str]) -> "Iterator[Table | str]":
     """Yield the tables for a terminal, from top to bottom."""
-    titles = SCORES | {key: SCORES[key].format(name) for key, name in zip(KEYS, names, strict=True)}
-    columns = [found.score.metrics(), found.score.discontinuous.metrics()]
-    rows = [[titles[key], *(cell(metrics[key]) for metrics in columns)] for key in SCORES]
+    titles = {"first": f"constituents of {names[0]}", "second": f"constituents of {names[1]}"}
+    titles |= {"matched": "constituents of both", "f1": "F1", "exact_match": "exact match"}
+    rows = [[titles.get(key, key), cell(report[key]), cell(report["discontinuous"][key])] for key in METRICS.values()]
     yield table(["", "all", "disc."], rows, left=[""])
     rows = [
-        [name, f"{pairs.counts.total():,}", number(plain(pairs.percentage), 2), number(plain(pairs.kappa), 3)]
-        for name, pairs in (("tags", found.tags), ("functions", found.functions))
+        [key, f"{values['items']:,}", number(values["agreement"], 2), number(values["kappa"], 3)]
+        for key, values in report.items()
+        if key in ("tags", "functions")
     ]
     yield table(["", "items", "agreement", "kappa"], rows, left=[""])
-    for name, disagreements in _disagreements(found):
+    for kind, disagreements in report["disagreements"].items():
         if disagreements:
-            yield f"\ndisagreements: {DISAGREEMENTS[name]}"
-            left = _columns(name, names)
-            yield table([*left, "times"], [[*pair, f"{times:,}"] for pair, times in disagreements], left=left)
-
-
-def _columns(name: str, names: Sequence[str] = ("first", "second")) -> list[str]:
-    return ["item", *names] if name == "attachments" else [*names]
+            yield f"\ndisagreements: {kind}{' over the same words (– for no constituent)' if kind == 'labels' else ''}"
+            left = [*(["item"] if kind == "attachments" else []), *names]
+            yield table([*left, "times"], [[*map(str, row.values())] for row in disagreements], left=left)

@@ -1,6 +1,6 @@
 """Agreement between two annotators of the same sentences.
 
-    agreement = Agreement.of(first, second)
+    agreement = Agreement(first, second)
     agreement.score.f1, agreement.score.discontinuous.f1, agreement.tags.kappa
 
 Brackets, tags and functions are compared as in ``parseval``, with the trees of the first annotator as gold trees: F1 is
@@ -10,11 +10,10 @@ the same in both directions, as long as both annotators tag the same words as pu
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from discotree.evaluation.analysis import Analysis
-from discotree.evaluation.params import PROPER, Params
-from discotree.evaluation.parseval import Bracket, Comparison, Score, evaluate, function_pairs, percent
+from discotree.evaluation.params import PROPER
+from discotree.evaluation.parseval import Bracket, Comparison, evaluate, function_pairs, percent
 from discotree.trees.tree import NONE, Node, Tree
 
 
@@ -50,36 +49,22 @@ class Pairs:
         return Counter({pair: times for pair, times in self.counts.items() if pair[0] != pair[1]})
 
 
-class Attachment(NamedTuple):
-    """A word (by its tag) or a constituent that two annotators attached to different constituents."""
-
-    item: str
-    first: str
-    second: str
-
-
 class Agreement:
-    """An observer that counts the values and disagreements of two annotators while ``evaluate`` runs."""
+    """The values and disagreements of two annotators of the same sentences (see ``common_trees``).
 
-    def __init__(self, params: Params = PROPER) -> None:
-        self.score = Score()
+    ``labels`` has different labels over the same words, and "–" for a constituent that only the other annotator has.
+    ``attachments`` has words (by tag) and constituents that are attached to different constituents: the item, its
+    parent in the trees of the first annotator, and that of the second.
+    """
+
+    def __init__(self, first: Iterable[Tree], second: Iterable[Tree]) -> None:
         self.tags, self.functions = Pairs(), Pairs()
-        self.attachments: Counter[Attachment] = Counter()
-        self.analysis = Analysis(params, worst=0)
+        self.attachments: Counter[tuple[str, str, str]] = Counter()
+        self.analysis = Analysis(PROPER, worst=0)
+        self.score = evaluate(first, second, observe=self._observe)
+        self.labels = self.analysis.confusions
 
-    @classmethod
-    def of(cls, first: Iterable[Tree], second: Iterable[Tree], params: Params = PROPER) -> "Agreement":
-        """Compare the trees of two annotators, which must have the same sentences (see ``common_trees``)."""
-        agreement = cls(params)
-        agreement.score = evaluate(first, second, params, observe=agreement)
-        return agreement
-
-    @property
-    def labels(self) -> Counter[tuple[str, str]]:
-        """Different labels over the same words; "–" stands for a constituent that only the other annotator has."""
-        return self.analysis.confusions
-
-    def __call__(self, comparison: Comparison) -> None:
+    def _observe(self, comparison: Comparison) -> None:
         self.analysis(comparison)
         first, second, keep = comparison[:3]
         assert second is not None
@@ -89,7 +74,7 @@ class Agreement:
         self.attachments.update(_attachments(first, second, keep))
 
 
-def _attachments(first: Tree, second: Tree, keep: int) -> Iterator[Attachment]:
+def _attachments(first: Tree, second: Tree, keep: int) -> Iterator[tuple[str, str, str]]:
     """Yield the words and shared constituents that are attached to different constituents.
 
     Constituents over the same words differ in their labels at most. Two constituents with the same label count as the
@@ -100,8 +85,7 @@ def _attachments(first: Tree, second: Tree, keep: int) -> Iterator[Attachment]:
         other_label, other_mask = others.get(item, (label, mask))
         shared = mask & other_mask & ~item[1]
         if mask != other_mask and not (label == other_label and shared):
-            name = item[0] or first.tokens[item[1].bit_length() - 1].tag
-            yield Attachment(name, label, other_label)
+            yield item[0] or first.tokens[item[1].bit_length() - 1].tag, label, other_label
 
 
 def _parents(tree: Tree, keep: int) -> dict[Bracket, Bracket]:
