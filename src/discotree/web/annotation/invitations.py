@@ -7,6 +7,8 @@ reads it at every request, so invitations and revocations take effect at once.
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from discotree.errors import DiscotreeError, expected
 from discotree.files.jobs import JobLock, is_own_file
@@ -52,28 +54,28 @@ class Invitations:
     def invite(self, who: str) -> tuple[str, str]:
         """Return the name of an annotator as it is stored, and a new token, which replaces an earlier one."""
         name, token = normalise_name(who), secrets.token_urlsafe(TOKEN_BYTES)
-        with self._lock():
-            self._write((self.read() or {}) | {name: hash_key(token)})
+        with self._change() as hashes:
+            hashes[name] = hash_key(token)
         return name, token
 
     def revoke(self, who: str) -> str:
         """Make the token of an annotator invalid and return the name; the annotator's trees stay."""
         name = normalise_name(who)
-        with self._lock():
-            hashes = self.read() or {}
+        with self._change() as hashes:
             if name not in hashes:
                 hint = expected(name, hashes) if hashes else "; nobody is invited"
                 raise DiscotreeError(f"{self.name} has no annotator {name!r}{hint}")
             del hashes[name]
-            self._write(hashes)
         return name
 
-    def _lock(self) -> JobLock:
+    @contextmanager
+    def _change(self) -> Iterator[dict[str, bytes]]:
+        """Yield the hashes, and write them after the block."""
         try:
-            return JobLock(self.path + LOCK, self.name)
+            with JobLock(self.path + LOCK, self.name):
+                hashes = self.read() or {}
+                yield hashes
+                content = {name: digest.hex() for name, digest in hashes.items()}
+                write_bytes(self.path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
         except OSError as error:
             raise DiscotreeError(f"{self.name}: cannot write the invitations: {error.strerror or error}") from None
-
-    def _write(self, hashes: dict[str, bytes]) -> None:
-        content = json.dumps({name: digest.hex() for name, digest in hashes.items()}, indent=1, ensure_ascii=False)
-        write_bytes(self.path, content.encode() + b"\n")
