@@ -155,7 +155,6 @@ def test_with_the_keyboard_through_a_kill_and_back(browser: Any, server: Server,
         "accepted": 1,
         "corrected": 2,
         "skipped": 1,
-        "commented": 1,
     }
     labels = {number: project.detail(number)["tree"]["constituents"][0]["label"] for number in (2, 4)}
     assert labels == {2: "NEW", 4: "LOST"}

@@ -160,8 +160,7 @@ class Project:
     def counts(self) -> dict[str, int]:
         """Return the number of sentences with each status."""
         with self.mutex:
-            counts = {name: self.statuses.count(code) for code, name in enumerate(STATUSES)}
-            return counts | {"commented": len(self.commented)}
+            return {name: self.statuses.count(code) for code, name in enumerate(STATUSES)}
 
     @property
     def accepted_count(self) -> int:
