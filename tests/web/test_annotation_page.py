@@ -255,7 +255,7 @@ def test_adjudication_with_keys(browser: Any, server: Server, work: Path) -> Non
         playwright.expect(eve.locator(".pair svg")).to_have_count(2)
         assert eve.locator(".pair .sign").count() == 4
         eve.keyboard.press("Enter")
-        says(eve, "#problem", "Take a side of every difference first.")
+        says(eve, "#problem", "Choose a side for every difference first.")
         eve.keyboard.press("ArrowRight")  # the root of Bob
         says(eve, "#adjudication .status", "2 differences, 1 undecided.")
         eve.keyboard.press("ArrowLeft")  # the tag of Ann

@@ -48,7 +48,9 @@ METRICS = {  # with their names in JSON: neither annotator has the gold trees
 )
 @click.argument("first", metavar="FIRST")
 @click.argument("second", metavar="SECOND")
-@click.option("--journal", metavar="FILE", help="Annotation project; FIRST and SECOND are the names of annotators.")
+@click.option(
+    "--journal", metavar="FILE", help="Journal of an annotation project; FIRST and SECOND are then names of annotators."
+)
 @output_option("File to write: .txt or .json. By default, standard output.")
 @choice_option("--to", ReportFormat, "Tables, or one JSON object.")
 @from_option

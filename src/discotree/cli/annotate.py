@@ -62,10 +62,14 @@ Order = Literal["unsure", "given"]
     "--double",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Share of the sentences that two annotators annotate, such as 0.2. It is fixed when the project is made.",
+    help="Share of the sentences that two annotators annotate, such as 0.2. It cannot be changed later.",
 )
-@click.option("--invite", metavar="NAME", help="Print a link with which this annotator signs in, and exit.")
-@click.option("--revoke", metavar="NAME", help="Revoke the link of this annotator, and exit.")
+@click.option(
+    "--invite",
+    metavar="NAME",
+    help="Print a link for this annotator and exit. Pass the same --host, --port and --allow-origin as for the server.",
+)
+@click.option("--revoke", metavar="NAME", help="Make the link of this annotator invalid, and exit.")
 @click.option("--held-out", metavar="FILE", help="Gold trees on which every model you use is scored.")
 @format_option("--from", INPUT_KINDS, "Format of the input, if it cannot be detected")
 @encoding_option

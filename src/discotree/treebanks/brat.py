@@ -1,9 +1,9 @@
 """brat's stand-off format: annotations in NAME.ann with offsets in NAME.txt, whose lines are the sentences.
 
-Constituents are text-bound annotations (``T2 NP 0 5;10 15 text``), which contain each other as in the tree; of two
-over the same words, the first is the higher one. A tag is an annotation of a word with the attribute Word. Functions
-are attributes; lemmas, morphology and ids of sentences are notes. White space in labels is percent-encoded. Without
-NAME.txt, the text is put together from the annotations, if one of them covers the whole sentence, as our roots do.
+Constituents are text-bound annotations (``T2 NP 0 5;10 15 text``), which contain each other as in the tree. If two
+cover the same words, the first one is higher. A tag is an annotation of a word with the attribute Word. Functions are
+attributes; lemmas, morphology and ids of sentences are notes. White space in labels is percent-encoded. Without
+NAME.txt, the text is restored from the annotations that cover whole sentences, such as the roots that we write.
 """
 
 import re

@@ -109,7 +109,7 @@ class Source:
 
 @dataclass(slots=True)
 class Span:
-    """A constituent as a file has it, on some line."""
+    """A constituent that a file describes, beginning on a line."""
 
     line: int
     label: str = ""
@@ -120,9 +120,9 @@ class Span:
 
 
 def tree_from_spans(source: Source, tokens: Sequence[Token], spans: Iterable[Span], id: str, comment: str = "") -> Tree:
-    """Build a tree of spans. Of several over the same words, the first is the highest; spans that cross are an error.
+    """Build a tree from spans. If several cover the same words, the first one is the highest.
 
-    A span that is labelled as a virtual root is the root if it contains all others.
+    Spans that cross are an error. A span that is labelled as a virtual root is the root if it contains all others.
     """
     ordered = sorted(spans, key=lambda span: -span.mask.bit_count())
     if ordered and ordered[0].label in ROOT_LABELS and not any(span.mask & ~ordered[0].mask for span in ordered):

@@ -1,9 +1,9 @@
-"""WebAnno TSV 3, the format of INCEpTION and WebAnno: one word a line, with columns for the features of layers.
+"""WebAnno TSV 3, the format of INCEpTION and WebAnno: one word per line, with columns for the features of layers.
 
 Tags, lemmas and morphology are in the built-in layers, constituents in the layer Constituent. INCEpTION has no
-discontinuous spans, so every block of a constituent is a span, and ``node`` has the same number in all of them. Of two
-constituents over the same words, the one with the lower number is higher. A span without a label has the function of a
-word. Offsets count units of UTF-16.
+discontinuous spans, so every block of a constituent is a span, and ``node`` has the same number in all of them. If two
+constituents cover the same words, the one with the lower number is higher. A span without a label holds the function of
+a word. Offsets count UTF-16 code units.
 """
 
 import re

@@ -48,7 +48,7 @@ class DocumentWriter(Writer):
     """Writes files in which offsets and the numbers of annotations continue from sentence to sentence."""
 
     def part(self, tree: Tree, number: int, offset: int, count: int) -> tuple[str, int, int]:
-        """Return the text of a tree that begins at an offset, after so many annotations, and both numbers after it."""
+        """Return the text of a tree at an offset, after ``count`` annotations, and the next offset and count."""
         raise NotImplementedError
 
     def tree(self, tree: Tree, number: int) -> str:

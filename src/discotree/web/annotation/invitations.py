@@ -42,7 +42,7 @@ class Invitations:
             raise DiscotreeError(f"{self.name}: cannot read the invitations: {error}; {remedy}") from None
 
     def hashes(self) -> dict[str, bytes] | None:
-        """Return the same for a running server, which lets nobody in if the file is damaged or disappears."""
+        """Return the hashes for a running server, which lets nobody in if the file is damaged or disappears."""
         try:
             found = self.read()
         except DiscotreeError as error:

@@ -13,9 +13,9 @@ Sentences, models and steps are counted from 1. A sentence that another model pa
 a checksum of all sentences up to this one. "replaces" is the step that the state of the sentence came from before, or 0
 for the prediction; undoing a step restores that state.
 
-If the first line has a share "double", two annotators annotate that share of the sentences (``is_double``), and every
-one of them has a state of their own. The step that completes the second tree says whether it "agrees" with the first
-one. If not, the action "adjudicate" decides.
+If the first line has a share "double", two annotators annotate that share of the sentences (``is_double``), and each of
+them has a separate state. The step that completes the second tree says whether it "agrees" with the first one. If not,
+the action "adjudicate" decides.
 """
 
 import hashlib

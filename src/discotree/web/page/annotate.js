@@ -146,7 +146,7 @@ async function sendComment() {
 async function decide(action) {
   if (!current?.tree) return;
   const open = action === "adjudicate" && current.status === "differing" ? adjudication.undecided() : 0;
-  if (open) throw new Error("Take a side of every difference first.");
+  if (open) throw new Error("Choose a side for every difference first.");
   const tree = isEdited() || action === "adjudicate" ? { tree: editor.record() } : {};
   await sendComment();
   if (await step(action, tree)) await finish(action);
