@@ -14,6 +14,7 @@ from support.web import problem
 import discotree as dt
 from discotree.web import create_app
 from discotree.web.annotation.invitations import Invitations
+from discotree.web.annotation.journal import STATUSES
 from discotree.web.annotation.session import AnnotationSession, Predictor
 from discotree.web.security import Access, hash_key
 
@@ -116,6 +117,29 @@ def test_a_token_writes_under_its_own_name_only(team: Team) -> None:
     assert problem(team.post("earlier", bob, step=1)) == "step 1 has no tree"
     assert team.post("open", bob, session="b", sentence=1).json()["history"] == []
     assert team.post("rows", bob, status="corrected").json()["matching"] == 0
+
+
+def test_no_call_shows_the_work_of_the_other_annotator(team: Team) -> None:
+    ann, bob = team.tokens["Ann"], team.tokens["Bob"]
+    assert team.step(ann, sentence=3, action="skip", tree=flat(3, "SECRET")).status_code == 200
+    assert team.step(ann, sentence=3, action="comment", text="SECRET").status_code == 200
+    assert team.step(ann, sentence=3, action="correct", tree=flat(3, "SECRET")).status_code == 200
+    assert "SECRET" in team.post("open", ann, session="a", sentence=3).text
+    headers = {"Authorization": f"Bearer {bob}"}
+    responses = [team.client.get(path, headers=headers) for path in ("/api/annotate", "/api/treebanks", "/metrics")]
+    responses += [team.post("open", bob, session="b", sentence=3), team.post("rows", bob)]
+    responses += [team.post("rows", bob, status=status) for status in STATUSES]
+    responses += [team.post("next", bob, session="b", status=status) for status in ("open", "differing")]
+    responses += [team.post("earlier", bob, step=step) for step in range(1, 10)]
+    responses += [team.post("trees", bob, format=format) for format in ("json", "export", "tigerxml")]
+    for action in ("undo", "adjudicate", "reopen", "skip"):
+        tree = {"tree": flat(3)} if action == "adjudicate" else {}
+        responses.append(team.step(bob, sentence=3, action=action, version="0.0", **tree))  # a conflict
+        responses.append(team.step(bob, sentence=3, action=action, **tree))
+    for response in responses:
+        assert response.status_code in (200, 409, 422), response.text
+        assert "SECRET" not in response.text
+        assert '"Ann"' not in response.text
 
 
 def test_the_page_is_told_who_has_signed_in(team: Team) -> None:
