@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
@@ -92,14 +93,10 @@ def agreement(
 
 def _annotated(journal: str, names: list[str]) -> list[list[Tree]]:
     """Return the trees of two annotators of a project, which another process may be writing to."""
-    from discotree.web.annotation.journal import normalise_name
     from discotree.web.annotation.project import Project
 
-    project = Project.open(journal, read_only=True)
-    try:
-        return [list(project.accepted_trees(normalise_name(name))) for name in names]
-    finally:
-        project.close()
+    with closing(Project.open(journal, read_only=True)) as project:
+        return [list(project.accepted_trees(name)) for name in names]
 
 
 def _report(found: Agreement, left_out: list[int]) -> dict[str, Any]:

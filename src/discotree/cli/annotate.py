@@ -2,10 +2,11 @@
 
 import getpass
 import os
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -29,14 +30,13 @@ from discotree.models.card import CARD, Card
 from discotree.models.finding import Candidates
 from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, beginning_of, find_sources
 from discotree.treebanks import FORMATS, guess_format, read
-from discotree.web.annotation.journal import is_journal
+from discotree.web.annotation.journal import Order, is_journal, now
 
 if TYPE_CHECKING:
     from discotree.web.annotation.project import Project
     from discotree.web.annotation.session import AnnotationSession
 
 SUFFIX = ".annotation.jsonl"
-Order = Literal["unsure", "given"]
 
 
 @click.command(
@@ -163,7 +163,6 @@ def _service(
 ) -> "AnnotationSession":
     """Open the project, load the model, and start to parse the remaining sentences."""
     from discotree.parsing.parser import load
-    from discotree.web.annotation.journal import now
     from discotree.web.annotation.project import Project
     from discotree.web.annotation.session import AnnotationSession, Predictor
 
@@ -241,7 +240,6 @@ def _address(host: str, port: int, origins: tuple[str, ...]) -> str:
 
 def _export(path: str, output: str | None, to: str | None, model: str | None, annotator: str | None) -> None:
     """Write the accepted trees of a journal, while another process may be writing it."""
-    from discotree.web.annotation.journal import normalise_name
     from discotree.web.annotation.project import Project
     from discotree.web.annotation.session import write_accepted
 
@@ -252,13 +250,9 @@ def _export(path: str, output: str | None, to: str | None, model: str | None, an
         from discotree.models.folder import read_model
 
         heads = read_model(finding.find(model)).head_rules
-    project = Project.open(path, read_only=True)
-    try:
-        who = normalise_name(annotator) if annotator else ""
-        count, problems = write_accepted(project, output, to, heads, who)
-    finally:
-        project.close()
-    report_written(f"{count:,} accepted trees{f' of {who}' if who else ''}", output)
+    with closing(Project.open(path, read_only=True)) as project:
+        count, problems = write_accepted(project, output, to, heads, annotator)
+    report_written(f"{count:,} accepted trees{f' of {annotator}' if annotator else ''}", output)
     for problem in problems[:10]:
         complain(f"left out: {problem}")
     if problems:

@@ -437,12 +437,12 @@ class Project:
             self.journal.append([entry])
             self.scores.append(entry)
 
-    def accepted_trees(self, who: str = "") -> Iterator[Tree]:
+    def accepted_trees(self, who: str | None = None) -> Iterator[Tree]:
         """Yield the trees that are accepted, corrected or adjudicated, in the order of the input, with the comments.
 
         With a name, yield the trees of this annotator, which may have been overruled by adjudication.
         """
-        if who and who not in self.annotators:
+        if who is not None and (who := normalise_name(who)) not in self.annotators:
             raise InputError(f"{self.journal.name} has no annotator {who!r}{expected(who, sorted(self.annotators))}")
         for number in range(1, len(self) + 1):
             with self.mutex:
@@ -453,7 +453,7 @@ class Project:
                 if is_finished and who:
                     is_finished = self.step_entry(step)["who"] == who
                 record = self._tree_after(number, step) if is_finished else None
-                comments = self.comments(number, who)
+                comments = self.comments(number, who or "")
             if record is None:
                 continue
             tree = Tree.from_dict(record)

@@ -66,7 +66,7 @@ class Leases:
 
 
 def write_accepted(
-    project: Project, path: str, format: str | None = None, heads: HeadRules | None = None, who: str = ""
+    project: Project, path: str, format: str | None = None, heads: HeadRules | None = None, who: str | None = None
 ) -> tuple[int, list[str]]:
     """Write the accepted trees; return their number, and the errors of trees that the format cannot represent.
 
