@@ -18,7 +18,7 @@ from discotree.models.card import Card
 from discotree.parsing.parser import ParseOptions
 from discotree.treebanks.json_lines import json_line
 from discotree.web import tasks
-from discotree.web.annotation.journal import ConflictError
+from discotree.web.annotation.project import ConflictError
 from discotree.web.annotation.session import AnnotationSession
 from discotree.web.batching import Batcher
 from discotree.web.limits import MIB, SMALL_BODY_BYTES, Limits, RequestRefused

@@ -12,7 +12,8 @@ from discotree.queries.by_example import ASPECTS, DEFAULT_ASPECTS, Aspect
 from discotree.queries.language import MAX_CHARACTERS
 from discotree.queries.query import MAX_NODES
 from discotree.treebanks import TEXT_FORMATS
-from discotree.web.annotation.journal import MAX_COMMENT_CHARACTERS, Action, Order, Status
+from discotree.web.annotation.journal import Action, Order, Status
+from discotree.web.annotation.project import MAX_COMMENT_CHARACTERS
 from discotree.web.limits import RequestRefused
 
 M = TypeVar("M", bound=BaseModel)

@@ -10,8 +10,7 @@ from support.annotation import accept, correct, flat, predicted, project_at
 from support.networks import TREES
 
 import discotree as dt
-from discotree.web.annotation.journal import STATUSES, ConflictError, is_double
-from discotree.web.annotation.project import Project
+from discotree.web.annotation.project import STATUSES, ConflictError, Project, is_double
 from discotree.web.annotation.session import AnnotationSession, Leases, Predictor
 
 

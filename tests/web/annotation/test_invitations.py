@@ -14,7 +14,7 @@ from support.web import problem
 import discotree as dt
 from discotree.web import create_app
 from discotree.web.annotation.invitations import Invitations
-from discotree.web.annotation.journal import STATUSES
+from discotree.web.annotation.project import STATUSES
 from discotree.web.annotation.session import AnnotationSession, Predictor
 from discotree.web.security import Access, hash_key
 

@@ -11,8 +11,8 @@ from support.annotation import CONFIDENCES, accept, correct, flat, predicted, pr
 from support.networks import TREES
 
 import discotree as dt
-from discotree.web.annotation.journal import ConflictError, Journal
-from discotree.web.annotation.project import Project
+from discotree.web.annotation.journal import Journal
+from discotree.web.annotation.project import ConflictError, Project
 
 
 @pytest.fixture

@@ -13,18 +13,17 @@ Sentences, models and steps are counted from 1. A sentence that another model pa
 a checksum of all sentences up to this one. "replaces" is the step that the state of the sentence came from before, or 0
 for the prediction; undoing a step restores that state.
 
-If the first line has a share "double", two annotators annotate that share of the sentences (``is_double``), and each of
-them has a separate state. The step that completes the second tree says whether it "agrees" with the first one. If not,
-the action "adjudicate" decides.
+If the first line has a share "double", two annotators annotate that share of the sentences (see
+``project.is_double``), and each of them has a separate state. The step that completes the second tree says whether it
+"agrees" with the first one. If not, the action "adjudicate" decides.
 """
 
-import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from discotree.errors import DiscotreeError, InputError, TreebankError
 from discotree.files import jobs
@@ -35,24 +34,8 @@ from discotree.treebanks.json_lines import json_line
 Action = Literal["accept", "correct", "skip", "reopen", "comment", "undo", "adjudicate"]
 Status = Literal["open", "accepted", "corrected", "skipped", "failed", "differing", "adjudicated"]
 Order = Literal["unsure", "given"]
-STATUSES: tuple[Status, ...] = get_args(Status)
-OPEN, ACCEPTED, CORRECTED, SKIPPED, FAILED, DIFFERING, ADJUDICATED = range(len(STATUSES))
-# The status after an action
-AFTER = {"accept": ACCEPTED, "correct": CORRECTED, "skip": SKIPPED, "reopen": OPEN, "adjudicate": ADJUDICATED}
-ACCEPTED_STATUSES = (ACCEPTED, CORRECTED, ADJUDICATED)
-NO_TREE = -1.0  # the confidence of a sentence that cannot be read
 MAX_NAME_CHARACTERS = 100
-MAX_COMMENT_CHARACTERS = 10_000
-MAX_SENTENCE_CHARACTERS = 100_000  # in all comments on a sentence; everybody who opens it gets them
-COMMENT_CHARACTERS = 200  # that a comment takes in addition to its text
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # characters that treebank formats cannot represent
-
-Record = dict[str, Any]  # of a tree
 Entry = dict[str, Any]  # a line of the journal
-
-
-class ConflictError(InputError):
-    """The sentence has changed since the annotator opened it."""
 
 
 def now() -> str:
@@ -69,25 +52,11 @@ def normalise_name(who: str) -> str:
     return name
 
 
-def normalise_comment(text: str) -> str:
-    """Return a comment without control characters; raise an InputError if it is empty or too long."""
-    text = "\n".join(CONTROL.sub(" ", line).rstrip() for line in text.strip().splitlines())
-    if not text or len(text) > MAX_COMMENT_CHARACTERS:
-        raise InputError(f"a comment must have 1 to {MAX_COMMENT_CHARACTERS:,} characters")
-    return text
-
-
 KIND = "an annotation journal"
 FORMAT_KEY = "annotation"  # key of the format's version in the first line
 FORMATS = (1, 2)  # 2 if sentences are annotated twice, which earlier versions of discotree cannot do
 LOCK = ".lock"
 PREDICTED = re.compile(rb'\{"sentence": (\d+), "model": (\d+), "confidence": (-?[\d.e-]+)(?:, "input": "(\w+)")?')
-
-
-def is_double(number: int, share: float) -> bool:
-    """Return whether a sentence belongs to the share of sentences that two annotators annotate."""
-    digest = hashlib.blake2b(str(number).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") < share * 2**64
 
 
 def is_journal(path: str | os.PathLike[str]) -> bool:

@@ -4,45 +4,39 @@ Trees stay on the disk. In memory, a sentence takes about thirty bytes, so a pro
 only the steps of annotators are kept in lists.
 """
 
+import hashlib
 import json
+import re
 import threading
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from discotree.errors import InputError, TreebankError, expected
 from discotree.trees.tree import FUNCTION, LEMMA, MORPH, Tree
-from discotree.web.annotation.journal import (
-    ACCEPTED_STATUSES,
-    AFTER,
-    COMMENT_CHARACTERS,
-    CONTROL,
-    DIFFERING,
-    FAILED,
-    MAX_SENTENCE_CHARACTERS,
-    NO_TREE,
-    OPEN,
-    PREDICTED,
-    STATUSES,
-    Action,
-    ConflictError,
-    Entry,
-    Journal,
-    Order,
-    Record,
-    Status,
-    is_double,
-    normalise_comment,
-    normalise_name,
-    now,
-)
+from discotree.web.annotation.journal import PREDICTED, Action, Entry, Journal, Order, Status, normalise_name, now
 
+STATUSES: tuple[Status, ...] = get_args(Status)
+OPEN, ACCEPTED, CORRECTED, SKIPPED, FAILED, DIFFERING, ADJUDICATED = range(len(STATUSES))
+# The status after an action
+AFTER = {"accept": ACCEPTED, "correct": CORRECTED, "skip": SKIPPED, "reopen": OPEN, "adjudicate": ADJUDICATED}
+ACCEPTED_STATUSES = (ACCEPTED, CORRECTED, ADJUDICATED)
+NO_TREE = -1.0  # the confidence of a sentence that cannot be read
+MAX_COMMENT_CHARACTERS = 10_000
+MAX_SENTENCE_CHARACTERS = 100_000  # in all comments on a sentence; everybody who opens it gets them
+COMMENT_CHARACTERS = 200  # that a comment takes in addition to its text
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # characters that treebank formats cannot represent
+Record = dict[str, Any]  # of a tree
 PREDICTION_KEYS = ("input", "where", "failed", "tree")  # in this order
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class ConflictError(InputError):
+    """The sentence has changed since the annotator opened it."""
 
 
 class Project:
@@ -466,3 +460,17 @@ class Project:
 def _is_same(tree: Tree, record: Record) -> bool:
     other = Tree.from_dict(record)
     return tree == other and tree.secondary == other.secondary
+
+
+def is_double(number: int, share: float) -> bool:
+    """Return whether a sentence belongs to the share of sentences that two annotators annotate."""
+    digest = hashlib.blake2b(str(number).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") < share * 2**64
+
+
+def normalise_comment(text: str) -> str:
+    """Return a comment without control characters; raise an InputError if it is empty or too long."""
+    text = "\n".join(CONTROL.sub(" ", line).rstrip() for line in text.strip().splitlines())
+    if not text or len(text) > MAX_COMMENT_CHARACTERS:
+        raise InputError(f"a comment must have 1 to {MAX_COMMENT_CHARACTERS:,} characters")
+    return text
