@@ -30,14 +30,8 @@ if TYPE_CHECKING:
 
 MAX_DISAGREEMENTS = 20
 ReportFormat = Literal["table", "json"]
-METRICS = {  # with their names in JSON: neither annotator has the gold trees
-    "sentences": "sentences",
-    "gold": "first",
-    "predicted": "second",
-    "matched": "matched",
-    "f1": "f1",
-    "exact_match": "exact_match",
-}
+METRICS = ("sentences", "gold", "predicted", "matched", "f1", "exact_match")
+NAMES = {"gold": "first", "predicted": "second"}  # neither annotator has the gold trees
 
 
 @click.command(
@@ -104,7 +98,7 @@ def _report(found: Agreement, left_out: list[int]) -> dict[str, Any]:
 
     def scores(score: Score) -> dict[str, Any]:
         metrics = score.metrics()
-        return {name: metrics[key] for key, name in METRICS.items()}
+        return {NAMES.get(name, name): metrics[name] for name in METRICS}
 
     def values(pairs: Pairs) -> dict[str, Any]:
         return {"items": pairs.counts.total(), "agreement": plain(pairs.percentage), "kappa": plain(pairs.kappa)}
@@ -132,7 +126,7 @@ def _tables(report: dict[str, Any], names: list[str]) -> "Iterator[Table | str]"
     """Yield the tables for a terminal, from top to bottom."""
     titles = {"first": f"constituents of {names[0]}", "second": f"constituents of {names[1]}"}
     titles |= {"matched": "constituents of both", "f1": "F1", "exact_match": "exact match"}
-    rows = [[titles.get(key, key), cell(report[key]), cell(report["discontinuous"][key])] for key in METRICS.values()]
+    rows = [[titles.get(key, key), cell(report[key]), cell(value)] for key, value in report["discontinuous"].items()]
     yield table(["", "all", "disc."], rows, left=[""])
     rows = [
         [key, f"{values['items']:,}", number(values["agreement"], 2), number(values["kappa"], 3)]
