@@ -138,4 +138,5 @@ def _tables(report: dict[str, Any], names: list[str]) -> "Iterator[Table | str]"
         if disagreements:
             yield f"\ndisagreements: {kind}{' over the same words (– for no constituent)' if kind == 'labels' else ''}"
             left = [*(["item"] if kind == "attachments" else []), *names]
-            yield table([*left, "times"], [[*map(str, row.values())] for row in disagreements], left=left)
+            rows = [[*item, f"{times:,}"] for *item, times in (row.values() for row in disagreements)]
+            yield table([*left, "times"], rows, left=left)
