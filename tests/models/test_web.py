@@ -99,7 +99,7 @@ def test_the_index_names_all_files_with_their_digests(tmp_path: Path, model: Pat
 
 def test_an_installed_model_comes_with_its_licences(tmp_path: Path) -> None:
     size = write_web_model(read_model(find("de")), tmp_path / "de")
-    assert size == sum(path.stat().st_size for path in (tmp_path / "de").iterdir()) < 17_000_000
+    assert size == sum(path.stat().st_size for path in (tmp_path / "de").iterdir()) < 18_000_000
     assert "Apache License" in (tmp_path / "de" / "LICENSE").read_text("utf-8")
     assert "SQUOIA" in (tmp_path / "de" / "NOTICE").read_text("utf-8")
     assert "Universal Sentence Encoder" in (tmp_path / "de" / "NOTICE.subwords").read_text("utf-8")
