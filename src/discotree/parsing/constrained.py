@@ -90,9 +90,8 @@ class ConstrainedParse:
         """Return the error for constraints that no tree satisfies, with as few of them as possible."""
         conflicting = minimal(self.constraints, self._is_impossible)
         names = " and ".join(describe(constraint, self.forms) for constraint in conflicting)
-        problem = (
-            "conflicting constraints" if len(conflicting) > 1 else "no tree of this model satisfies the constraint"
-        )
+        several = len(conflicting) > 1
+        problem = "conflicting constraints" if several else "no tree of this model satisfies the constraint"
         return ConstraintError(f"{problem}: {names}", conflicting)
 
     def _is_impossible(self, constraints: Sequence[Constraint]) -> bool:

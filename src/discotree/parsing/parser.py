@@ -228,7 +228,8 @@ class Parser:
         if errors not in get_args(OnError):
             raise ConfigError(f"errors: expected {', '.join(get_args(OnError))}, got {errors!r:.50}")
         if constraints and isinstance(sentences, Sized) and len(constraints) != len(sentences):
-            raise InputError(f"{len(sentences)} sentences, but {len(constraints)} lists of constraints")
+            counts = f"got {len(constraints)} for {len(sentences)} sentences"
+            raise InputError(f"constraints: {counts}; for one sentence, call parser(sentence, constraints=[…])")
         options = ParseOptions(decoding, window=window or self._window, constraints=constraints)
         return self._parse(sentences, options, errors, progress)
 
@@ -340,9 +341,7 @@ class Parser:
         decoding = decoding or self.config.decoding
         if isinstance(constraints, Tree):
             if list(constraints.words) != [token.form for token in tokens]:
-                raise InputError(
-                    f"the partial tree has other words than the sentence: {' '.join(constraints.words):.60}"
-                )
+                raise InputError(f"the partial tree has other words than the sentence: {constraints.text():.60}")
             constraints = constraints_of(constraints)
         if decoding.method != "exact":
             raise ConfigError(f"constraints need the exact search, not {decoding.method}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from discotree.errors import ConstraintError, InputError
-from discotree.trees.tree import NONE, ROOT, Token, Tree
+from discotree.trees.tree import NONE, ROOT, Token, Tree, mask_spans
 
 
 @dataclass(frozen=True)
@@ -15,10 +15,10 @@ class _OverWords:
     label: str | None = None
 
     def __post_init__(self) -> None:
-        positions = sorted(set(self.words)) if isinstance(self.words, Iterable) else []
+        positions = set(self.words) if isinstance(self.words, Iterable) else set()
         if not positions or not all(isinstance(position, int) and position >= 0 for position in positions):
             raise InputError(f"words are given by their positions, counted from 0; got {self.words!r:.50}")
-        object.__setattr__(self, "words", tuple(positions))
+        object.__setattr__(self, "words", tuple(sorted(positions)))
 
     @property
     def mask(self) -> int:
@@ -95,12 +95,15 @@ def describe(constraint: Constraint, forms: Sequence[str]) -> str:
         named = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
         return f"{named} of word {constraint.position} ({forms[constraint.position]!r})"
     name = ("no " if isinstance(constraint, NotConstituent) else "") + (constraint.label or "constituent")
-    words = f"word{'s' if len(constraint.words) > 1 else ''} {', '.join(map(str, constraint.words))}"
+    blocks = [f"{first}-{end - 1}" if end > first + 1 else str(first) for first, end in mask_spans(constraint.mask)]
+    words = f"word{'s' if len(constraint.words) > 1 else ''} {', '.join(blocks)}"
     return f"{name} over {words} ({' '.join(forms[position] for position in constraint.words)!r:.60})"
 
 
 def check_constraints(constraints: Sequence[Constraint], forms: Sequence[str]) -> None:
     """Raise an InputError for a word that is not in the sentence, a ConstraintError for two that cannot both hold."""
+    if not isinstance(constraints, Sequence):
+        raise TypeError(f"expected a list of constraints, or a partial tree, got {constraints!r:.50}")
     for one in constraints:
         if not isinstance(one, IsConstituent | NotConstituent | WordHas):
             raise TypeError(f"expected an IsConstituent, a NotConstituent or a WordHas, got {one!r:.50}")
@@ -204,9 +207,7 @@ def partial_tree(text: str, id: str = "") -> Tree:
         raise InputError("a backslash stands alone; write \\\\ for a backslash" if forms else "the text has no words")
     nodes = [IsConstituent(words, label or None) for label, _, words in reversed(spans)]
     check_constraints(nodes, forms)
-    nodes.sort(
-        key=lambda node: len(node.words)
-    )  # of two over the same words, the one that was opened later comes first
+    nodes.sort(key=lambda node: len(node.words))  # if two have the same words, the one opened later comes first
 
     def parent(mask: int, first: int) -> int:
         return next((k for k in range(first, len(nodes)) if nodes[k].mask & mask == mask), -1)
