@@ -178,7 +178,7 @@ def test_constraints_that_do_not_suit_the_model_or_the_sentence_are_errors(parse
 
 
 def test_only_short_sentences_and_the_exact_search_take_constraints(parser):
-    with pytest.raises(InputError, match="has 201 words; with constraints, it can have 200"):
+    with pytest.raises(InputError, match="has 201 words; constraints allow at most 200"):
         parser(["a"] * 201, [IsConstituent([0, 1])])
     (failure,) = parse_each(parser, [SENTENCE], ParseOptions(Decoding("greedy"), constraints=[[IsConstituent([0, 1])]]))
     assert isinstance(failure, Failure)

@@ -44,7 +44,7 @@ def query_from(
 ) -> None:
     """Write the query for nodes of a tree.
 
-    TREE is a treebank, of which the first tree is used, or that with --id. Without --nodes, the nodes of the tree are
+    TREE is a treebank; its first tree is used, or the one with --id. Without --nodes, the nodes of the tree are
     listed with their numbers.
 
     The query finds these nodes and others that are related in the same way and have the same label and function; choose

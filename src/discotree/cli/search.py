@@ -93,7 +93,7 @@ punctuation_option: Decorator = choice_option(
     "queries_file",
     metavar="FILE",
     help="Instead of QUERY: count the matches of all queries in this TOML file, which has a line NAME = 'QUERY' for "
-    "each. With -o FILE.csv, .tsv or .parquet, counts for each file of the treebank.",
+    "each. With -o FILE.csv, .tsv or .parquet, the counts are those of each file.",
 )
 @output_option("File to write. By default, standard output.")
 @click.option(
@@ -226,8 +226,8 @@ def count_queries(
         searched: Counter[str] = Counter()  # trees of each file
         with ProgressBar() as bar, closing(_run("searching", source, job, bar, workers)) as results:
             for identity, counts in results:
-                # Ids begin with the name of their file if there are several files.
-                file = identity.rpartition("/")[0] or source.paths[0]
+                # If there are several files, ids begin with the name of their file, or consist of it.
+                file = identity.rpartition("/")[0] or (source.paths[0] if len(source.paths) == 1 else identity)
                 searched[file] += 1
                 for name, count in zip(queries, counts, strict=True):
                     matches[name, file] += count

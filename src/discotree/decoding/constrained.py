@@ -6,9 +6,10 @@ A *space* is a set of trees: each word has arcs and labels to choose from. ``arb
 constraints are ignored, which gives an upper bound. The space with the highest bound comes first. If its best tree
 satisfies everything, it is the best tree of all. If not, the space is divided:
 
-constituent  W is a phrase of its word h at level k if, and only if, the other words of W have heads in W and h does
-             not, other words have no head in W but h, and words join h up to level k if they are in W, and above it
-             if not. One space for every h and k; if no word joins at level k, one for every word that may.
+constituent  Words W are the phrase of one of them, h, at level k if, and only if, h has its head outside W, the others
+             have theirs in W, words outside W have no head in W except h, and words join h at levels up to k if they
+             are in W, and above k if not. One space for every h and k; if no word joins at level k, one for every
+             word that may.
 label        If words that join a phrase differ in their labels: one space with one of these labels, one without it.
 no phrase    Words are a phrase because all words meet a condition. One space for every word that may violate its
              condition, in which the words before it meet theirs (Lawler's scheme).

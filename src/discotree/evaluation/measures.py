@@ -109,7 +109,7 @@ def count_clauses(tree: Tree, labels: ClauseLabels) -> dict[str, int]:
     token_parents, nodes = tree.parents()
 
     def clauses_with(tags: str) -> set[int]:
-        """Return the clauses that have a word with one of these tags of their own."""
+        """Return the clauses with a word of their own that has one of these tags."""
         found = set()
         for token, parent in zip(tree.tokens, token_parents, strict=True):
             if re.fullmatch(tags, token.tag):

@@ -52,7 +52,7 @@ class ConstrainedParse:
         steps = MAX_STEPS * USUAL_WORDS // max(USUAL_WORDS, len(self.tokens)) + STEPS_PER_TREE * (k - 1)
         decoded = self.search.best(self.constraints, k, steps)
         if not decoded and self.search.exhausted:
-            raise InputError(f"no tree that satisfies the constraints was found in {2 * steps:,} steps; use fewer")
+            raise InputError(f"no tree was found in {2 * steps:,} steps; use fewer constraints")
         if not decoded:
             raise self._conflict()
         if self.search.exhausted:
@@ -60,7 +60,7 @@ class ConstrainedParse:
         return decoded
 
     def trees(self, decoded: Sequence[Decoded], scores: Scores, id: str) -> list[Tree]:
-        """Return different trees, with the tags, functions and phrases over single words of the constraints."""
+        """Return the trees without duplicates, with the tags, functions and single-word phrases of the constraints."""
         chains = self._chains(self.constraints)
         if not all(chains.values()):
             raise self._conflict()

@@ -346,7 +346,7 @@ class Parser:
         if decoding.method != "exact":
             raise ConfigError(f"constraints need the exact search, not {decoding.method}")
         if len(tokens) > MAX_WORDS_K:
-            raise InputError(f"the sentence has {len(tokens)} words; with constraints, it can have {MAX_WORDS_K}")
+            raise InputError(f"the sentence has {len(tokens)} words; constraints allow at most {MAX_WORDS_K}")
         check_constraints(constraints, [token.form for token in tokens])
         if self.has_tags:
             tags = {one.position: one.tag for one in constraints if isinstance(one, WordHas) and one.tag}

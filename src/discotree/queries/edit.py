@@ -2,7 +2,7 @@
 
 Rules are applied to a tree in their order. A rule is applied in rounds. A round finds all matches in the tree as it is
 and applies them one after the other: the deepest nodes first, nodes of the same depth from left to right. A match that
-an earlier change has made untrue is skipped. Rounds follow until one changes nothing; a rule with ``once`` has one.
+no longer holds after an earlier change is skipped. Rounds follow until one changes nothing; ``once`` allows only one.
 
 Actions change an ``EditedTree`` in place, and queries see it as any other tree: building a Tree and a view of it for
 every change would take longer than reading the tree.
@@ -240,7 +240,7 @@ class Alternative(NamedTuple):
 
     plan: Plan
     nodes: tuple[str, ...]  # its variables for nodes
-    steps: int  # those of the plan that bind all variables
+    steps: int  # the number of the plan's steps that bind these variables
     check: Plan  # checks a match again
 
 
@@ -379,7 +379,7 @@ class Editor:
     """
 
     def __init__(self, rules: RuleSource | Iterable[RuleSource], on_change: OnChange | None = None) -> None:
-        """``on_change`` gets every change."""
+        """``on_change`` is called with every change."""
         self.rules = load_rules(rules)
         self.on_change = on_change
         self.changes = Counter({rule.name: 0 for rule in self.rules})

@@ -70,7 +70,7 @@ def constraints_of(tree: Tree) -> list[Constraint]:
     """Return the constraints that a partial tree stands for.
 
     Its constituents have to be in the tree, with the labels and functions that they have, and its words keep their
-    tags and functions. A label, function or tag ``--`` is not known. A root labelled ``--``, ROOT, TOP or VROOT is no
+    tags and functions. A label, function or tag ``--`` is unknown. A root labelled ``--``, ROOT, TOP or VROOT is not a
     constraint.
     """
     constraints: list[Constraint] = [
@@ -101,7 +101,7 @@ def describe(constraint: Constraint, forms: Sequence[str]) -> str:
 
 
 def check_constraints(constraints: Sequence[Constraint], forms: Sequence[str]) -> None:
-    """Raise an InputError for a word that is not in the sentence, a ConstraintError for two that cannot both hold."""
+    """Raise an InputError for a word outside the sentence, and a ConstraintError for two that cannot both hold."""
     if not isinstance(constraints, Sequence):
         raise TypeError(f"expected a list of constraints, or a partial tree, got {constraints!r:.50}")
     for one in constraints:
@@ -136,7 +136,7 @@ def _conflict(one: Constraint, other: Constraint) -> str:
 
 
 def impose(tree: Tree, constraints: Iterable[Constraint]) -> Tree:
-    """Return a tree with the tags and functions of constraints whose words and constituents it has."""
+    """Return a tree with the tags and functions that constraints give to its words and constituents."""
     tokens, (token_parents, nodes) = list(tree.tokens), tree.parents()
     masks = [node.mask for node in tree.nodes()][1:]
     for one in constraints:
@@ -166,8 +166,8 @@ def partial_tree(text: str, id: str = "") -> Tree:
 
     In the ``text``, words and brackets are separated by spaces. ``[NP`` opens an NP, ``[`` a constituent without a
     label, and ``]`` closes it. ``[ …`` continues the constituent that was closed last, and ``[NP …`` the NP that was
-    closed last. Numbers tell constituents apart: ``[=1 …`` continues ``[NP=1``. A backslash before a word that starts
-    or ends with a bracket makes it a word, and so does one before a backslash. Errors name the character.
+    closed last. Numbers tell constituents apart: ``[=1 …`` continues ``[NP=1``. Write a backslash before a word that
+    starts with a backslash, or that starts or ends with a bracket. Errors name the character.
     Example: ``dt.partial_tree("[NP A man ] arrived [ … who nobody knew ]", id="1")``.
     """
     forms: list[str] = []
