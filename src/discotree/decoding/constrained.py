@@ -27,10 +27,10 @@ import numpy as np
 from discotree.decoding.decode import Decoded, arborescence
 from discotree.decoding.gap_penalty import GapPenalties, Phrase, has_gap
 from discotree.network.arrays import F64, I64, Bool
-from discotree.network.scores import IMPOSSIBLE, Scores, finite, legal_arcs, log_of
+from discotree.network.scores import IMPOSSIBLE as FORBIDDEN
+from discotree.network.scores import Scores, finite, legal_arcs, log_of
 from discotree.trees.constraints import Constraint, IsConstituent, NotConstituent, WordHas
 
-FORBIDDEN = IMPOSSIBLE
 LEAST = -1e6  # the least weight of an arc that is not forbidden, even if the network gives it a probability of 0
 ENTERING = 1e4  # more than the scores of two trees differ
 MAX_STEPS = 1000  # trees that are searched before the search stops looking for the best one

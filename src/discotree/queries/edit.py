@@ -303,8 +303,6 @@ class Rule:
                 for solution in alternative.plan.solutions(tree, {}, values, alternative.steps):
                     binding = Binding({name: solution[name] for name in names}, values.copy(), alternative)
                     found.setdefault((names, *binding.nodes.values(), *values.values()), binding)
-        if len(found) < 2:
-            return list(found.values())
         above, first = tree.ancestors, tree.first
         return sorted(found.values(), key=lambda match: [(-len(above(x)), first[x]) for x in match.nodes.values()])
 
@@ -391,18 +389,17 @@ class Editor:
     def __call__(self, tree: Tree) -> Tree:
         """Return the changed tree, or the tree itself if no rule changes it."""
         edited = EditedTree(tree)
-        latest = tree
         for rule in self.rules:
             before = edited.changes
             try:
-                latest = self._apply(rule, edited, latest)
+                self._apply(rule, edited)
             except TreeError as error:
                 raise TreeError(f"sentence {tree.id}: rule {rule.name!r}: {error}") from None
             self.trees[rule.name] += edited.changes > before
         return edited.build()
 
-    def _apply(self, rule: Rule, edited: EditedTree, latest: Tree) -> Tree:
-        """Apply a rule in rounds; ``latest`` is the tree before and, if ``on_change`` needs it, the result after it."""
+    def _apply(self, rule: Rule, edited: EditedTree) -> None:
+        """Apply a rule in rounds."""
         limit = CHANGES_PER_NODE * edited.size
         count = rounds = 0
         is_changed = True
@@ -412,8 +409,8 @@ class Editor:
             for match in rule.matches(edited):
                 if is_changed and not match.holds(edited):
                     continue
+                before, tree = edited.changes, edited.build() if self.on_change else edited.original
                 nodes = _describe(edited, match.nodes) if self.on_change else {}
-                before = edited.changes
                 rule.apply(edited, match)
                 if edited.changes == before:
                     continue
@@ -422,12 +419,10 @@ class Editor:
                 if count > limit or rounds > MAX_ROUNDS:
                     raise TreeError(f"it still matches after {count - 1:,} changes; make its query exclude the result")
                 if self.on_change:
-                    previous, latest = latest, edited.build()
-                    self.on_change(Change(rule.name, nodes, previous, latest))
+                    self.on_change(Change(rule.name, nodes, tree, edited.build()))
             if rule.once:
                 break
         self.changes[rule.name] += count
-        return latest
 
 
 def _describe(edited: EditedTree, nodes: dict[str, int]) -> dict[str, dict[str, Any]]:
