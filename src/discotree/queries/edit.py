@@ -86,12 +86,16 @@ class EditedTree(TreeView):
 
     def delete(self, node: int) -> None:
         """Remove a constituent; its children become those of its parent."""
-        for child in self.below(node):
-            self.parents[child] = self.parents[node]
+        parent, below = self.parents[node], self.below(node)
+        for child in below:
+            self.parents[child] = parent
+        siblings = self.children[parent - self.terminals]  # updated here, because deletions are frequent
+        siblings[:] = sorted([*below, *[child for child in siblings if child != node]], key=self.first.__getitem__)
+        self.children[node - self.terminals] = []
         self.parents[node], self.columns.labels[node - self.terminals], self.edges[node] = -1, NONE, None
         self.columns.secondary[:] = [edge for edge in self.columns.secondary if node not in edge[1:]]
         self.deleted.add(node)
-        self._restructure("children", "_by_first")
+        self._restructure("_by_first")
 
     def _restructure(self, *changed: str) -> None:
         self.changes += 1
