@@ -151,8 +151,10 @@ def read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         message, at, place = str(error).rpartition(" (at line ")
         raise ConfigError(f"{path}:{place.partition(',')[0]}: {message}" if at else f"{path}: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: byte 0x{error.object[error.start]:02x} is not UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def line_of(toml: str, keys: Sequence[str | int]) -> int:

@@ -60,7 +60,7 @@ def test_the_tree_is_the_first_one_or_that_with_the_id(run):
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ("NP", "--nodes NP: 2 nodes fit; pass the number of one of them: 6 (das … Haus), 7 (Türen)"),
+        ("NP", "--nodes NP: 2 nodes fit; pass the number of one: 6 (das … Haus), 7 (Türen)"),
         ("NP:das:Haus", "--nodes NP:das:Haus: the tree has no such node; did you mean 'NP'?"),
         ("haus", "--nodes haus: the tree has no such node; did you mean 'Haus'?"),
         ("99", "--nodes 99: the tree has no such node; without --nodes, the command lists the nodes"),

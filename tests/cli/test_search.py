@@ -308,10 +308,13 @@ def test_named_queries_without_a_match_are_explained(run, treebank, tmp_path):
         ("a = '[]'\n[b]\nc = '[]'\n", "queries.toml:2: b: expected a query in quotes, got {'c': '[]'}"),
         ("a = '[]'\nb = [cat]\n", "queries.toml:2: Invalid value"),
         ("", "queries.toml: contains no query"),
+        ("a = '\xe9'", "queries.toml: byte 0xe9 is not UTF-8"),
+        (None, "queries.toml: cannot be read: No such file or directory"),
     ],
 )
 def test_errors_in_a_file_of_queries_have_a_line(run, treebank, tmp_path, content, message):
-    (tmp_path / "queries.toml").write_text(content)
+    if content is not None:
+        (tmp_path / "queries.toml").write_text(content, "latin-1")
     done = run("search", "--queries", "queries.toml", treebank)
     assert message in done.stderr
     assert done.exit_code == 2

@@ -6,7 +6,7 @@ import pytest
 
 import discotree as dt
 from discotree import ConstraintError, InputError, IsConstituent, NotConstituent, WordHas, partial_tree
-from discotree.trees.constraints import check_constraints, constraints_of, impose
+from discotree.trees.constraints import check_constraints, constraints_of, describe, impose
 
 FORMS = ["A", "man", "arrived", "yesterday", "who", "nobody", "knew"]
 
@@ -110,6 +110,19 @@ def test_constraints_that_go_together_are_accepted():
         check_constraints([WordHas(1, head=7)], FORMS)
     with pytest.raises(TypeError, match="expected an IsConstituent, a NotConstituent or a WordHas, got 'NP'"):
         check_constraints(["NP"], FORMS)
+    with pytest.raises(TypeError, match="expected a list of constraints, or a partial tree, got IsConstituent"):
+        check_constraints(IsConstituent([1]), FORMS)
+
+
+def test_a_constraint_names_blocks_of_words():
+    assert describe(IsConstituent([0, 1, 2, 5], "NP"), FORMS).startswith("NP over words 0-2, 5 (")
+    assert describe(NotConstituent([3]), FORMS).startswith("no constituent over word 3 (")
+
+
+@pytest.mark.parametrize("words", [[], [-1], ["a", 1], "ab", 3, [1.0]])
+def test_words_are_given_by_their_positions(words):
+    with pytest.raises(InputError, match="words are given by their positions, counted from 0; got"):
+        IsConstituent(words)
 
 
 def test_tags_and_functions_are_imposed():

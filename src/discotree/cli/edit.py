@@ -1,4 +1,4 @@
-"""edit."""
+"""edit: change trees by rule."""
 
 import json
 import os

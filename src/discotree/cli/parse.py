@@ -131,7 +131,7 @@ MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
     "--constraints",
     metavar="FILE",
     help="Parse the sentences of this file, and keep its constituents, tags and functions. FILE is a treebank of "
-    "partial trees, or a text with a sentence per line in which constituents are in brackets.",
+    "partial trees, a text with one sentence per line and constituents in brackets, or - for standard input.",
 )
 @click.option("--resume", is_flag=True, help="Resume an interrupted run; needs -o.")
 @click.option("--tags", is_flag=True, help="Pass the tags of the treebank to the model.")
@@ -166,7 +166,7 @@ def parse(
     paths = [constraints] if constraints else expand(inputs, or_text=True)
     if constraints and (inputs or text is not None):
         raise click.UsageError("--constraints FILE has the sentences to parse; remove INPUT")
-    if constraints and not os.path.exists(constraints):
+    if constraints and constraints != STANDARD_STREAM and not os.path.exists(constraints):
         raise TreebankError("no such file", constraints)
     sources = find_inputs(paths, text, from_)
     if constraints:  # brackets are set off by spaces, as words are

@@ -44,7 +44,7 @@ def query_from(
 ) -> None:
     """Write the query for nodes of a tree.
 
-    TREE is a treebank, of which the first tree is used, or that with --id. Without --nodes, the nodes of the tree are
+    TREE is a treebank; its first tree is used, or the one with --id. Without --nodes, the nodes of the tree are
     listed with their numbers.
 
     The query finds these nodes and others that are related in the same way and have the same label and function; choose
@@ -80,23 +80,15 @@ def find_node(view: TreeView, name: str) -> int:
     if name.isdecimal() and int(name) < view.size:
         return int(name)
     label, _, word = name.partition(":")
-    candidates = [
-        *[node for feature in ("cat", "pos", "word") for node in view.with_value(feature, name)],
-        *[
-            node
-            for feature in ("cat", "pos")
-            for node in view.with_value(feature, label)
-            if any(view.mask(node) >> position & 1 for position in view.with_value("word", word))
-        ],
-    ]
-    candidates = list(dict.fromkeys(candidates))
+    with_word = sum(1 << position for position in view.with_value("word", word))
+    candidates = [node for feature in ("cat", "pos", "word") for node in view.with_value(feature, name)]
+    labelled = [node for feature in ("cat", "pos") for node in view.with_value(feature, label)]
+    candidates = list(dict.fromkeys([*candidates, *[node for node in labelled if view.mask(node) & with_word]]))
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
         choices = list_some((f"{node} ({FoundNode(view, node).text})" for node in candidates), MAX_CANDIDATES)
-        raise click.UsageError(
-            f"--nodes {name}: {len(candidates)} nodes fit; pass the number of one of them: {choices}"
-        )
+        raise click.UsageError(f"--nodes {name}: {len(candidates)} nodes fit; pass the number of one: {choices}")
     known = [value for feature in ("cat", "pos", "word") for value in view.values(feature)]
     hint = expected(label, known, "; without --nodes, the command lists the nodes")
     raise click.UsageError(f"--nodes {name}: the tree has no such node{hint}")

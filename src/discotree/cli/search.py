@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +93,7 @@ punctuation_option: Decorator = choice_option(
     "queries_file",
     metavar="FILE",
     help="Instead of QUERY: count the matches of all queries in this TOML file, which has a line NAME = 'QUERY' for "
-    "each. With -o FILE.csv, .tsv or .parquet, counts for each file of the treebank.",
+    "each. With -o FILE.csv, .tsv or .parquet, the counts are those of each file.",
 )
 @output_option("File to write. By default, standard output.")
 @click.option(
@@ -190,10 +190,15 @@ def search(
             note(f"{total}{stopped}" if matches else "no match")
         report_written(f"{matches:,} matches", output)
         if not matches:
-            for reason in explain_files(parsed_query, source.paths, format=source.format, encoding=source.encoding):
-                warn(reason)
+            explain(parsed_query, source)
     if not matches:
         raise click.exceptions.Exit(NO_MATCH)
+
+
+def explain(query: Query, source: TreebankInput, prefix: str = "") -> None:
+    """Print why a query has no match, if labels or words of it do not occur."""
+    for reason in explain_files(query, source.paths, format=source.format, encoding=source.encoding):
+        warn(f"{prefix}{reason}")
 
 
 def _check_files(source: TreebankInput, output: str, format: str, punctuation: Punctuation) -> None:
@@ -221,35 +226,28 @@ def count_queries(
         searched: Counter[str] = Counter()  # trees of each file
         with ProgressBar() as bar, closing(_run("searching", source, job, bar, workers)) as results:
             for identity, counts in results:
-                # Ids begin with the name of their file if there are several files.
+                # If there are several files, ids begin with the name of their file, or consist of it.
                 file = identity.rpartition("/")[0] or (source.paths[0] if len(source.paths) == 1 else identity)
                 searched[file] += 1
                 for name, count in zip(queries, counts, strict=True):
                     matches[name, file] += count
                     trees[name, file] += count > 0
         source.report_skipped()
+        types = {"construction": str, "file": str, MATCHES: int, "trees": int, "searched": int}
         totals = {
             name: [sum(column[name, file] for file in searched) for column in (matches, trees)] for name in queries
         }
-        columns = {"construction": str, "file": str, MATCHES: int, "trees": int, "searched": int}
         if format == "table":
-            rows = [[name, *[f"{n:,}" for n in (*totals[name], searched.total())]] for name in queries]
-            write_rich(table([name for name in columns if name != "file"], rows, left=["construction"]), output=output)
+            lines = [[name, *[f"{number:,}" for number in (*totals[name], searched.total())]] for name in queries]
+            write_rich(table([name for name in types if name != "file"], lines, left=["construction"]), output=output)
         else:
-            cells = [
-                (name, file, matches[name, file], trees[name, file], size)
-                for name in queries
-                for file, size in searched.items()
-            ]
-            if format == PARQUET:
-                Table(columns, cells).to_parquet(output)
-            else:
-                write_lines(csv_lines(chain([columns], cells), format), output)
+            pairs = product(queries, searched.items())
+            rows = [(name, file, matches[name, file], trees[name, file], size) for name, (file, size) in pairs]
+            write_table(types, rows, format, output)
         report_written(f"the counts of {len(queries):,} queries", output)
-        for name in [name for name in queries if not totals[name][0]]:
-            reading = {"format": source.format, "encoding": source.encoding}
-            for reason in explain_files(Query(queries[name]), source.paths, **reading):
-                warn(f"{name}: {reason}")
+        for name, (total, *_) in totals.items():
+            if not total:
+                explain(Query(queries[name]), source, f"{name}: ")
     if not matches.total():
         raise click.exceptions.Exit(NO_MATCH)
 
@@ -338,10 +336,8 @@ def write_items(items: Iterable[Any], query: Query, format: str, output: str) ->
         from discotree.drawing import draw_page
 
         write_lines((piece.removesuffix("\n") for piece in draw_page(items, query.text)), output)
-    elif format == PARQUET:
-        Table(columns(query), items).to_parquet(output)
     elif format in TABLES:
-        write_lines(csv_lines(chain([columns(query)], map(as_text, items)), format), output)
+        write_table(columns(query), items, format, output)
     elif format in FORMATS:
         write(items, output, format)
     else:
@@ -379,6 +375,14 @@ def write_counts(counts: "Counter[tuple[str, ...]]", keys: list[GroupKey], forma
         rows = [[f"{keys[0].text} \\ {keys[1].text}", *across]]
         rows += [[first, *[counts[first, second] for second in across]] for first, _ in by_count(totals)]
     write_lines(csv_lines(rows, format), output)
+
+
+def write_table(columns: dict[str, type], rows: Iterable[Any], format: str, output: str) -> None:
+    """Write a table as Parquet, CSV or TSV."""
+    if format == PARQUET:
+        Table(columns, rows).to_parquet(output)
+    else:
+        write_lines(csv_lines(chain([columns], map(as_text, rows)), format), output)
 
 
 def write_lines(lines: Iterable[str], output: str) -> None:

@@ -6,9 +6,10 @@ A *space* is a set of trees: each word has arcs and labels to choose from. ``arb
 constraints are ignored, which gives an upper bound. The space with the highest bound comes first. If its best tree
 satisfies everything, it is the best tree of all. If not, the space is divided:
 
-constituent  W is a phrase of its word h at level k if, and only if, the other words of W have heads in W and h does
-             not, other words have no head in W but h, and words join h up to level k if they are in W, and above it
-             if not. One space for every h and k; if no word joins at level k, one for every word that may.
+constituent  Words W are the phrase of one of them, h, at level k if, and only if, h has its head outside W, the others
+             have theirs in W, words outside W have no head in W except h, and words join h at levels up to k if they
+             are in W, and above k if not. One space for every h and k; if no word joins at level k, one for every
+             word that may.
 label        If words that join a phrase differ in their labels: one space with one of these labels, one without it.
 no phrase    Words are a phrase because all words meet a condition. One space for every word that may violate its
              condition, in which the words before it meet theirs (Lawler's scheme).
@@ -26,10 +27,10 @@ import numpy as np
 from discotree.decoding.decode import Decoded, arborescence
 from discotree.decoding.gap_penalty import GapPenalties, Phrase, has_gap
 from discotree.network.arrays import F64, I64, Bool
-from discotree.network.scores import IMPOSSIBLE, Scores, finite, legal_arcs, log_of
+from discotree.network.scores import IMPOSSIBLE as FORBIDDEN
+from discotree.network.scores import Scores, finite, legal_arcs, log_of
 from discotree.trees.constraints import Constraint, IsConstituent, NotConstituent, WordHas
 
-FORBIDDEN = IMPOSSIBLE
 LEAST = -1e6  # the least weight of an arc that is not forbidden, even if the network gives it a probability of 0
 ENTERING = 1e4  # more than the scores of two trees differ
 MAX_STEPS = 1000  # trees that are searched before the search stops looking for the best one

@@ -18,7 +18,7 @@ from discotree.encoding.dependencies import to_dependencies
 from discotree.encoding.head_rules import HeadRules
 from discotree.errors import InputError, TreeError
 from discotree.files.reading import open_binary, readable
-from discotree.trees.labels import explain_tree, guess_scheme
+from discotree.trees.labels import HEAD_RULES, explain_tree, guess_scheme
 from discotree.trees.punctuation import is_punctuation
 from discotree.trees.tree import LEMMA, MORPH, NONE, Node, SecondaryEdge, Token, Tree
 
@@ -183,7 +183,7 @@ class Figure:
             return []
         arrows: dict[int, Arc] = {}  # by the first word of the part
         scheme = guess_scheme(self.tree)
-        rules = HeadRules.of({"tiger": "negra", "penn": "ptb"}.get(scheme or "", scheme))
+        rules = HeadRules.of(HEAD_RULES[scheme] if scheme else None)
         heads = to_dependencies(self.tree, rules).heads
         for node in self.tree.nodes():
             words = set(node.positions)

@@ -52,7 +52,7 @@ class ConstrainedParse:
         steps = MAX_STEPS * USUAL_WORDS // max(USUAL_WORDS, len(self.tokens)) + STEPS_PER_TREE * (k - 1)
         decoded = self.search.best(self.constraints, k, steps)
         if not decoded and self.search.exhausted:
-            raise InputError(f"no tree that satisfies the constraints was found in {2 * steps:,} steps; use fewer")
+            raise InputError(f"no tree was found in {2 * steps:,} steps; use fewer constraints")
         if not decoded:
             raise self._conflict()
         if self.search.exhausted:
@@ -60,7 +60,7 @@ class ConstrainedParse:
         return decoded
 
     def trees(self, decoded: Sequence[Decoded], scores: Scores, id: str) -> list[Tree]:
-        """Return different trees, with the tags, functions and phrases over single words of the constraints."""
+        """Return the trees without duplicates, with the tags, functions and single-word phrases of the constraints."""
         chains = self._chains(self.constraints)
         if not all(chains.values()):
             raise self._conflict()
@@ -90,9 +90,8 @@ class ConstrainedParse:
         """Return the error for constraints that no tree satisfies, with as few of them as possible."""
         conflicting = minimal(self.constraints, self._is_impossible)
         names = " and ".join(describe(constraint, self.forms) for constraint in conflicting)
-        problem = (
-            "conflicting constraints" if len(conflicting) > 1 else "no tree of this model satisfies the constraint"
-        )
+        several = len(conflicting) > 1
+        problem = "conflicting constraints" if several else "no tree of this model satisfies the constraint"
         return ConstraintError(f"{problem}: {names}", conflicting)
 
     def _is_impossible(self, constraints: Sequence[Constraint]) -> bool:

@@ -177,7 +177,7 @@ def _split_lines(text: DecodedText, language: str, constrained: bool = False) ->
 
 
 def _partial_tree(line: str, number: int, name: str, line_number: int) -> InputItem:
-    """Return the words of a line with brackets, and the constraints that the brackets are."""
+    """Return the words of a line with brackets, and the constraints that the brackets stand for."""
     try:
         tree = partial_tree(line)
     except InputError as error:

@@ -228,7 +228,8 @@ class Parser:
         if errors not in get_args(OnError):
             raise ConfigError(f"errors: expected {', '.join(get_args(OnError))}, got {errors!r:.50}")
         if constraints and isinstance(sentences, Sized) and len(constraints) != len(sentences):
-            raise InputError(f"{len(sentences)} sentences, but {len(constraints)} lists of constraints")
+            counts = f"got {len(constraints)} for {len(sentences)} sentences"
+            raise InputError(f"constraints: {counts}; for one sentence, call parser(sentence, constraints=[…])")
         options = ParseOptions(decoding, window=window or self._window, constraints=constraints)
         return self._parse(sentences, options, errors, progress)
 
@@ -340,14 +341,12 @@ class Parser:
         decoding = decoding or self.config.decoding
         if isinstance(constraints, Tree):
             if list(constraints.words) != [token.form for token in tokens]:
-                raise InputError(
-                    f"the partial tree has other words than the sentence: {' '.join(constraints.words):.60}"
-                )
+                raise InputError(f"the partial tree has other words than the sentence: {constraints.text():.60}")
             constraints = constraints_of(constraints)
         if decoding.method != "exact":
             raise ConfigError(f"constraints need the exact search, not {decoding.method}")
         if len(tokens) > MAX_WORDS_K:
-            raise InputError(f"the sentence has {len(tokens)} words; with constraints, it can have {MAX_WORDS_K}")
+            raise InputError(f"the sentence has {len(tokens)} words; constraints allow at most {MAX_WORDS_K}")
         check_constraints(constraints, [token.form for token in tokens])
         if self.has_tags:
             tags = {one.position: one.tag for one in constraints if isinstance(one, WordHas) and one.tag}

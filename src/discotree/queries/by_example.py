@@ -127,12 +127,9 @@ class _Example:
             has_order = pair in neighbours and "distance" not in self.same
             neighbours -= {pair} if has_order else set()
             yield pair[0], "$.*" if has_order else "$", pair[1]
-        for left, right in sorted(neighbours, key=self._positions):
+        for left, right in sorted(neighbours, key=lambda pair: [self.nodes.index(node) for node in pair]):
             distance = self.view.first[right] - self.view.first[left]
             yield left, ".*" if "distance" not in self.same else "." if distance == 1 else f".{distance}", right
-
-    def _positions(self, pair: tuple[int, int]) -> list[int]:
-        return [self.nodes.index(node) for node in pair]
 
     def _neighbours(self) -> Iterator[tuple[int, int]]:
         """Yield the pairs of disjoint nodes, the left one first, whose order does not follow from that of others."""

@@ -2,7 +2,7 @@
 
 Rules are applied to a tree in their order. A rule is applied in rounds. A round finds all matches in the tree as it is
 and applies them one after the other: the deepest nodes first, nodes of the same depth from left to right. A match that
-an earlier change has made untrue is skipped. Rounds follow until one changes nothing; a rule with ``once`` has one.
+no longer holds after an earlier change is skipped. Rounds follow until one changes nothing; ``once`` allows only one.
 
 Actions change an ``EditedTree`` in place, and queries see it as any other tree: building a Tree and a view of it for
 every change would take longer than reading the tree.
@@ -17,16 +17,16 @@ from inspect import signature
 from itertools import product
 from math import nan
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NewType, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, NewType, get_args
 
 from discotree.errors import ConfigError, QueryError, TreeError, expected
-from discotree.queries.language import Conjunction, Holds, Not, Related, Without, conjunctions
+from discotree.queries.language import conjunctions
 from discotree.queries.match import FIELDS, FoundNode, TreeView
 from discotree.queries.query import Plan, Query
-from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
+from discotree.trees.tree import NONE, SecondaryEdge, Tree
 from discotree.validation import from_table, read_toml, with_line
 
-CHANGES_PER_NODE = 100  # a rule that changes a tree more often does not end
+CHANGES_PER_NODE, MAX_ROUNDS = 100, 1000  # a rule that changes a tree more often does not end
 SUFFIX = ".toml"
 
 
@@ -39,9 +39,7 @@ class EditedTree(TreeView):
         self.root = self.terminals
         self.changes = 0
         self.deleted: set[int] = set()
-        self.edited_tokens: set[int] = set()
         self.left: list[int] = []  # nodes that lost a child to another node
-        self.touched: set[int] = set()  # nodes with another label, value, parent or other children than before
 
     @cached_property
     def masks(self) -> list[int]:
@@ -50,10 +48,8 @@ class EditedTree(TreeView):
             return super().masks
         masks = [0] * (self.size - self.terminals)
         for position in range(self.terminals):
-            above = self.parents[position]
-            while above >= 0:
+            for above in self.ancestors(position):
                 masks[above - self.terminals] |= 1 << position
-                above = self.parents[above]
         return masks
 
     def addresses(self, terminal: bool | None = None) -> Sequence[int]:
@@ -65,33 +61,19 @@ class EditedTree(TreeView):
         column: list[Any] = self.edges if feature == "edge" else self._column(feature)
         index = address - self.terminals if feature == "cat" else address
         if column[index] != value:
-            self._list(address, feature, column[index], value)
             column[index] = value
-            self.touched.add(address)
-            self.__dict__.pop("_words_mask", None)
             self.changes += 1
-            if address < self.terminals:
-                self.edited_tokens.add(address)
-
-    def _list(self, address: int, feature: str, old: str | None, new: str | None) -> None:
-        """Update the list of nodes by value, if there is one."""
-        if feature in self._by_value:
-            table = self._by_value[feature]
-            if address in (nodes := table.get(str(old), [])):
-                nodes.remove(address)
-            if new is not None and (new != NONE or feature == "edge"):
-                table.setdefault(new, []).append(address)
+            self._by_value.pop(feature, None)
+            self.__dict__.pop("_words_mask", None)
 
     def move(self, node: int, parent: int) -> None:
         """Make a node the child of another parent."""
         self.left.append(self.parents[node])
-        self.touched.update((node, self.parents[node], parent))
         self.parents[node] = parent
         self._restructure()
 
     def insert(self, label: str, function: str, nodes: Sequence[int]) -> int:
         """Put a new constituent between nodes and their common parent; return its address."""
-        self.touched.update((*nodes, self.parents[nodes[0]]))
         self.parents.append(self.parents[nodes[0]])
         self.edges.append(function)
         self.columns.labels.append(label)
@@ -99,36 +81,28 @@ class EditedTree(TreeView):
         self.size += 1
         for node in nodes:
             self.parents[node] = self.size - 1
-        self._by_value.pop("cat", None)
-        self._by_value.pop("edge", None)
         self._restructure()
         return self.size - 1
 
-    def _restructure(self) -> None:
-        self.changes += 1
-        for name in ("children", "masks", "first", "_by_first"):  # computed again when they are needed
-            self.__dict__.pop(name, None)
-
     def delete(self, node: int) -> None:
         """Remove a constituent; its children become those of its parent."""
-        parent, index = self.parents[node], node - self.terminals
-        below, siblings = self.children[index], self.children[parent - self.terminals]
-        at = siblings.index(node)
-        siblings[at : at + 1] = below
-        if len(below) > 1:
-            siblings.sort(key=self.first.__getitem__)
-        self.children[index] = []
+        parent, below = self.parents[node], self.below(node)
         for child in below:
             self.parents[child] = parent
-        self._list(node, "cat", self.columns.labels[index], None)
-        self._list(node, "edge", self.edges[node], None)
-        self.parents[node], self.columns.labels[index], self.edges[node] = -1, NONE, None
-        if self.columns.secondary:
-            self.columns.secondary[:] = [edge for edge in self.columns.secondary if node not in edge[1:]]
+        siblings = self.children[parent - self.terminals]  # updated here, because deletions are frequent
+        siblings[:] = sorted([*below, *[child for child in siblings if child != node]], key=self.first.__getitem__)
+        self.children[node - self.terminals] = []
+        self.parents[node], self.columns.labels[node - self.terminals], self.edges[node] = -1, NONE, None
+        self.columns.secondary[:] = [edge for edge in self.columns.secondary if node not in edge[1:]]
         self.deleted.add(node)
-        self.touched.update((node, parent, *below))
+        self._restructure("_by_first")
+
+    def _restructure(self, *changed: str) -> None:
         self.changes += 1
-        self.__dict__.pop("_by_first", None)
+        self._by_value.pop("cat", None)
+        self._by_value.pop("edge", None)
+        for name in changed or ("children", "masks", "first", "_by_first"):  # computed again when they are needed
+            self.__dict__.pop(name, None)
 
     def build(self) -> Tree:
         """Return the tree as it is now: the original one, or a new one without confidences and heads."""
@@ -137,11 +111,11 @@ class EditedTree(TreeView):
         columns, parents, edges, root = self.columns, self.parents, self.edges, self.root
         remaining = [root, *[address for address in range(root + 1, self.size) if address not in self.deleted]]
         number = {address: k for k, address in enumerate(remaining, -1)}
-        tokens = list(self.original.tokens)
-        for position in self.edited_tokens:
-            tag, lemma = columns.tokens[FIELDS["pos"]][position], columns.tokens[FIELDS["lemma"]][position]
-            token = tokens[position]
-            tokens[position] = Token(token.form, tag, lemma, token.morph, edges[position], token.start, token.end)
+        values = zip(columns.tokens[FIELDS["pos"]], columns.tokens[FIELDS["lemma"]], edges, strict=False)
+        tokens = [
+            token._replace(tag=tag, lemma=lemma, function=function or NONE)
+            for token, (tag, lemma, function) in zip(self.original.tokens, values, strict=False)
+        ]
 
         def renumber(address: int) -> int:
             return address if address < root else root + 1 + number[address]
@@ -234,23 +208,24 @@ class Action:
         if not isinstance(table, Mapping) or len(names) != 1:
             raise ConfigError(f"expected a table with one of the keys {', '.join(ACTIONS)}, got {table!r:.50}")
         function = ACTIONS[names[0]]
-        try:
-            arguments = signature(function).bind(None, **table)
-        except TypeError as error:
-            raise ConfigError(f"{names[0]}: {error}") from None
-        kinds = get_type_hints(function)
+        parameters = [parameter for parameter in signature(function).parameters.values() if parameter.name != "tree"]
+        if unknown := table.keys() - {parameter.name for parameter in parameters}:
+            raise ConfigError(f"{names[0]}: unknown key {min(unknown)!r}")
         texts: dict[Any, list[str]] = {Address: [], Addresses: [], str: []}
-        for key, value in table.items():
-            items = value if kinds[key] is Addresses and isinstance(value, list) else [value]
+        arguments: list[str | list[str]] = []
+        for parameter in parameters:
+            kind, value = parameter.annotation, table.get(parameter.name, parameter.default)
+            if value is parameter.empty:
+                raise ConfigError(f"{names[0]}: {parameter.name!r} is missing")
+            items = value if kind is Addresses and isinstance(value, list) else [value]
             if not items or not all(isinstance(item, str) and item for item in items):
-                raise ConfigError(f"{names[0]}: expected a string for {key!r}, got {value!r:.50}")
-            if (choices := get_args(kinds[key])) and value not in choices:
+                raise ConfigError(f"{names[0]}: expected a string for {parameter.name!r}, got {value!r:.50}")
+            if (choices := get_args(kind)) and value not in choices:
                 raise ConfigError(f"{names[0]}: unknown value {value!r}{expected(value, choices)}")
-            texts.setdefault(kinds[key], []).extend(items)
-            arguments.arguments[key] = items if kinds[key] is Addresses else value
-        arguments.apply_defaults()
+            texts.setdefault(kind, []).extend(items)
+            arguments.append(items if kind is Addresses else value)
         text = " ".join(f"{key} {', '.join(x) if isinstance(x, list) else x}" for key, x in table.items())
-        return cls(text, function, arguments.args[1:], (*texts[Address], *texts[Addresses]), tuple(texts[str]))
+        return cls(text, function, tuple(arguments), (*texts[Address], *texts[Addresses]), tuple(texts[str]))
 
     def apply(self, tree: EditedTree, bound: Mapping[str, Any]) -> None:
         """Change the tree; a change that is impossible raises a TreeError."""
@@ -269,9 +244,8 @@ class Alternative(NamedTuple):
 
     plan: Plan
     nodes: tuple[str, ...]  # its variables for nodes
-    steps: int  # those of the plan that bind all variables
+    steps: int  # the number of the plan's steps that bind these variables
     check: Plan  # checks a match again
-    is_local: bool  # whether a match depends on nothing but its nodes, their parents and the number of their children
 
 
 class Binding(NamedTuple):
@@ -283,21 +257,9 @@ class Binding(NamedTuple):
 
     def holds(self, tree: EditedTree) -> bool:
         """Return whether the match is still one after changes to the tree."""
-        if self.alternative.is_local and tree.touched.isdisjoint(self.nodes.values()):
-            return True  # without this, converting SQUOIA takes 6% longer
         if not tree.deleted.isdisjoint(self.nodes.values()):
             return False
         return any(self.alternative.check.solutions(tree, self.nodes.copy(), self.values, 0))
-
-
-def _is_local(conjunction: Conjunction) -> bool:
-    for statement in conjunction:
-        inner = statement.part if isinstance(statement, Not) else statement
-        if isinstance(inner, Related) and (inner.relation.name, inner.relation.farthest) != (">", 1):
-            return False
-        if isinstance(inner, Without) or (isinstance(inner, Holds) and inner.predicate not in ("arity", "root")):
-            return False
-    return True
 
 
 @dataclass(frozen=True)
@@ -333,8 +295,7 @@ class Rule:
             bound = {step.variable for step in plan.steps}
             nodes = tuple([name for name in query.node_variables if name in bound and name.startswith("#")])
             check = Plan(conjunction, query, dict.fromkeys(nodes), plan.known_values)
-            is_local = len(nodes) == len(bound) and _is_local(conjunction)
-            alternatives.append(Alternative(plan, nodes, plan.steps_for(nodes), check, is_local))
+            alternatives.append(Alternative(plan, nodes, plan.steps_for(nodes), check))
         return alternatives
 
     def matches(self, tree: EditedTree) -> list[Binding]:
@@ -346,8 +307,6 @@ class Rule:
                 for solution in alternative.plan.solutions(tree, {}, values, alternative.steps):
                     binding = Binding({name: solution[name] for name in names}, values.copy(), alternative)
                     found.setdefault((names, *binding.nodes.values(), *values.values()), binding)
-        if len(found) < 2:
-            return list(found.values())
         above, first = tree.ancestors, tree.first
         return sorted(found.values(), key=lambda match: [(-len(above(x)), first[x]) for x in match.nodes.values()])
 
@@ -422,7 +381,7 @@ class Editor:
     """
 
     def __init__(self, rules: RuleSource | Iterable[RuleSource], on_change: OnChange | None = None) -> None:
-        """``on_change`` gets every change."""
+        """``on_change`` is called with every change."""
         self.rules = load_rules(rules)
         self.on_change = on_change
         self.changes = Counter({rule.name: 0 for rule in self.rules})
@@ -434,43 +393,40 @@ class Editor:
     def __call__(self, tree: Tree) -> Tree:
         """Return the changed tree, or the tree itself if no rule changes it."""
         edited = EditedTree(tree)
-        latest = tree
         for rule in self.rules:
             before = edited.changes
             try:
-                latest = self._apply(rule, edited, latest)
+                self._apply(rule, edited)
             except TreeError as error:
                 raise TreeError(f"sentence {tree.id}: rule {rule.name!r}: {error}") from None
             self.trees[rule.name] += edited.changes > before
         return edited.build()
 
-    def _apply(self, rule: Rule, edited: EditedTree, latest: Tree) -> Tree:
-        """Apply a rule in rounds; ``latest`` is the tree before and, if ``on_change`` needs it, the result after it."""
+    def _apply(self, rule: Rule, edited: EditedTree) -> None:
+        """Apply a rule in rounds."""
         limit = CHANGES_PER_NODE * edited.size
-        count = 0
+        count = rounds = 0
         is_changed = True
         while is_changed:
             is_changed = False
-            edited.touched.clear()
+            rounds += 1
             for match in rule.matches(edited):
                 if is_changed and not match.holds(edited):
                     continue
+                before, tree = edited.changes, edited.build() if self.on_change else edited.original
                 nodes = _describe(edited, match.nodes) if self.on_change else {}
-                before = edited.changes
                 rule.apply(edited, match)
                 if edited.changes == before:
                     continue
                 is_changed = True
                 count += 1
-                if count > limit:
-                    raise TreeError(f"it still matches after {limit:,} changes; make its query exclude the result")
+                if count > limit or rounds > MAX_ROUNDS:
+                    raise TreeError(f"it still matches after {count - 1:,} changes; make its query exclude the result")
                 if self.on_change:
-                    previous, latest = latest, edited.build()
-                    self.on_change(Change(rule.name, nodes, previous, latest))
+                    self.on_change(Change(rule.name, nodes, tree, edited.build()))
             if rule.once:
                 break
         self.changes[rule.name] += count
-        return latest
 
 
 def _describe(edited: EditedTree, nodes: dict[str, int]) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from discotree.errors import ConstraintError, InputError
-from discotree.trees.tree import NONE, ROOT, Token, Tree
+from discotree.trees.tree import NONE, ROOT, Token, Tree, mask_spans
 
 
 @dataclass(frozen=True)
@@ -15,10 +15,10 @@ class _OverWords:
     label: str | None = None
 
     def __post_init__(self) -> None:
-        positions = sorted(set(self.words)) if isinstance(self.words, Iterable) else []
+        positions = set(self.words) if isinstance(self.words, Iterable) else set()
         if not positions or not all(isinstance(position, int) and position >= 0 for position in positions):
             raise InputError(f"words are given by their positions, counted from 0; got {self.words!r:.50}")
-        object.__setattr__(self, "words", tuple(positions))
+        object.__setattr__(self, "words", tuple(sorted(positions)))
 
     @property
     def mask(self) -> int:
@@ -70,7 +70,7 @@ def constraints_of(tree: Tree) -> list[Constraint]:
     """Return the constraints that a partial tree stands for.
 
     Its constituents have to be in the tree, with the labels and functions that they have, and its words keep their
-    tags and functions. A label, function or tag ``--`` is not known. A root labelled ``--``, ROOT, TOP or VROOT is no
+    tags and functions. A label, function or tag ``--`` is unknown. A root labelled ``--``, ROOT, TOP or VROOT is not a
     constraint.
     """
     constraints: list[Constraint] = [
@@ -95,12 +95,15 @@ def describe(constraint: Constraint, forms: Sequence[str]) -> str:
         named = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
         return f"{named} of word {constraint.position} ({forms[constraint.position]!r})"
     name = ("no " if isinstance(constraint, NotConstituent) else "") + (constraint.label or "constituent")
-    words = f"word{'s' if len(constraint.words) > 1 else ''} {', '.join(map(str, constraint.words))}"
+    blocks = [f"{first}-{end - 1}" if end > first + 1 else str(first) for first, end in mask_spans(constraint.mask)]
+    words = f"word{'s' if len(constraint.words) > 1 else ''} {', '.join(blocks)}"
     return f"{name} over {words} ({' '.join(forms[position] for position in constraint.words)!r:.60})"
 
 
 def check_constraints(constraints: Sequence[Constraint], forms: Sequence[str]) -> None:
-    """Raise an InputError for a word that is not in the sentence, a ConstraintError for two that cannot both hold."""
+    """Raise an InputError for a word outside the sentence, and a ConstraintError for two that cannot both hold."""
+    if not isinstance(constraints, Sequence):
+        raise TypeError(f"expected a list of constraints, or a partial tree, got {constraints!r:.50}")
     for one in constraints:
         if not isinstance(one, IsConstituent | NotConstituent | WordHas):
             raise TypeError(f"expected an IsConstituent, a NotConstituent or a WordHas, got {one!r:.50}")
@@ -133,7 +136,7 @@ def _conflict(one: Constraint, other: Constraint) -> str:
 
 
 def impose(tree: Tree, constraints: Iterable[Constraint]) -> Tree:
-    """Return a tree with the tags and functions of constraints whose words and constituents it has."""
+    """Return a tree with the tags and functions that constraints give to its words and constituents."""
     tokens, (token_parents, nodes) = list(tree.tokens), tree.parents()
     masks = [node.mask for node in tree.nodes()][1:]
     for one in constraints:
@@ -163,8 +166,8 @@ def partial_tree(text: str, id: str = "") -> Tree:
 
     In the ``text``, words and brackets are separated by spaces. ``[NP`` opens an NP, ``[`` a constituent without a
     label, and ``]`` closes it. ``[ …`` continues the constituent that was closed last, and ``[NP …`` the NP that was
-    closed last. Numbers tell constituents apart: ``[=1 …`` continues ``[NP=1``. A backslash before a word that starts
-    or ends with a bracket makes it a word, and so does one before a backslash. Errors name the character.
+    closed last. Numbers tell constituents apart: ``[=1 …`` continues ``[NP=1``. Write a backslash before a word that
+    starts with a backslash, or that starts or ends with a bracket. Errors name the character.
     Example: ``dt.partial_tree("[NP A man ] arrived [ … who nobody knew ]", id="1")``.
     """
     forms: list[str] = []
@@ -204,9 +207,7 @@ def partial_tree(text: str, id: str = "") -> Tree:
         raise InputError("a backslash stands alone; write \\\\ for a backslash" if forms else "the text has no words")
     nodes = [IsConstituent(words, label or None) for label, _, words in reversed(spans)]
     check_constraints(nodes, forms)
-    nodes.sort(
-        key=lambda node: len(node.words)
-    )  # of two over the same words, the one that was opened later comes first
+    nodes.sort(key=lambda node: len(node.words))  # if two have the same words, the one opened later comes first
 
     def parent(mask: int, first: int) -> int:
         return next((k for k in range(first, len(nodes)) if nodes[k].mask & mask == mask), -1)

@@ -10,6 +10,7 @@ from discotree.trees.tree import NONE, Tree
 Kind = Literal["constituent", "function", "tag"]
 SCHEMES = ("alpino", "tiger", "penn", "icepahc")
 SAME_SCHEMES = {"negra": "tiger", "ptb": "penn", "nl": "alpino", "de": "tiger", "en": "penn", "is": "icepahc"}
+HEAD_RULES = {"alpino": "alpino", "tiger": "negra", "penn": "ptb", "icepahc": "icepahc"}  # of each scheme
 NOT_NAMED = frozenset([NONE, "ROOT", "TOP", "VROOT", "top"])
 MIN_KNOWN = 0.8  # share of a tree's labels that its scheme must have
 
