@@ -11,7 +11,18 @@ import pytest
 import discotree as dt
 
 EXAMPLE = re.compile(r"Example( \(not run\))?: ``(.+?)``(?:[,.]|$)", re.DOTALL | re.MULTILINE)
-FUNCTIONS = ["evaluate", "explain", "load", "partial_tree", "read", "search", "to_dependencies", "to_tree", "write"]
+FUNCTIONS = [
+    "evaluate",
+    "explain",
+    "load",
+    "measure",
+    "partial_tree",
+    "read",
+    "search",
+    "to_dependencies",
+    "to_tree",
+    "write",
+]
 TREE = "(ROOT (S (NP (PPER 0=Es) (NP (PIS 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)) ($. 4=.))"
 
 

@@ -20,14 +20,15 @@ DUTCH_TEXTS = (
     RawText("Eindhoven corpus", "https://github.com/rug-compling/Alpino", "LGPL-2.1-or-later", 600_000),
     RawText("OpenBoek", "https://github.com/andreasvc/openboek", "CC-BY-4.0", 800_000),
 )
+_COMMON_VOICE = "https://github.com/common-voice/common-voice"
+COMMON_VOICE_DUTCH = RawText("Common Voice", _COMMON_VOICE, "CC0-1.0", 470_000)
 GERMAN_TEXTS = (
     RawText("Europarl", _PARLIAMENT, _REUSE, 9_900_000),
     RawText("ParlaMint-AT", "https://github.com/acdh-oeaw/parlamint-static", "CC-BY-4.0", 11_400_000),
     RawText("ELTeC-deu", "https://github.com/COST-ELTeC/ELTeC-deu", _PUBLIC_DOMAIN, 9_300_000),
     RawText("GerDraCor", "https://github.com/dracor-org/gerdracor", "CC0-1.0", 3_300_000),
+    RawText("Common Voice", _COMMON_VOICE, "CC0-1.0", 740_000),
 )
-COMMON_VOICE_GERMAN = RawText("Common Voice", "https://github.com/common-voice/common-voice", "CC0-1.0", 740_000)
-GERMAN_ENCODER_TEXTS = (*GERMAN_TEXTS, COMMON_VOICE_GERMAN)
 ENGLISH_TEXTS = (
     RawText("eLife", "https://github.com/elifesciences/elife-article-xml", "CC-BY-4.0", 17_400_000),
     RawText("ELTeC-eng", "https://github.com/COST-ELTeC/ELTeC-eng", _PUBLIC_DOMAIN, 2_600_000),
@@ -77,7 +78,11 @@ ATTRIBUTIONS: dict[Source, tuple[str, str]] = {
     GERMAN_TEXTS[1]: ("ParlaMint-AT", "Austrian Parliament; ACDH-CH, Austrian Academy of Sciences"),
     GERMAN_TEXTS[2]: ("ELTeC-deu: European Literary Text Collection", "COST Action 16204, Distant Reading"),
     GERMAN_TEXTS[3]: ("German Drama Corpus", "Frank Fischer and Peer Trilcke (ed.), DraCor"),
-    COMMON_VOICE_GERMAN: (
+    COMMON_VOICE_DUTCH: (
+        "Common Voice: Dutch sentences to be read aloud",
+        "Common Voice contributors, Mozilla Foundation",
+    ),
+    GERMAN_TEXTS[4]: (
         "Common Voice: German sentences to be read aloud, half of them from Wikipedia",
         "Common Voice contributors, Mozilla Foundation",
     ),
@@ -129,17 +134,15 @@ ICELANDIC = (
 
 ABOUT = {
     "nl": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, teachers=("nl-large",)),
-    "de": About(
-        (SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, teachers=("de-free-large", "three fine-tuned copies of it")
-    ),
+    "de": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, teachers=("de-free-large",)),
     "de-nc": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, teachers=("de-large",)),
     "en": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, teachers=("en-large",)),
     "is": About(
         (ICEPAHC,), f"{ICELANDIC} The sub-word vectors do not cover Icelandic.", TRACES, teachers=("is-large",)
     ),
-    "nl-large": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, extra=TRANSFORMER),
-    "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_ENCODER_TEXTS, extra=TRANSFORMER),
-    "de-free-large": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_ENCODER_TEXTS, extra=TRANSFORMER),
+    "nl-large": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), extra=TRANSFORMER),
+    "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
+    "de-free-large": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, extra=TRANSFORMER),
     "en-large": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, (MINILM,), extra=TRANSFORMER),
     "is-large": About((ICEPAHC,), ICELANDIC, TRACES, extra=TRANSFORMER),
 }

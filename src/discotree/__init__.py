@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from discotree.errors import QueryError as QueryError
     from discotree.errors import TreebankError as TreebankError
     from discotree.errors import TreeError as TreeError
+    from discotree.evaluation.measures import measure as measure
     from discotree.evaluation.parseval import Score as Score
     from discotree.evaluation.parseval import evaluate as evaluate
     from discotree.parsing.parser import Parser as Parser
@@ -48,8 +49,14 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "encoding.dependencies": "Dependencies to_dependencies to_tree",
     "encoding.head_rules": "HeadRules",
+<<<<<<< HEAD
     "errors": "ConfigError ConstraintError DiscotreeError EncodingError EvaluationError HeadRuleError InputError "
     "MissingExtraError ModelError QueryError TreeError TreebankError",
+=======
+    "errors": "ConfigError DiscotreeError EncodingError EvaluationError HeadRuleError InputError MissingExtraError "
+    "ModelError QueryError TreeError TreebankError",
+    "evaluation.measures": "measure",
+>>>>>>> main
     "evaluation.parseval": "Score evaluate",
     "parsing.parser": "Parser load",
     "queries.search": "search",

@@ -50,6 +50,7 @@ GROUPS = {
         "convert": Entry("treebanks", "Convert treebanks from one format to another."),
         "split": Entry("treebanks", "Split a treebank into training, dev and test files."),
         "stats": Entry("treebanks", "Count trees, tokens, labels, unaries and discontinuities."),
+        "measure": Entry("measure", "Measure clauses, T-units, dependency length and gaps of texts or treebanks."),
         "evaluate": Entry("evaluate", "Score trees against gold trees, exactly like disco-dop."),
         "draw": Entry("draw", "Draw trees as text, SVG, PNG, PDF, LaTeX or one HTML page."),
     },

@@ -163,6 +163,7 @@ def parse(
     The output file is created only when it is complete. Exit codes: 0 if all sentences were parsed, 1 if some were not,
     130 if interrupted.
     """
+<<<<<<< HEAD
     paths = [constraints] if constraints else expand(inputs, or_text=True)
     if constraints and (inputs or text is not None):
         raise click.UsageError("--constraints FILE has the sentences to parse; remove INPUT")
@@ -172,6 +173,10 @@ def parse(
     if constraints:  # brackets are set off by spaces, as words are
         kinds = [source.kind if source.is_treebank else TOKENS for source in sources]
         sources = [replace(source, kind=kind, constrained=True) for source, kind in zip(sources, kinds, strict=True)]
+=======
+    paths = expand(inputs, or_text=True)
+    sources = find_inputs(paths, text, from_)
+>>>>>>> main
     if tags and not all(source.is_treebank for source in sources):
         raise click.UsageError("--tags needs a treebank as input")
     on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
@@ -280,7 +285,7 @@ def _write_whole(
     return failures.count, failures.omitted
 
 
-def _sources(inputs: list[str], text: str | None, kind: str | None) -> list[SentenceSource]:
+def find_inputs(inputs: list[str], text: str | None, kind: str | None) -> list[SentenceSource]:
     """Return the sources of sentences."""
     if not all(map(str.strip, inputs if text is None else [text])):
         raise click.UsageError("the text to parse is empty: pass a text, a file, or - for standard input")

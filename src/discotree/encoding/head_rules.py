@@ -65,7 +65,7 @@ class HeadRules:
         """With ``marked_first``, a child that the treebank marks as head (HD, hd) wins before any rule."""
         self.rules = rules
         self.marked_first = marked_first
-        self._uses_functions = marked_first or any(
+        self.uses_functions = marked_first or any(
             rule.direction == "function" for lines in rules.values() for rule in lines
         )
         self._cache: dict[tuple[str, tuple[str, ...]], int] = {}
@@ -112,7 +112,7 @@ class HeadRules:
         children = node.children
         if len(children) == 1:
             return 0
-        if self._uses_functions:
+        if self.uses_functions:
             signature = tuple(
                 [
                     f"{tokens[c].tag}\t{tokens[c][FUNCTION]}" if c.__class__ is int else f"{c.label}\t{c.function}"  # type: ignore[union-attr]

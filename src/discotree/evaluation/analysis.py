@@ -11,6 +11,7 @@ import heapq
 import math
 import random
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from discotree.encoding.dependencies import to_dependencies
@@ -209,30 +210,32 @@ def bootstrap(
     disc_only = first.disc_only if discontinuous is None else discontinuous
 
     systems = [[s.counts(score.mode, disc_only) for s in score.sentences] for score in (first, second)]
-    packed = [  # one number for the four counts of a sentence, so that one sum adds them all
-        sum(
-            count << FIELD_BITS * k
-            for k, count in enumerate((a.gold + a.predicted, a.matched, b.gold + b.predicted, b.matched))
-        )
-        for a, b in zip(*systems, strict=True)
-    ]
+    rows = [(a.gold + a.predicted, a.matched, b.gold + b.predicted, b.matched) for a, b in zip(*systems, strict=True)]
 
-    def f1s(total: int) -> list[float]:
+    def f1s(counts: Sequence[int]) -> list[float]:
         """Return F1 of both systems; without a match it is 0, not nan as in a score, so that differences exist."""
-        counts = [total >> FIELD_BITS * k & (1 << FIELD_BITS) - 1 for k in range(4)]
         return [200 * counts[k + 1] / counts[k] if counts[k] else 0.0 for k in (0, 2)]
 
-    observed = f1s(sum(packed))
-    rng = random.Random(seed)
-    resampled = [f1s(sum(rng.choices(packed, k=len(packed)))) for _ in range(samples)]
+    observed = f1s([sum(column) for column in zip(*rows, strict=True)])
     difference = observed[1] - observed[0]
-    differences = sorted(b - a for a, b in resampled)
+    differences = [b - a for a, b in map(f1s, resample(rows, samples, seed))]
     extreme = sum(abs(d - difference) >= abs(difference) for d in differences)
-    return BootstrapResult(
-        observed[0],
-        observed[1],
-        difference,
-        differences[math.floor(0.025 * (samples - 1))],
-        differences[math.ceil(0.975 * (samples - 1))],
-        (extreme + 1) / (samples + 1),
-    )
+    low, high = percentile_interval(differences)
+    return BootstrapResult(observed[0], observed[1], difference, low, high, (extreme + 1) / (samples + 1))
+
+
+def resample(rows: Sequence[Sequence[int]], samples: int = 1000, seed: int = 0) -> Iterator[list[int]]:
+    """Yield the sums of the columns over samples of the rows, each as large as all rows and drawn with replacement."""
+    # The counts of a row are packed into one number, so that one sum adds them all.
+    packed = [sum(count << FIELD_BITS * k for k, count in enumerate(row)) for row in rows]
+    rng = random.Random(seed)
+    for _ in range(samples):
+        total = sum(rng.choices(packed, k=len(packed)))
+        yield [total >> FIELD_BITS * k & (1 << FIELD_BITS) - 1 for k in range(len(rows[0]))]
+
+
+def percentile_interval(values: Iterable[float]) -> tuple[float, float]:
+    """Return the bounds of the middle 95 % of some values."""
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    return ordered[math.floor(0.025 * last)], ordered[math.ceil(0.975 * last)]

@@ -1,8 +1,8 @@
-"""Names of labels, such as "participle clause" for Alpino's ``ppart``. They are listed in labels.txt."""
+"""Names of labels, listed in labels.txt, such as "participle clause" for Alpino's ``ppart``, and labels of clauses."""
 
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from discotree.errors import InputError
 from discotree.trees.tree import NONE, Tree
@@ -12,6 +12,25 @@ SCHEMES = ("alpino", "tiger", "penn", "icepahc")
 SAME_SCHEMES = {"negra": "tiger", "ptb": "penn", "nl": "alpino", "de": "tiger", "en": "penn", "is": "icepahc"}
 NOT_NAMED = frozenset([NONE, "ROOT", "TOP", "VROOT", "top"])
 MIN_KNOWN = 0.8  # share of a tree's labels that its scheme must have
+
+
+class ClauseLabels(NamedTuple):
+    """Regular expressions for the finite clauses of a scheme: nodes with a label and a finite verb of their own."""
+
+    clauses: str  # labels
+    verbs: str  # tags of finite verbs
+    phrases: str  # labels of phrases, perhaps nested, between a clause and its verb
+    imperative: str = ""  # the tag of imperatives, if infinitives have the same
+    infinitive: str = ""  # the tag of the word before an infinitive
+
+
+_FINITE = "(BE|DO|HV|MD|RD|VB)([DP][IS]|I)"  # in IcePaHC also the label of coordinated verbs
+CLAUSES = {
+    "alpino": ClauseLabels("smain|ssub|sv1", "ww|verb", "conj|mwu"),
+    "tiger": ClauseLabels("S", "V.(FIN|IMP)", ""),
+    "penn": ClauseLabels("S|SINV|SQ", "MD|VB[DPZ]", "VP", imperative="VB", infinitive="TO"),
+    "icepahc": ClauseLabels("IP", _FINITE, f"VP|{_FINITE}"),
+}
 
 
 def explain(label: str | None, scheme: object = None, kind: Kind | None = None) -> str | None:
@@ -24,7 +43,7 @@ def explain(label: str | None, scheme: object = None, kind: Kind | None = None) 
     """
     if kind is not None and kind not in get_args(Kind):
         raise InputError(f"kind: expected {', '.join(get_args(Kind))}, got {kind!r}")
-    chosen = SCHEMES if scheme is None else [_scheme_of(scheme)]
+    chosen = SCHEMES if scheme is None else [find_scheme(scheme)]
     kinds = get_args(Kind) if kind is None else (kind,)
     names = [_name(label, each, name) for name in chosen if label and name for each in kinds]
     return "; ".join(dict.fromkeys(filter(None, names))) or None
@@ -54,7 +73,8 @@ def _labels_of(tree: Tree) -> dict[tuple[str, Kind], None]:
     return dict.fromkeys([label for label in labels if label[0] not in NOT_NAMED])
 
 
-def _scheme_of(scheme: object) -> str | None:
+def find_scheme(scheme: object) -> str | None:
+    """Return the scheme of a tree, a model, or the name of either; None for a tree that fits no scheme."""
     if isinstance(scheme, Tree):
         return guess_scheme(scheme)
     config = getattr(scheme, "config", None)  # a parser: its head rules are those of its scheme

@@ -169,22 +169,27 @@ def prepare_sentences(job: SentenceJob, folder: Path, report: TextReport) -> Sen
     if shards.is_complete:
         return shards
     counts = {"sentences": 0, "words": 0, "held_out": 0, "repeated": 0, "length": 0}
-    sentences = islice(_filter_sentences(job, draw_lines(job, report), counts), job.settings.sentences)
-    number = 0
-    while part := list(islice(sentences, SHARD_SENTENCES)):
-        shards.write_shard(number, to_arrays(part))
-        number += 1
-        counts["sentences"] += len(part)
-        counts["words"] += sum(map(len, part))
-        report("tokenising", counts["sentences"], job.settings.sentences)
-    if not number:
+    chosen: list[bytes] = []
+    for words in islice(_filter_sentences(job, draw_lines(job, report), counts), job.settings.sentences):
+        chosen.append("\n".join(words).encode("utf-8"))
+        counts["words"] += len(words)
+        if not len(chosen) % SHARD_SENTENCES:
+            report("tokenising", len(chosen), job.settings.sentences)
+    if not chosen:
         raise TreebankError("no sentences left to train on", ", ".join(source.path for source in job.texts))
-    shards.finish({"facts": fingerprint, "shards": number, **counts})
+    # Lines of files with a high weight are drawn first; shuffling mixes the files in every shard.
+    order = np.random.default_rng(job.settings.seed).permutation(len(chosen)).tolist()
+    starts = range(0, len(chosen), SHARD_SENTENCES)
+    for number, start in enumerate(starts):
+        part = [chosen[position].decode("utf-8").split("\n") for position in order[start : start + SHARD_SENTENCES]]
+        shards.write_shard(number, to_arrays(part))
+    counts["sentences"] = len(chosen)
+    shards.finish({"facts": fingerprint, "shards": len(starts), **counts})
     return shards
 
 
 def draw_lines(job: SentenceJob, report: TextReport) -> Iterator[str]:
-    """Draw lines at random, as many as memory allows for; yield them in random order."""
+    """Draw lines at random, as many as memory allows for; yield them in the order of their draws."""
     budget = job.settings.sentences * SENTENCE_BYTES
     chosen: list[tuple[float, int, bytes]] = []  # a heap of negative draws: the first one is dropped next
     size = count = 0
