@@ -49,14 +49,9 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "encoding.dependencies": "Dependencies to_dependencies to_tree",
     "encoding.head_rules": "HeadRules",
-<<<<<<< HEAD
     "errors": "ConfigError ConstraintError DiscotreeError EncodingError EvaluationError HeadRuleError InputError "
     "MissingExtraError ModelError QueryError TreeError TreebankError",
-=======
-    "errors": "ConfigError DiscotreeError EncodingError EvaluationError HeadRuleError InputError MissingExtraError "
-    "ModelError QueryError TreeError TreebankError",
     "evaluation.measures": "measure",
->>>>>>> main
     "evaluation.parseval": "Score evaluate",
     "parsing.parser": "Parser load",
     "queries.search": "search",

@@ -163,20 +163,15 @@ def parse(
     The output file is created only when it is complete. Exit codes: 0 if all sentences were parsed, 1 if some were not,
     130 if interrupted.
     """
-<<<<<<< HEAD
     paths = [constraints] if constraints else expand(inputs, or_text=True)
     if constraints and (inputs or text is not None):
         raise click.UsageError("--constraints FILE has the sentences to parse; remove INPUT")
     if constraints and not os.path.exists(constraints):
         raise TreebankError("no such file", constraints)
-    sources = _sources(paths, text, from_)
+    sources = find_inputs(paths, text, from_)
     if constraints:  # brackets are set off by spaces, as words are
         kinds = [source.kind if source.is_treebank else TOKENS for source in sources]
         sources = [replace(source, kind=kind, constrained=True) for source, kind in zip(sources, kinds, strict=True)]
-=======
-    paths = expand(inputs, or_text=True)
-    sources = find_inputs(paths, text, from_)
->>>>>>> main
     if tags and not all(source.is_treebank for source in sources):
         raise click.UsageError("--tags needs a treebank as input")
     on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
