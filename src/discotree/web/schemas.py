@@ -21,6 +21,7 @@ MISMATCHES = {"string_type", "list_type", "model_type"}
 MAX_K = 10
 MAX_INT = 2**31
 # Coarse bounds, checked while the JSON is read. The limits of the server are checked afterwards.
+MAX_CONSTRAINTS = 500  # every two of them are compared
 MAX_ROWS = 20_000  # sentences, words, constituents, secondary edges
 MAX_FIELD_CHARACTERS = 100_000
 RASTERS = ("pdf", "png")
@@ -121,6 +122,38 @@ class TreeRecord(BaseModel):
     confidence: Probability | None = None
 
 
+Positions = Annotated[list[Count], Field(min_length=1, max_length=MAX_ROWS, fail_fast=True)]
+OptionalName = Annotated[str | None, Field(min_length=1, max_length=255)]
+
+
+class RequiredConstituent(RequestModel):
+    """These words form a constituent, if given with this label and this function."""
+
+    constituent: Annotated[Positions, Field(description="Positions of words, from 0.")]
+    label: OptionalName = None
+    function: OptionalName = None
+
+
+class ForbiddenConstituent(RequestModel):
+    """These words do not form a constituent, or none with this label."""
+
+    not_constituent: Annotated[Positions, Field(description="Positions of words, from 0.")]
+    label: OptionalName = None
+
+
+class WordConstraint(RequestModel):
+    """A word has this tag, this head and this function."""
+
+    word: Annotated[Count, Field(description="The position of the word, from 0.")]
+    tag: OptionalName = None
+    head: Annotated[int | None, Field(ge=-1, le=MAX_INT, description="A position, or -1 for the dummy root.")] = None
+    function: OptionalName = None
+
+
+ConstraintRecord = RequiredConstituent | ForbiddenConstituent | WordConstraint
+ConstraintList = Annotated[list[ConstraintRecord], Field(max_length=MAX_CONSTRAINTS)]
+
+
 class ParseRequest(RequestModel):
     text: Annotated[
         str | Texts | None,
@@ -135,6 +168,10 @@ class ParseRequest(RequestModel):
     k: Annotated[
         int, Field(ge=0, le=MAX_K, description="Return the k most probable trees per sentence; decodes exactly.")
     ] = 0
+    constraints: Annotated[
+        ConstraintList | None,
+        Field(description="Constraints on the tree, if the request has a single sentence; decodes exactly."),
+    ] = None
     output: OutputName = "json"
 
     model_config = example({"text": "Zij heeft het boek gelezen.", "k": 2, "model": "nl"})
@@ -271,6 +308,31 @@ EXAMPLE_TREE: dict[str, Any] = {
     "tokens": [{"form": "Es"}, {"form": "kam"}, {"form": "nichts"}],
     "constituents": [{"label": "ROOT", "positions": [0, 1, 2]}, {"label": "NP", "positions": [0, 2]}],
 }
+
+
+class ReparseRequest(RequestModel):
+    model_config = example(
+        {
+            "before": EXAMPLE_TREE | {"constituents": EXAMPLE_TREE["constituents"][:1]},
+            "tree": EXAMPLE_TREE,
+            "model": "nl",
+        }
+    )
+
+    tree: Annotated[TreeRecord, Field(description="The tree after a correction.")]
+    before: Annotated[TreeRecord, Field(description="The tree before the correction.")]
+    constraints: Annotated[ConstraintList, Field(description="The constraints of earlier corrections.")] = []
+    model: Annotated[Name, Field(description="A name from /api/models.")]
+
+
+class ReparseResponse(BaseModel):
+    tree: Annotated[TreeRecord | None, Field(description="The proposal; null if nothing else would change.")]
+    problem: Annotated[str, Field(description="Why the rest could not be parsed again; empty if it could.")]
+    constraints: Annotated[list[ConstraintRecord], Field(description="Those of all corrections, for the next one.")]
+    if_left: Annotated[
+        list[ConstraintRecord],
+        Field(description="The constraints if the proposal is rejected, so that it is not repeated."),
+    ]
 
 
 class ConvertRequest(RenderRequest):

@@ -23,16 +23,22 @@ from discotree.text import sentences as split_text
 from discotree.text.recognition import sample_of
 from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.json_lines import json_line
+from discotree.trees.constraints import Constraint, IsConstituent, NotConstituent, WordHas, check_constraints
+from discotree.trees.corrections import corrections, proposal, secondary_ends
 from discotree.trees.labels import Kind, explain, guess_scheme
 from discotree.trees.tree import NONE, Token, Tree
 from discotree.web.limits import MAX_WORD_CHARACTERS, Limits, RequestRefused, size_problem
 from discotree.web.schemas import (
     RASTERS,
+    ConstraintRecord,
     ConvertRequest,
     DrawRequest,
     EvaluateRequest,
+    ForbiddenConstituent,
     LabelsRequest,
     ParseRequest,
+    ReparseRequest,
+    RequiredConstituent,
     TreebankRequest,
     TreeRecord,
     Upload,
@@ -131,6 +137,7 @@ class ParseInput(NamedTuple):
     k: int
     decode: Method | None
     sentences: Sequence[RequestSentence]
+    constraints: Sequence[Constraint] = ()  # on the only sentence
 
 
 def read_parse_request(context: WorkerContext, body: bytes) -> ParseInput:
@@ -143,7 +150,77 @@ def read_parse_request(context: WorkerContext, body: bytes) -> ParseInput:
         raise RequestRefused(422, "k cannot be combined with decode: k-best parsing is always exact")
     choice = _choose_model(context, request)
     sentences = sentences_of(request, context.models[choice.model], context.limits)
-    return ParseInput(choice, request.output, request.k, request.decode, sentences)
+    if request.constraints and len(sentences) > 1:
+        raise RequestRefused(422, f"constraints require a single sentence; the request has {len(sentences):,}")
+    constraints = constraints_from(request.constraints or [])
+    return ParseInput(choice, request.output, request.k, request.decode, sentences, constraints)
+
+
+def constraints_from(records: Sequence[ConstraintRecord]) -> list[Constraint]:
+    """Return the constraints of a request."""
+    constraints: list[Constraint] = []
+    for record in records:
+        if isinstance(record, RequiredConstituent):
+            constraints.append(IsConstituent(record.constituent, record.label, record.function))
+        elif isinstance(record, ForbiddenConstituent):
+            constraints.append(NotConstituent(record.not_constituent, record.label))
+        else:
+            constraints.append(WordHas(record.word, record.tag, record.head, record.function))
+    return constraints
+
+
+def constraint_records(constraints: Sequence[Constraint]) -> list[dict[str, Any]]:
+    """Return the records of constraints; the inverse of ``constraints_from``."""
+    names = {IsConstituent: "constituent", NotConstituent: "not_constituent", WordHas: "word"}
+    records = []
+    for constraint in constraints:
+        (_, place), *values = vars(constraint).items()
+        records.append({names[type(constraint)]: place, **{key: value for key, value in values if value is not None}})
+    return records
+
+
+class Correction(NamedTuple):
+    """A request to parse a corrected tree again."""
+
+    model: str
+    before: Tree
+    corrected: Tree
+    constraints: list[Constraint]  # of all corrections
+
+    @property
+    def required(self) -> list[Constraint]:
+        """All constraints for the parser."""
+        return [*self.constraints, *secondary_ends(self.corrected)]
+
+    @property
+    def tokens(self) -> list[Token]:
+        """The words with their tags, which only some models use."""
+        return [Token(token.form, token.tag) for token in self.corrected.tokens]
+
+
+def read_correction(context: WorkerContext, body: bytes) -> Correction:
+    """Validate a request to parse a corrected tree again, and derive the constraints."""
+    request = validate(ReparseRequest, body)
+    before, corrected = tree_of(context, request.before), tree_of(context, request.tree)
+    if before.words != corrected.words:
+        raise RequestRefused(422, "tree and before must have the same words")
+    earlier = constraints_from(request.constraints)
+    check_constraints(earlier, corrected.words)
+    return Correction(context.check_model(request.model), before, corrected, corrections(before, corrected, earlier))
+
+
+def reparse_response(context: WorkerContext, request: Correction, parsed: Tree | None, problem: str) -> bytes:
+    """Return the proposal after a correction, and the constraints for the next one."""
+    _, before, corrected, constraints = request
+    proposed = proposal(parsed, before, corrected, request.required) if parsed else None
+    if_left = corrections(proposed, corrected, constraints) if proposed else constraints
+    response = {
+        "tree": proposed.to_dict() if proposed else None,
+        "problem": problem,
+        "constraints": constraint_records(constraints),
+        "if_left": constraint_records(if_left),
+    }
+    return limit_response(context, json_line(response))
 
 
 def _choose_model(context: WorkerContext, request: ParseRequest) -> Choice:
