@@ -51,6 +51,7 @@ def test_the_api_description_needs_no_foreign_scripts(client: httpx.Client) -> N
     assert set(description["paths"]) == {
         *("/api/parse", "/api/draw", "/api/convert", "/api/treebank", "/api/evaluate", "/api/models", "/health"),
         *("/api/labels", "/api/treebanks", "/api/query", "/api/examples", "/api/search", "/api/search/counts"),
+        "/api/reparse",
     }
     docs = client.get("/docs").text
     assert "POST /api/parse" in docs
@@ -61,7 +62,7 @@ def test_the_api_description_needs_no_foreign_scripts(client: httpx.Client) -> N
 def test_the_examples_of_the_api_page_work(client: httpx.Client) -> None:
     docs = client.get("/docs").text
     calls = re.findall(r'data-path="([^"]+)">(?:<label>Body <textarea[^>]*>([^<]+)<)?', docs)
-    assert len(calls) == 13
+    assert len(calls) == 14
     for path, body in calls:
         headers = {"Content-Type": "application/json"}
         response = client.post(f"/{path}", content=unescape(body), headers=headers) if body else client.get(f"/{path}")

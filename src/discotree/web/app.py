@@ -251,9 +251,7 @@ def _describe_call(openapi: dict[str, Any], method: str, path: str, call: dict[s
     if "requestBody" in call:
         reference = call["requestBody"]["content"]["application/json"]["schema"]["$ref"]
         schema = openapi["components"]["schemas"][reference.rpartition("/")[2]]
-        example = schema["examples"][0]
-        if "model" in example:
-            example = example | own
+        example = {name: own.get(name, value) for name, value in schema["examples"][0].items()}
         text = json.dumps(example, ensure_ascii=False, indent=1)
         rows = "".join(
             f"<tr><td><code>{escape(name)}</code></td><td>{escape(field.get('description', ''))}</td></tr>"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from discotree.config.schema import Method
 from discotree.encoding.head_rules import HeadRules
@@ -150,7 +150,20 @@ class WordConstraint(RequestModel):
     function: OptionalName = None
 
 
-ConstraintRecord = RequiredConstituent | ForbiddenConstituent | WordConstraint
+def _kind(record: Any) -> str | None:
+    """Return the field that shows which constraint a record is."""
+    fields = record if isinstance(record, dict) else ()
+    return next((name for name in ("constituent", "not_constituent", "word") if name in fields), None)
+
+
+ConstraintRecord = Annotated[
+    Annotated[RequiredConstituent, Tag("constituent")]
+    | Annotated[ForbiddenConstituent, Tag("not_constituent")]
+    | Annotated[WordConstraint, Tag("word")],
+    Discriminator(
+        _kind, custom_error_type="constraint", custom_error_message="Expected constituent, not_constituent or word"
+    ),
+]
 ConstraintList = Annotated[list[ConstraintRecord], Field(max_length=MAX_CONSTRAINTS)]
 
 
