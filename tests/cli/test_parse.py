@@ -451,7 +451,7 @@ def test_brackets_in_a_text_are_constraints(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 1
     assert [record["id"] for record in done.records] == ["1", "3"]
     assert "partial.txt:2: sentence 2: character 5: the bracket is not closed" in done.err
-    assert "partial.txt:4: X over words 0, 1 ('Es kam'): the model does not have the label 'X'" in done.err
+    assert "partial.txt:4: X over words 0, 1 ('Es kam'): the model does not have this label" in done.err
 
 
 # Wrong commands

@@ -6,7 +6,6 @@ from support.pages import ROOT
 from test_project import load
 
 from discotree.decoding import constrained
-from discotree.decoding.constrained import Requirements
 from discotree.parsing.constrained import minimal
 
 benchmark = load(ROOT / "benchmarks" / "constraints.py")
@@ -28,23 +27,11 @@ def test_gap_penalties_change_the_best_tree():
     cases = [case for case in benchmark.cases(200, {3: 1.0}) if case.expected()]
     assert any(
         not np.isclose(
-            benchmark.enumeration(3).values(case.scores, case.required, True)[0],
-            benchmark.enumeration(3).values(case.scores, case.required, False)[0],
+            benchmark.enumeration(3).values(case.scores, case.constraints, True)[0],
+            benchmark.enumeration(3).values(case.scores, case.constraints, False)[0],
         )
         for case in cases
     )
-
-
-def pieces(required):
-    """Return requirements one by one."""
-    yield from (("phrase", *item) for item in required.phrases.items())
-    yield from (("absent", *item) for item in required.not_phrases)
-    yield from (("head", *item) for item in required.heads.items())
-
-
-def together(items):
-    by_kind = {kind: [(a, b) for k, a, b in items if k == kind] for kind in ("phrase", "absent", "head")}
-    return Requirements(dict(by_kind["phrase"]), by_kind["absent"], dict(by_kind["head"]))
 
 
 def test_conflicts_are_minimal():
@@ -54,10 +41,10 @@ def test_conflicts_are_minimal():
         if case.expected():
             continue
         search = case.search()
-        conflict = minimal(list(pieces(case.required)), lambda items, search=search: not search.best(together(items)))
-        assert not every.satisfying(together(conflict)).any()
-        for item in conflict:
-            assert every.satisfying(together([other for other in conflict if other is not item])).any()
+        conflict = minimal(case.constraints, lambda constraints, search=search: not search.best(constraints))
+        assert not every.satisfying(conflict).any()
+        for one in conflict:
+            assert every.satisfying([other for other in conflict if other is not one]).any()
         sizes.add(len(conflict))
     assert sizes >= {1, 2}
 
@@ -66,12 +53,12 @@ def test_a_search_that_is_stopped_still_finds_a_tree_that_satisfies_the_constrai
     every, stopped = benchmark.enumeration(3), 0
     for case in benchmark.cases(200, {3: 1.0}):
         search = case.search()
-        (tree,) = search.best(case.required, max_steps=2) or [None]
+        (tree,) = search.best(case.constraints, max_steps=2) or [None]
         if tree is None:
             assert search.exhausted or not case.expected()
             continue
         same = (every.heads == tree.heads[0]).all(1) & ((every.labels == tree.labels[0]) | (every.heads < 0)).all(1)
-        assert every.satisfying(case.required)[same].all()
+        assert every.satisfying(case.constraints)[same].all()
         stopped += search.exhausted
     assert stopped
 
@@ -83,7 +70,7 @@ def test_without_requirements_the_tree_is_that_of_the_decoder():
     agreed = 0
     for case in benchmark.cases(60, {3: 1.0}):
         search = case.search()
-        (tree,) = search.best(Requirements(), penalise=False)
+        (tree,) = search.best([], penalise=False)
         plain = decode(case.scores)
         assert tree.log_probability <= plain.log_probability + 1e-6
         agreed += np.array_equal(tree.heads, plain.heads) and np.array_equal(tree.labels, plain.labels)

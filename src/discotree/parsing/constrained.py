@@ -1,80 +1,56 @@
-"""Trees of one sentence under constraints: constraints → requirements of the search → trees that satisfy them."""
+"""Trees of one sentence under constraints: the search, phrases over single words, and conflicts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
-from operator import or_
 
 import numpy as np
 
-from discotree.decoding.constrained import MAX_STEPS, ConstrainedSearch, Requirements
+from discotree.decoding.constrained import MAX_STEPS, ConstrainedSearch
 from discotree.decoding.decode import Decoded
-from discotree.decoding.trees import TreeBuilder
+from discotree.decoding.trees import LEAST, TreeBuilder
 from discotree.errors import ConstraintError, InputError, expected
 from discotree.log import logger
-from discotree.network.scores import UNARY, Auxiliary, Scores
-from discotree.network.vocab import Vocab
-from discotree.trees.constraints import (
-    Constraint,
-    IsConstituent,
-    NotConstituent,
-    WordHas,
-    check_constraints,
-    constraints_of,
-    describe,
-    impose,
-)
-from discotree.trees.tree import NONE, Token, Tree
+from discotree.network.scores import Auxiliary, Scores
+from discotree.trees.constraints import Constraint, IsConstituent, WordHas, describe, impose
+from discotree.trees.tree import Token, Tree
 
-Constraints = Sequence[Constraint] | Tree
-"""The constraints on one sentence, or a partial tree of it."""
-
+UNARY = "unary"  # the auxiliary head for phrases over single words
+USUAL_WORDS = 30  # longer sentences have fewer steps, because each takes more time
 STEPS_PER_TREE = 50  # more steps for every further tree
 CONFLICT_STEPS = 200  # steps to find out whether some of the constraints conflict
 
 
-def as_list(constraints: Constraints, forms: Sequence[str]) -> list[Constraint]:
-    """Return the constraints on a sentence, which are checked as far as this is possible without a model."""
-    if isinstance(constraints, Tree):
-        for position, (form, word) in enumerate(zip(constraints.words, forms, strict=False)):
-            if form != word:
-                raise InputError(f"word {position} is {word!r}, but {form!r} in the partial tree")
-        if len(constraints.tokens) != len(forms):
-            raise InputError(f"the sentence has {len(forms)} words, but its partial tree {len(constraints.tokens)}")
-        constraints = constraints_of(constraints)
-    listed = list(constraints)
-    check_constraints(listed, forms)
-    return listed
-
-
 class ConstrainedParse:
-    """The trees of one sentence under constraints, given its scores."""
+    """The trees of one sentence under constraints."""
 
     def __init__(
         self,
         tokens: Sequence[Token],
         constraints: Sequence[Constraint],
-        scores: Scores,
-        vocab: Vocab,
         search: ConstrainedSearch,
         builder: TreeBuilder,
     ) -> None:
-        """Raises InputError for an unknown label, ConstraintError for conflicts about a single word."""
-        self.tokens, self.constraints, self.scores, self.vocab = tokens, constraints, scores, vocab
-        self.search, self.builder = search, builder
+        """Raises InputError for a label that the model does not have."""
+        self.tokens, self.constraints, self.search, self.builder = tokens, constraints, search, builder
         self.forms = [token.form for token in tokens]
-        self.everything = (1 << len(tokens)) - 1
-        self._check_labels()
-        self.required = self._requirements(constraints)
-        unaries = self._unaries(constraints)
-        if unaries is None:
-            raise self._conflict()
-        self.unaries = unaries
+        for one in constraints:
+            if isinstance(one, IsConstituent) and not search.is_root(one):
+                chains = search.chains if len(one.words) > 1 else builder.unaries
+                known = sorted({label for chain in chains for label in chain})
+                if not known or one.label not in (*known, None):
+                    words = "more than one word" if len(one.words) > 1 else "a single word"
+                    reason = f"the model does not have this label over {words}{expected(one.label, known)}"
+                    raise InputError(f"{describe(one, self.forms)}: {reason}")
+
+    @property
+    def is_structural(self) -> bool:
+        """Whether there is more to satisfy than tags, functions and phrases over single words."""
+        return any(one.head is not None if isinstance(one, WordHas) else len(one.words) > 1 for one in self.constraints)
 
     def search_for(self, k: int) -> list[Decoded]:
         """Return the k best trees, fewer if there are fewer; raises ConstraintError if there is none."""
-        steps = MAX_STEPS + STEPS_PER_TREE * (k - 1)
-        decoded = self.search.best(self.required, k, steps)
+        steps = MAX_STEPS * USUAL_WORDS // max(USUAL_WORDS, len(self.tokens)) + STEPS_PER_TREE * (k - 1)
+        decoded = self.search.best(self.constraints, k, steps)
         if not decoded and self.search.exhausted:
             raise InputError(f"no tree that satisfies the constraints was found in {2 * steps:,} steps; use fewer")
         if not decoded:
@@ -83,113 +59,49 @@ class ConstrainedParse:
             logger.warning("the tree satisfies the constraints, but may not be the best: stopped after %d steps", steps)
         return decoded
 
-    def trees(self, decoded: Sequence[Decoded], ids: Sequence[str]) -> list[Tree]:
-        """Return different trees, with the tags and functions of the constraints."""
-        scores = self._with_classes()
-        trees = [self.builder.trees([self.tokens], one, scores, ids)[0] for one in decoded]
+    def trees(self, decoded: Sequence[Decoded], scores: Scores, id: str) -> list[Tree]:
+        """Return different trees, with the tags, functions and phrases over single words of the constraints."""
+        chains = self._chains(self.constraints)
+        if not all(chains.values()):
+            raise self._conflict()
+        if UNARY in scores.auxiliary:
+            predicted = scores.auxiliary[UNARY]
+            classes, logs = predicted.classes.copy(), predicted.log_probability.copy()
+            for word, fitting in chains.items():
+                if classes[0, word] not in fitting:
+                    classes[0, word] = fitting[0]
+                    logs[0, word] = np.log1p(-min(np.exp(logs[0, word]), 1 - LEAST))  # the most that is left for it
+            scores = replace(scores, auxiliary={**scores.auxiliary, UNARY: Auxiliary(classes, logs)})
+        trees = [self.builder.trees([self.tokens], one, scores, [id])[0] for one in decoded]
         return list(dict.fromkeys(impose(tree, self.constraints) for tree in trees))
 
-    def _is_root(self, constraint: IsConstituent | NotConstituent) -> bool:
-        """Return whether the root alone decides about a constraint."""
-        return _mask(constraint) == self.everything and constraint.label in (None, self.vocab.root)
-
-    def _check_labels(self) -> None:
-        """Raise InputError for a label that the model does not have, or not for so many words."""
-        phrases = {label for chain in self.search.chains for label in chain}
-        single = {label for chain in self.builder.unaries for label in chain}
-        for constraint in self.constraints:
-            if isinstance(constraint, WordHas) or self._is_root(constraint):
-                continue
-            known = phrases if len(constraint.words) > 1 else single
-            label = constraint.label
-            if isinstance(constraint, IsConstituent) and (label not in known if label is not None else not known):
-                if label in phrases or label is None:
-                    reason = f"the model has no {label or 'constituent'} over a single word"
-                elif label in single:
-                    reason = f"the model has {label} over a single word only"
-                else:
-                    reason = f"the model does not have the label {label!r}{expected(label, sorted(known))}"
-                raise InputError(f"{describe(constraint, self.forms)}: {reason}")
-
-    def _requirements(self, constraints: Sequence[Constraint]) -> Requirements:
-        phrases: dict[int, frozenset[str]] = {}
-        not_phrases, heads = [], {}
-        for constraint in constraints:
-            if isinstance(constraint, WordHas):
-                if constraint.head is not None:
-                    heads[constraint.position] = constraint.head
-            elif len(constraint.words) > 1 and not self._is_root(constraint):
-                mask, label = _mask(constraint), constraint.label
-                if isinstance(constraint, NotConstituent):
-                    not_phrases.append((mask, label))
-                else:
-                    phrases[mask] = phrases.get(mask, frozenset()) | ({label} if label is not None else frozenset())
-        return Requirements(phrases, not_phrases, heads)
-
-    def _unaries(self, constraints: Sequence[Constraint]) -> dict[int, int] | None:
-        """Return the phrases over the single words that constraints are about; None if there are none for a word."""
-        allowed: dict[int, np.typing.NDArray[np.bool_]] = {}
-        chains = self.builder.unaries or [()]
-        for constraint in constraints:
-            if isinstance(constraint, WordHas) or (len(constraint.words) > 1 and not self._is_root(constraint)):
-                continue
-            wanted = isinstance(constraint, IsConstituent)
-            if self._is_root(constraint):
-                if not wanted:
-                    return None
-                continue
-            fits = [
-                (bool(chain) if constraint.label is None else constraint.label in chain) == wanted for chain in chains
-            ]
-            (word,) = constraint.words
-            allowed[word] = allowed.get(word, np.ones(len(chains), bool)) & np.array(fits)
-        if not all(classes.any() for classes in allowed.values()):
-            return None
-        if UNARY not in self.scores.auxiliary:
-            return {}
-        scores = self.scores.auxiliary[UNARY].all_classes
-        assert scores is not None
-        return {word: int(np.where(fits, scores[0, word], -np.inf).argmax()) for word, fits in allowed.items()}
-
-    def _with_classes(self) -> Scores:
-        """Return the scores with the phrases over single words and the tags of constraints as the predicted ones."""
-        auxiliary = dict(self.scores.auxiliary)
-        chosen: dict[str, dict[int, int]] = {UNARY: self.unaries, "tag": {}, "morph": {}}
-        for constraint in self.constraints:
-            if isinstance(constraint, WordHas) and constraint.tag and "tag" in auxiliary:
-                position, number = constraint.position, self.vocab.outputs["tag"].ids.get(constraint.tag)
-                if number is not None and auxiliary["tag"].classes[0, position] != number:
-                    chosen["tag"][position] = number
-                    if "morph" in auxiliary and NONE in self.vocab.outputs["morph"].ids:
-                        chosen["morph"][position] = self.vocab.outputs["morph"].ids[NONE]  # predicted for another tag
-        for head, classes in chosen.items():
-            if classes:
-                old = auxiliary[head]
-                new, probability = old.classes.copy(), old.log_probability.copy()
-                for word, number in classes.items():
-                    new[0, word] = number
-                    probability[0, word] = 0.0 if old.all_classes is None else old.all_classes[0, word, number]
-                auxiliary[head] = Auxiliary(new, probability, old.all_classes)
-        return replace(self.scores, auxiliary=auxiliary)
+    def _chains(self, constraints: Sequence[Constraint]) -> dict[int, list[int]]:
+        """Return the chains of phrases, most frequent first, for every single word that constraints are about."""
+        chains: dict[int, list[int]] = {}
+        known = self.builder.unaries or [()]
+        for one in constraints:
+            if not isinstance(one, WordHas) and len(one.words) == 1 and not self.search.is_root(one):
+                having = {k for k, chain in enumerate(known) if (chain if one.label is None else one.label in chain)}
+                fitting = having if isinstance(one, IsConstituent) else {*range(len(known))} - having
+                chains[one.words[0]] = sorted(fitting.intersection(chains.get(one.words[0], fitting)))
+        return chains
 
     def _conflict(self) -> ConstraintError:
         """Return the error for constraints that no tree satisfies, with as few of them as possible."""
         conflicting = minimal(self.constraints, self._is_impossible)
-        names = [describe(constraint, self.forms) for constraint in conflicting]
-        if len(names) == 1:
-            return ConstraintError(f"no tree of this model satisfies the constraint: {names[0]}", conflicting)
-        return ConstraintError(f"conflicting constraints: {', '.join(names[:-1])} and {names[-1]}", conflicting)
+        names = " and ".join(describe(constraint, self.forms) for constraint in conflicting)
+        problem = (
+            "conflicting constraints" if len(conflicting) > 1 else "no tree of this model satisfies the constraint"
+        )
+        return ConstraintError(f"{problem}: {names}", conflicting)
 
     def _is_impossible(self, constraints: Sequence[Constraint]) -> bool:
-        if self._unaries(constraints) is None:
+        if not all(self._chains(constraints).values()):
             return True
-        required = self._requirements(constraints)
-        return not self.search.best(required, 1, CONFLICT_STEPS, penalise=False) and not self.search.exhausted
+        return not self.search.best(constraints, 1, CONFLICT_STEPS, penalise=False) and not self.search.exhausted
 
 
-def minimal(
-    constraints: Sequence[Constraint], is_impossible: Callable[[Sequence[Constraint]], bool]
-) -> list[Constraint]:
+def minimal(constraints: Sequence[Constraint], is_impossible: Callable[[list[Constraint]], bool]) -> list[Constraint]:
     """Return impossible constraints that are possible without any one of them, given some that are impossible."""
     remaining = list(constraints)
     for constraint in constraints:
@@ -197,7 +109,3 @@ def minimal(
         if is_impossible(others):
             remaining = others
     return remaining
-
-
-def _mask(constraint: IsConstituent | NotConstituent) -> int:
-    return reduce(or_, (1 << position for position in constraint.words))

@@ -42,10 +42,10 @@ from discotree.network.batch import Corpus, Forms, KnownPieces, by_length
 from discotree.network.scores import Engine, Scores, check_engine
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
-from discotree.parsing.constrained import ConstrainedParse, Constraints, as_list
+from discotree.parsing.constrained import ConstrainedParse
 from discotree.processes import gc_paused
 from discotree.text.recognition import sample_of
-from discotree.trees.constraints import WordHas
+from discotree.trees.constraints import Constraint, WordHas, check_constraints, constraints_of
 from discotree.trees.tree import NONE, Token, Tree
 
 DEFAULT_MODEL = "DISCOTREE_MODEL"  # environment variable with the model to use if none is named
@@ -64,6 +64,7 @@ PART_WORDS = 250  # many short parts fill a batch, and scoring takes time with t
 LAST_WORDS = frozenset(".?!;:…")  # good ends of a part
 
 Sentence = str | Sequence[str] | Sequence[Token] | Tree
+Constraints = Sequence[Constraint] | Tree  # on one sentence: a list, or a partial tree
 OnError = Literal["raise", "skip", "none"]
 EXPECTED = "a sentence is a string, a list of words or Tokens, or a Tree"
 
@@ -313,9 +314,11 @@ class Parser:
         self._check_language([sentence])
         if len(tokens) > MAX_WORDS_K:
             raise InputError(f"the sentence has {len(tokens)} words; k_best takes at most {MAX_WORDS_K}")
+        trees = self._constrained(tokens, constraints, k) if constraints else self._k_best(tokens, k)
         id = id or _id_of(sentence)
-        if constraints:
-            return _number(self._constrained(tokens, constraints, k)[:k], id)
+        return [replace(tree, id=f"{id}.{rank}") for rank, tree in enumerate(trees, 1)] if id else trees
+
+    def _k_best(self, tokens: list[Token], k: int) -> list[Tree]:
         ((_, scores),) = self._scores(self._corpus([tokens]))
         first = self._decode(scores)
         penalties = self._gap_penalties(self.config.decoding)
@@ -327,37 +330,39 @@ class Parser:
             ranked = (self._tree_builder.trees([tokens], one, scores)[0] for one in [first, *decoded])
             trees = list(dict.fromkeys(ranked))[:k]
             if len(trees) == k or len(decoded) < candidates or candidates >= MAX_CANDIDATES * k:
-                break
+                return trees
             candidates *= 2
-        return _number(trees, id)
 
     def _constrained(
-        self,
-        tokens: Sequence[Token],
-        constraints: Constraints,
-        k: int = 1,
-        decoding: Decoding | None = None,
-        id: str = "",
+        self, tokens: list[Token], constraints: Constraints, k: int = 1, decoding: Decoding | None = None, id: str = ""
     ) -> list[Tree]:
-        """Return the best trees that satisfy constraints, for k > 1 at least k if there are as many."""
+        """Return the k best trees that satisfy constraints, fewer if there are fewer."""
         decoding = decoding or self.config.decoding
-        listed = as_list(constraints, [token.form for token in tokens])
+        if isinstance(constraints, Tree):
+            if list(constraints.words) != [token.form for token in tokens]:
+                raise InputError(
+                    f"the partial tree has other words than the sentence: {' '.join(constraints.words):.60}"
+                )
+            constraints = constraints_of(constraints)
         if decoding.method != "exact":
             raise ConfigError(f"constraints need the exact search, not {decoding.method}")
         if len(tokens) > MAX_WORDS_K:
             raise InputError(f"the sentence has {len(tokens)} words; with constraints, it can have {MAX_WORDS_K}")
+        check_constraints(constraints, [token.form for token in tokens])
         if self.has_tags:
-            tags = {one.position: one.tag for one in listed if isinstance(one, WordHas) and one.tag}
-            tokens = [token._replace(tag=tags.get(k, token.tag)) for k, token in enumerate(tokens)]
+            tags = {one.position: one.tag for one in constraints if isinstance(one, WordHas) and one.tag}
+            tokens = [token._replace(tag=tags.get(position, token.tag)) for position, token in enumerate(tokens)]
         if problem := self._problem(tokens):
             raise InputError(f"the sentence {problem}")
         ((_, scores),) = self._scores(self._corpus([tokens]))
-        search = ConstrainedSearch(scores, self._gap_penalties(decoding) or self._phrases)
-        parse = ConstrainedParse(tokens, listed, scores, self.vocab, search, self._tree_builder)
-        if k == 1 and not parse.required:  # only tags, functions and phrases over single words
-            return parse.trees([self._decode(scores, decoding)], [id])
-        trees = parse.trees(parse.search_for(k), [id])
-        return trees if len(trees) >= k else parse.trees(parse.search_for(MAX_CANDIDATES * k), [id])
+        search = ConstrainedSearch(scores, self._gap_penalties(decoding) or self._phrases, self.vocab.root)
+        parse = ConstrainedParse(tokens, constraints, search, self._tree_builder)
+        if k == 1 and not parse.is_structural:
+            return parse.trees([self._decode(scores, decoding)], scores, id)
+        trees = parse.trees(parse.search_for(k), scores, id)
+        if len(trees) < k:  # some have several labellings
+            trees = parse.trees(parse.search_for(MAX_CANDIDATES * k), scores, id)
+        return trees[:k]
 
     def _parse_tokens(
         self, sentences: Sequence[Sequence[Token]], decoding: Decoding | None = None, ids: Sequence[str] = ()
@@ -471,11 +476,6 @@ class Parser:
             return push(folder, repository, private, revision, commit_message, token)
 
 
-def _number(trees: list[Tree], id: str) -> list[Tree]:
-    """Give the trees of a sentence with an id ids of their own: 7.1, 7.2, and so on."""
-    return [replace(tree, id=f"{id}.{rank}") for rank, tree in enumerate(trees, 1)] if id else trees
-
-
 def _id_of(sentence: Sentence | None) -> str:
     return sentence.id if isinstance(sentence, Tree) else ""
 
@@ -585,7 +585,7 @@ def _by_halves(parser: Parser, items: Sequence[_Item], options: ParseOptions) ->
         free = [(tokens, id) for tokens, id, constraints in items if not constraints]
         trees = iter(parser._parse_checked([tokens for tokens, _ in free], options.decoding, [id for _, id in free]))
         return [
-            parser._constrained(tokens, constraints, 1, options.decoding, id)[:1] if constraints else [next(trees)]
+            parser._constrained(tokens, constraints, 1, options.decoding, id) if constraints else [next(trees)]
             for tokens, id, constraints in items
         ]
     except SENTENCE_ERRORS as error:

@@ -2,43 +2,46 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from discotree.errors import ConstraintError, InputError
-from discotree.trees.tree import NONE, ROOT, Node, Token, Tree
+from discotree.trees.tree import NONE, ROOT, Token, Tree
 
 
 @dataclass(frozen=True)
-class IsConstituent:
-    """The words at these positions form a constituent, if given with this label and this function.
+class _OverWords:
+    words: Sequence[int]  # positions, ascending
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        positions = sorted(set(self.words)) if isinstance(self.words, Iterable) else []
+        if not positions or not all(isinstance(position, int) and position >= 0 for position in positions):
+            raise InputError(f"words are given by their positions, counted from 0; got {self.words!r:.50}")
+        object.__setattr__(self, "words", tuple(positions))
+
+    @property
+    def mask(self) -> int:
+        """A bit for every word, as in ``Node``."""
+        return sum(1 << position for position in self.words)
+
+
+@dataclass(frozen=True)
+class IsConstituent(_OverWords):
+    """The words at these positions form a constituent, with this label and this function if they are given.
 
     Example: ``dt.IsConstituent([0, 1, 4], "NP")``.
     """
 
-    words: tuple[int, ...]
-    label: str | None = None
     function: str | None = None
-
-    def __init__(self, words: Iterable[int], label: str | None = None, function: str | None = None) -> None:
-        object.__setattr__(self, "words", _positions(words))
-        object.__setattr__(self, "label", label)
-        object.__setattr__(self, "function", function)
 
 
 @dataclass(frozen=True)
-class NotConstituent:
+class NotConstituent(_OverWords):
     """The words at these positions do not form a constituent, or none with this label.
 
     Example: ``dt.NotConstituent(range(2, 5))``.
     """
-
-    words: tuple[int, ...]
-    label: str | None = None
-
-    def __init__(self, words: Iterable[int], label: str | None = None) -> None:
-        object.__setattr__(self, "words", _positions(words))
-        object.__setattr__(self, "label", label)
 
 
 @dataclass(frozen=True)
@@ -59,20 +62,8 @@ class WordHas:
         if self.head is not None and (not isinstance(self.head, int) or self.head < -1 or self.head == self.position):
             raise InputError(f"word {self.position}: its head must be another position, or -1; got {self.head!r:.50}")
 
-    @property
-    def words(self) -> tuple[int, ...]:
-        """The positions that the constraint names."""
-        return (self.position,) if self.head in (None, -1) else (self.position, self.head)
-
 
 Constraint = IsConstituent | NotConstituent | WordHas
-
-
-def _positions(words: Iterable[int]) -> tuple[int, ...]:
-    positions = sorted(set(words)) if isinstance(words, Iterable) and not isinstance(words, str) else []
-    if not positions or not all(isinstance(position, int) and position >= 0 for position in positions):
-        raise InputError(f"words are given by their positions, counted from 0; got {words!r:.50}")
-    return tuple(positions)
 
 
 def constraints_of(tree: Tree) -> list[Constraint]:
@@ -99,23 +90,22 @@ def _known(name: str | None) -> str | None:
 
 def describe(constraint: Constraint, forms: Sequence[str]) -> str:
     """Return a constraint as part of a message."""
-    text = " ".join(forms[position] for position in constraint.words if position < len(forms))
     if isinstance(constraint, WordHas):
-        values = [("tag", constraint.tag), ("head", constraint.head), ("function", constraint.function)]
-        named = ", ".join(f"{name} {value}" for name, value in values if value is not None)
+        values = {"tag": constraint.tag, "head": constraint.head, "function": constraint.function}
+        named = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
         return f"{named} of word {constraint.position} ({forms[constraint.position]!r})"
-    name = "constituent" if constraint.label is None else constraint.label
+    name = ("no " if isinstance(constraint, NotConstituent) else "") + (constraint.label or "constituent")
     words = f"word{'s' if len(constraint.words) > 1 else ''} {', '.join(map(str, constraint.words))}"
-    return f"{'no ' if isinstance(constraint, NotConstituent) else ''}{name} over {words} ({text!r:.60})"
+    return f"{name} over {words} ({' '.join(forms[position] for position in constraint.words)!r:.60})"
 
 
 def check_constraints(constraints: Sequence[Constraint], forms: Sequence[str]) -> None:
     """Raise an InputError for a word that is not in the sentence, a ConstraintError for two that cannot both hold."""
-    for constraint in constraints:
-        if not isinstance(constraint, IsConstituent | NotConstituent | WordHas):
-            raise TypeError(f"expected an IsConstituent, a NotConstituent or a WordHas, got {constraint!r:.50}")
-        if max(constraint.words) >= len(forms):
-            raise InputError(f"{constraint!r}: the sentence has only {len(forms)} words, counted from 0")
+    for one in constraints:
+        if not isinstance(one, IsConstituent | NotConstituent | WordHas):
+            raise TypeError(f"expected an IsConstituent, a NotConstituent or a WordHas, got {one!r:.50}")
+        if max((one.position, one.head or 0) if isinstance(one, WordHas) else one.words) >= len(forms):
+            raise InputError(f"{one!r}: the sentence has only {len(forms)} words, counted from 0")
     for one, other in combinations(constraints, 2):
         if reason := _conflict(one, other):
             both = f"{describe(one, forms)} and {describe(other, forms)}"
@@ -124,63 +114,43 @@ def check_constraints(constraints: Sequence[Constraint], forms: Sequence[str]) -
 
 def _conflict(one: Constraint, other: Constraint) -> str:
     """Return why two constraints cannot both hold, or "" if no reason is obvious."""
-    if isinstance(one, WordHas) and isinstance(other, WordHas):
-        if one.position == other.position:
+    if isinstance(one, WordHas) or isinstance(other, WordHas):
+        if isinstance(one, WordHas) and isinstance(other, WordHas) and one.position == other.position:
             for name in ("tag", "head", "function"):
-                first, second = getattr(one, name), getattr(other, name)
-                if None not in (first, second) and first != second:
+                if len({getattr(one, name), getattr(other, name)} - {None}) > 1:
                     return f"a word has one {name}"
-        elif one.head == other.position and other.head == one.position:
-            return "two words cannot be each other's head"
-        elif one.head == other.head == -1:
-            return "only one word can hang on the dummy root"
-    elif isinstance(one, IsConstituent) and isinstance(other, IsConstituent):
-        shared = len(set(one.words).intersection(other.words))
-        if shared and shared < min(len(one.words), len(other.words)):
+        return ""
+    if isinstance(one, IsConstituent) and isinstance(other, IsConstituent):
+        if one.mask & other.mask not in (0, one.mask, other.mask):
             return "they share words, and neither contains the other"
-        alike = one.words == other.words and (one.label == other.label or None in (one.label, other.label))
-        if alike and None not in (one.function, other.function) and one.function != other.function:
+        if one.words == other.words and one.label == other.label and len({one.function, other.function} - {None}) > 1:
             return "a constituent has one function"
-    elif not isinstance(one, WordHas) and not isinstance(other, WordHas) and one.words == other.words and one != other:
+    elif one.words == other.words and type(one) is not type(other):
         absent, present = (one, other) if isinstance(one, NotConstituent) else (other, one)
-        if isinstance(present, IsConstituent) and absent.label in (None, present.label):
+        if absent.label in (None, present.label):
             return "they contradict each other"
     return ""
 
 
 def impose(tree: Tree, constraints: Iterable[Constraint]) -> Tree:
     """Return a tree with the tags and functions of constraints whose words and constituents it has."""
-    tokens = list(tree.tokens)
-    token_parents, nodes = tree.parents()
+    tokens, (token_parents, nodes) = list(tree.tokens), tree.parents()
     masks = [node.mask for node in tree.nodes()][1:]
-    changed = False
-    for constraint in constraints:
-        if isinstance(constraint, WordHas):
-            old = tokens[constraint.position]
-            new = old._replace(tag=constraint.tag or old.tag, function=constraint.function or old.function)
-            changed |= new != old
-            tokens[constraint.position] = new
-        elif isinstance(constraint, IsConstituent) and constraint.function is not None:
-            mask = sum(1 << position for position in constraint.words)
-            for index, (label, function, parent) in enumerate(nodes):
-                if masks[index] == mask and constraint.label in (None, label):
-                    changed |= function != constraint.function
-                    nodes[index] = (label, constraint.function, parent)
-                    break
-    if not changed:
-        return tree
+    for one in constraints:
+        if isinstance(one, WordHas):
+            old = tokens[one.position]
+            morph = old.morph if one.tag in (None, old.tag) else NONE  # it was predicted for the other tag
+            tag, function = one.tag or old.tag, one.function or old.function
+            tokens[one.position] = old._replace(tag=tag, morph=morph, function=function)
+        elif isinstance(one, IsConstituent) and one.function is not None:
+            fits = [k for k, mask in enumerate(masks) if mask == one.mask and one.label in (None, nodes[k][0])]
+            for index in fits[:1]:
+                nodes[index] = (nodes[index][0], one.function, nodes[index][2])
     whole = tree.rebuild(token_parents, nodes, tokens)
-    for name in ("confidence", "confidences", "heads"):
-        object.__setattr__(whole, name, getattr(tree, name))
-    return whole
+    return replace(whole, confidence=tree.confidence, confidences=tree.confidences, heads=tree.heads)
 
 
-# Brackets:
-#
-#     [NP A man ] arrived                            the first two words are an NP
-#     [NP A man ] arrived [ … who nobody knew ]      continues the constituent that was closed last
-#     [NP=1 A man ] saw [NP Mary ] [=1 … I know ]    continues the constituent with this number
-
+# Brackets in a text
 
 _PIECE = re.compile(
     r"\[(?P<label>[^\s\[\]=]*)(?:=(?P<number>[0-9]+))?(?P<continues>\s+(?:…|\.\.\.))?(?!\S)"
@@ -232,21 +202,14 @@ def partial_tree(text: str, id: str = "") -> Tree:
         raise InputError(f"character {still_open[-1][1]}: the bracket is not closed")
     if not all(forms) or not forms:
         raise InputError("a backslash stands alone; write \\\\ for a backslash" if forms else "the text has no words")
-    return _nested(forms, [(label, words) for label, _, words in spans], id)
+    nodes = [IsConstituent(words, label or None) for label, _, words in reversed(spans)]
+    check_constraints(nodes, forms)
+    nodes.sort(
+        key=lambda node: len(node.words)
+    )  # of two over the same words, the one that was opened later comes first
 
+    def parent(mask: int, first: int) -> int:
+        return next((k for k in range(first, len(nodes)) if nodes[k].mask & mask == mask), -1)
 
-def _nested(forms: Sequence[str], spans: Sequence[tuple[str, list[int]]], id: str) -> Tree:
-    """Return the tree of constituents; raises ConstraintError for two that cross."""
-    check_constraints([IsConstituent(words, label or None) for label, words in spans], forms)
-    top: list[Node | int] = list(range(len(forms)))
-    masks = [sum(1 << k for k in words) for _, words in spans]
-    # Smaller constituents first; of two over the same words, the inner one, which was opened later.
-    for number in sorted(range(len(spans)), key=lambda k: (len(spans[k][1]), -k)):
-        inside = [child for child in top if _mask(child) & masks[number]]
-        top = [child for child in top if not _mask(child) & masks[number]]
-        top.append(Node(spans[number][0] or NONE, inside))
-    return Tree(tuple(map(Token, forms)), Node(ROOT, top), id)
-
-
-def _mask(child: Node | int) -> int:
-    return 1 << child if isinstance(child, int) else child.mask
+    above = [(node.label or NONE, NONE, parent(node.mask, k + 1)) for k, node in enumerate(nodes)]
+    return Tree.from_parents(list(map(Token, forms)), [parent(1 << k, 0) for k in range(len(forms))], above, id=id)

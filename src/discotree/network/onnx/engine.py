@@ -18,7 +18,6 @@ from discotree.network.arrays import F32, I64, Array
 from discotree.network.batch import Batch
 from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import (
-    ALL_UNARIES,
     Network,
     characters_graph,
     label_constants_graph,
@@ -26,7 +25,7 @@ from discotree.network.onnx.network import (
     network_graph,
     transformer_graph,
 )
-from discotree.network.scores import UNARY, Auxiliary, Labeler, Scores, grouped_labeler
+from discotree.network.scores import Auxiliary, Labeler, Scores, grouped_labeler
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
@@ -182,11 +181,7 @@ class OnnxEngine:
             with self._lock:
                 self._under_way -= 1
         auxiliary = {
-            head: Auxiliary(
-                outputs[f"{head}.classes"],
-                outputs[f"{head}.log_probability"],
-                outputs[ALL_UNARIES] if head == UNARY else None,
-            )
+            head: Auxiliary(outputs[f"{head}.classes"], outputs[f"{head}.log_probability"])
             for head in self.network.heads
         }
         return Scores(batch.lengths, outputs["arcs"], outputs["dependents"], outputs["heads"], self.labels, auxiliary)

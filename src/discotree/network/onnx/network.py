@@ -38,7 +38,6 @@ from discotree.network.onnx.graph import (
     row_products,
     stacked,
 )
-from discotree.network.scores import UNARY
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import EncoderConfig, LayerNames, Pretrained
 from discotree.network.vocab import PADDING, Vocab
@@ -391,7 +390,6 @@ class Network:
     def scores(self, graph: Graph, characters: str, vectors: str) -> dict[str, str]:
         """Return arcs (B, N, N+1), label features (B, N, K) and (B, N+1, K), and auxiliary classes (B, N).
 
-        Also return the scores of all unary phrases, as (N, B, classes).
         ``characters`` are the vectors of distinct words, ``vectors`` (B, P, ·) those of pieces.
         """
         lengths = graph.input(LENGTHS, np.int64, ("sentences",))
@@ -556,8 +554,6 @@ class Network:
             which = graph.add("ArgMax", scores, axis=2, keepdims=0)
             result[f"{head}.classes"] = graph.add("Transpose", which, perm=(1, 0))
             result[f"{head}.log_probability"] = graph.add("Transpose", best, perm=(1, 0))
-            if head == UNARY:
-                result[ALL_UNARIES] = scores
         return result
 
     def _arcs(self, graph: Graph, states: str, vectors: str, lengths: str) -> str:
@@ -596,7 +592,6 @@ def _features(graph: Graph, x: str) -> str:
 
 
 CLASSES = ".classes"
-ALL_UNARIES = f"{UNARY}.all"
 
 
 def characters_graph(network: Network) -> Graph:
@@ -626,11 +621,7 @@ def network_graph(network: Network) -> Graph:
         characters = graph.input("characters", np.float32, ("forms", settings.char_filters))
     if network.encoder is not None:
         vectors = graph.input("vectors", np.float32, ("sentences", "pieces", network.encoder.config.hidden))
-    scores = network.scores(graph, characters, vectors)
-    add_outputs(graph, network, scores)
-    if ALL_UNARIES in scores:
-        every = graph.add("Transpose", scores[ALL_UNARIES], perm=(1, 0, 2))
-        graph.output(ALL_UNARIES, every, np.float32, (*WORDS, "unaries"))
+    add_outputs(graph, network, network.scores(graph, characters, vectors))
     return graph
 
 
@@ -642,8 +633,6 @@ def add_outputs(graph: Graph, network: Network, scores: dict[str, str]) -> None:
         "heads": ("sentences", "positions", size),
     }
     for name, value in scores.items():
-        if name == ALL_UNARIES:
-            continue  # only needed for parsing under constraints
         dtype = np.int64 if name.endswith(CLASSES) else np.float32
         graph.output(name, value, dtype, shapes.get(name, WORDS))
 

@@ -13,7 +13,7 @@ from discotree.network.arrays import Array
 from discotree.network.batch import Batch
 from discotree.network.pytorch.model import CHUNK, PointerNetwork, TensorScores, label_scores
 from discotree.network.pytorch.tensors import TensorBatch
-from discotree.network.scores import UNARY, Auxiliary, Labeler, Scores
+from discotree.network.scores import Auxiliary, Labeler, Scores
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
@@ -107,8 +107,7 @@ class TorchEngine:
         auxiliary = {}
         for head, values in scores.auxiliary.items():
             best = values.max(-1)
-            every = values.numpy() if head == UNARY else None
-            auxiliary[head] = Auxiliary(best.indices.numpy(), best.values.numpy(), every)
+            auxiliary[head] = Auxiliary(best.indices.numpy(), best.values.numpy())
         arrays = (scores.arcs.numpy(), scores.dependents.float().numpy(), scores.heads.float().numpy())
         found = Scores(batch.lengths, *arrays, self._labeler(scores.bilinear), auxiliary)
         return lambda: found
@@ -129,8 +128,6 @@ class TorchEngine:
             for head, values in scores.auxiliary.items():
                 found = values.max(-1)
                 tensors |= {f"class {head}": found.indices.int(), f"log {head}": found.values}
-                if head == UNARY:
-                    tensors[f"all {head}"] = values
             copies = {name: _copy(value) for name, value in tensors.items()}
             done = self.stream.record_event()
 
@@ -144,10 +141,7 @@ class TorchEngine:
                 arrays["dependents"],
                 arrays["heads"],
                 self._labeler(scores.bilinear),
-                {
-                    head: Auxiliary(arrays[f"class {head}"], arrays[f"log {head}"], arrays.get(f"all {head}"))
-                    for head in scores.auxiliary
-                },
+                {head: Auxiliary(arrays[f"class {head}"], arrays[f"log {head}"]) for head in scores.auxiliary},
                 (arrays["best"], arrays["which"]),
             )
 
