@@ -1,24 +1,25 @@
-"""Count the actions of simulated annotators, with and without parsing again after every correction.
+"""Count the corrections of simulated annotators, with and without parsing again after every correction.
 
     DISCOTREE_DATA=FOLDER python benchmarks/annotate.py MODEL[:SOURCE] … [--sentences 300]
 
-The sentences are drawn at random from the model's dev set, or from the part of it whose file begins with SOURCE, such
-as en:craft. The annotator starts from the tree of the parser, knows the gold tree and makes one action after the other
-until the constituents, functions and tags are those of the gold tree. An action is one operation of the editor:
+The sentences are drawn at random from the model's dev set, or from its files with SOURCE in their names, such as
+en:craft. The annotator starts from the tree of the parser, knows the gold tree, and makes one correction after the
+other until the constituents, functions and tags are those of the gold tree. A correction is one operation of the
+editor, with everything that is selected for it:
 
 - join words and constituents to a new constituent with a label;
 - dissolve a constituent;
 - give a constituent another label;
-- attach words and constituents to another constituent, or to the one above;
+- attach words and constituents to another constituent;
 - give a constituent or word another function, or a word another tag.
 
 The annotator works from the largest constituents to the smallest, and from left to right: the first constituent that
 only one of the trees has is corrected by the operation after which the fewest constituents differ. Functions and tags
 come last. The order is the same with and without parsing again. After a correction of constituents, the rest is parsed
-again as in the editor. If the proposal has fewer differences from the gold tree, the annotator takes it, otherwise
-leaves it. Both are an action.
+again as in the editor. If the proposal has fewer differences from the gold tree than the corrected tree, the annotator
+takes it, and otherwise leaves it. Both are one key and are counted separately from corrections.
 
-The latency is that of deriving the constraints, parsing and comparing, for sentences of 25 to 35 words.
+The latency is the time to derive the constraints, parse and compare, for sentences of 25 to 35 words.
 """
 
 import argparse
@@ -36,7 +37,8 @@ from discotree.trees.constraints import Constraint
 from discotree.trees.corrections import corrections, proposal, secondary_ends
 from discotree.trees.tree import NONE, Tree
 
-KINDS = ("join", "dissolve", "relabel", "attach", "function", "tag", "take", "leave")
+KINDS = ("join", "dissolve", "relabel", "attach", "function", "tag")
+KEYS = ("take", "leave")
 WORDS = range(25, 36)  # of the sentences whose latency is reported
 
 
@@ -225,7 +227,7 @@ class Reparser:
         required = [*constraints, *secondary_ends(corrected)]
         proposed = None
         try:
-            proposed = proposal(self.parser(corrected.words, required), before, corrected, required)
+            proposed = proposal(self.parser(corrected.words, required), corrected, required)
         except dt.InputError:
             self.failures += 1
         if len(corrected) in WORDS:
@@ -233,49 +235,41 @@ class Reparser:
         return proposed, constraints
 
 
-def gold_trees(name: str, parser: dt.Parser, source: str, count: int) -> tuple[list[Tree], bool]:
-    """Return gold trees of the dev set, and whether they have functions."""
+def gold_trees(name: str, parser: dt.Parser, source: str, count: int) -> list[Tree]:
+    """Return random trees of the dev set."""
     split = load_held_out(resolve(parser.config.data), "dev")
-    pairs = [pair for pair in zip(split.trees, split.sources, strict=True) if pair[1].file.startswith(source)]
-    if not pairs:
-        raise SystemExit(f"{name}: no file of the dev set begins with {source!r}")
-    chosen = random.Random(0).sample(pairs, min(count, len(pairs)))
-    return [tree for tree, _ in chosen], not any("function" in source.ignore for _, source in chosen)
+    trees = [tree for tree, one in zip(split.trees, split.sources, strict=True) if source in one.file]
+    if not trees:
+        raise SystemExit(f"{name}: no file of the dev set has {source!r} in its name")
+    return random.Random(0).sample(trees, min(count, len(trees)))
 
 
 def measure(name: str, count: int) -> None:
     """Print the actions for one model and its dev set."""
     model, _, source = name.partition(":")
     parser = dt.load(model, "cpu")
-    gold, has_functions = gold_trees(name, parser, source, count)
+    gold = gold_trees(name, parser, source, count)
     reparser = Reparser(parser)
-    totals = {"by hand": Counter[str](), "again": Counter[str]()}
-    ratios = []
+    totals = {"by hand": Counter[str](), "parsed again": Counter[str]()}
     for tree in gold:
         predicted = parser(tree.words)
-        counts = {"by hand": annotate(predicted, tree, None), "again": annotate(predicted, tree, reparser)}
-        for way, actions in counts.items():
-            totals[way] += actions
-        ratios.append([structure(actions) for actions in counts.values()])
+        totals["by hand"] += annotate(predicted, tree, None)
+        totals["parsed again"] += annotate(predicted, tree, reparser)
     print(f"\n{name}: {len(gold)} sentences, {sum(map(len, gold)) / len(gold):.1f} words on average")
-    print(f"  {'per sentence':14}{'constituents':>13}" + "".join(f"{kind:>10}" for kind in KINDS) + f"{'all':>8}")
+    print(f"  {'per sentence':14}" + "".join(f"{kind:>10}" for kind in (*KINDS, "sum", *KEYS)))
     for way, actions in totals.items():
-        columns = "".join(f"{actions[kind] / len(gold):>10.2f}" for kind in KINDS)
-        total = actions.total() - (0 if has_functions else actions["function"])
-        print(f"  {way:14}{structure(actions) / len(gold):>13.2f}{columns}{total / len(gold):>8.2f}")
-    by_hand, again = np.array(ratios).T
-    print(f"  constituents: {100 * again.sum() / by_hand.sum():.1f} % of the actions by hand; ", end="")
-    print(f"fewer in {np.mean(again < by_hand):.1%} of the sentences, more in {np.mean(again > by_hand):.1%}")
-    if not has_functions:
-        print("  functions are not counted in the sum: the treebank does not have those of the model")
+        counts = [*(actions[kind] for kind in KINDS), corrections_in(actions), *(actions[key] for key in KEYS)]
+        print(f"  {way:14}" + "".join(f"{number / len(gold):>10.2f}" for number in counts))
+    by_hand, again = totals.values()
+    print(f"  corrections: {corrections_in(again) / corrections_in(by_hand):.1%} of those by hand; ", end="")
+    print(f"with the keys that take and leave proposals {again.total() / by_hand.total():.1%}")
     p50, p95, most = np.percentile(reparser.milliseconds or [0], [50, 95, 100])
-    print(f"  latency, 25 to 35 words: {len(reparser.milliseconds)} parses, p50 {p50:.0f} ms, p95 {p95:.0f} ms", end="")
-    print(f", max {most:.0f} ms; {reparser.failures} corrections without a tree", flush=True)
+    print(f"  25 to 35 words: {len(reparser.milliseconds)} parses, p50 {p50:.0f} ms, p95 {p95:.0f} ms", end="")
+    print(f", max {most:.0f} ms; {reparser.failures} corrections cannot be parsed", flush=True)
 
 
-def structure(actions: Counter[str]) -> int:
-    """Return the number of actions on constituents."""
-    return actions.total() - actions["function"] - actions["tag"]
+def corrections_in(actions: Counter[str]) -> int:
+    return sum(actions[kind] for kind in KINDS)
 
 
 def main() -> None:

@@ -63,7 +63,7 @@ def test_a_parse_under_constraints(client: httpx.Client, parsers: dict[str, dt.P
     ("constraints", "more", "message"),
     [
         ([{"constituent": [0, 1]}, {"constituent": [1, 2]}], {}, "neither contains the other"),
-        ([{"constituent": [0, 1], "label": "NEW"}], {}, "the model does not have the label 'NEW'"),
+        ([{"constituent": [0, 1], "label": "NEW"}], {}, "the model does not have this label"),
         ([{"constituent": [0, 9]}], {}, "the sentence has only 5 words"),
         ([{"word": 0, "label": "NP"}], {}, "constraints.0.word.label: Extra"),
         ([{"label": "NP"}], {}, "constraints.0: Expected constituent, not_constituent or word"),
@@ -130,7 +130,7 @@ def test_corrections_that_the_model_cannot_parse_have_a_reason(client: httpx.Cli
     before = parse(client)
     found = answer(client, "reparse", tree=join(before, [0, 2], "NEW"), before=before, model="xx")
     assert found["tree"] is None
-    assert "the model does not have the label 'NEW'" in found["problem"]
+    assert "the model does not have this label" in found["problem"]
     assert {"constituent": [0, 2], "label": "NEW"} in found["constraints"]
 
 

@@ -190,7 +190,7 @@ def test_an_error_is_shown_and_nothing_is_lost(page: Page, editor: Any, wrong: i
     page.keyboard.press("l")
     page.keyboard.type("NEW")
     page.keyboard.press("Enter")
-    playwright.expect(editor.locator(".status")).to_contain_text("does not have the label 'NEW'")
+    playwright.expect(editor.locator(".status")).to_contain_text("does not have this label")
     assert drawing(editor).split().count("NEW") == 1
 
 

@@ -57,50 +57,21 @@ def satisfies(tree: Tree, constraint: Constraint) -> bool:
         has_head = head is None or not tree.heads or tree.heads[constraint.position] == head
         has_tag = constraint.tag in (None, token.tag)
         return has_head and has_tag and constraint.function in (None, token.function or NONE)
-    mask = sum(1 << position for position in constraint.words)
-    nodes = [node for node in tree.nodes() if node.mask == mask and constraint.label in (None, node.label)]
+    nodes = [node for node in tree.nodes() if node.mask == constraint.mask and constraint.label in (None, node.label)]
     if isinstance(constraint, NotConstituent):
         return not nodes
     return any(constraint.function in (None, node.function) for node in nodes)
 
 
-def proposal(parsed: Tree, before: Tree, corrected: Tree, constraints: Sequence[Constraint]) -> Tree | None:
+def proposal(parsed: Tree, corrected: Tree, constraints: Sequence[Constraint]) -> Tree | None:
     """Return the tree to propose after a correction, given the tree that was parsed under its constraints.
 
-    Words that the correction has moved, and words of a new constituent, are attached as in the ``parsed`` tree if all
-    other constituents stay as they are. Otherwise the parser evades the correction with a constituent that is nearly
-    the one that was removed, and only its functions are used. Everything that is not predicted again is as in the
-    ``corrected`` tree. Return None if nothing would change, or if a constraint is not satisfied.
+    It has the constituents and functions of the ``parsed`` tree; everything else is as in the ``corrected`` one. Return
+    None if nothing would change, or if a constraint is not satisfied.
     """
-    moved = _moved(_constituents(before), _constituents(corrected))
-    if _without(parsed, moved) == _without(corrected, moved):
-        tree = _with_words(parsed, corrected)
-    else:
-        tree = _with_functions(parsed, corrected)
-    is_allowed = all(satisfies(tree, constraint) for constraint in constraints)
-    return tree if is_allowed and tree != corrected else None
-
-
-def _moved(old: dict[Key, Node], new: dict[Key, Node]) -> int:
-    """Return the words that have come to a constituent or left it, and those of new constituents, as a bit set."""
-    moved, removed = 0, _only_in(old, new)
-    for node in _only_in(new, old):
-        same = [other.mask for other in removed if other.label == node.label and other.mask & node.mask]
-        relabelled = any(other.mask == node.mask for other in removed)
-        moved |= 0 if relabelled else node.mask ^ max(same, key=lambda m: (m & node.mask).bit_count(), default=0)
-    return moved
-
-
-def _without(tree: Tree, words: int) -> set[Key]:
-    """Return the constituents of a tree without some of its words."""
-    return {(mask & ~words, label) for mask, label in _constituents(tree) if mask & ~words}
-
-
-def _with_words(parsed: Tree, corrected: Tree) -> Tree:
-    """Return a parsed tree with the words, the root and the secondary edges of the corrected one."""
     words = zip(corrected.tokens, parsed.tokens, strict=True)
     token_parents, nodes = parsed.parents()
-    return Tree.from_parents(
+    tree = Tree.from_parents(
         [token._replace(function=other.function) for token, other in words],
         token_parents,
         nodes,
@@ -111,35 +82,18 @@ def _with_words(parsed: Tree, corrected: Tree) -> Tree:
         confidence=parsed.confidence,
         confidences=parsed.confidences,
     )
-
-
-def _with_functions(parsed: Tree, corrected: Tree) -> Tree:
-    """Return the corrected tree with the functions of the parsed one, where both have the same constituents."""
-    functions = {key: node.function for key, node in _constituents(parsed).items()}
-    token_parents, nodes = corrected.parents()
-    keys, parsed_keys = _keys(corrected), _keys(parsed)
-    parents = zip(token_parents, parsed.parents()[0], strict=True)
-    tokens = [
-        token._replace(function=other.function) if keys[parent] == parsed_keys[parsed_parent] else token
-        for token, other, (parent, parsed_parent) in zip(corrected.tokens, parsed.tokens, parents, strict=True)
-    ]
-    rows = zip(keys, nodes, strict=False)
-    new = [(label, functions.get(key, function), parent) for key, (label, function, parent) in rows]
-    return corrected.rebuild(token_parents, new, tokens, corrected.secondary)
+    is_allowed = all(satisfies(tree, constraint) for constraint in constraints)
+    return tree if is_allowed and tree != corrected else None
 
 
 def _secondary(corrected: Tree, parsed: Tree) -> list[SecondaryEdge]:
     """Return the secondary edges of the corrected tree whose ends the parsed tree has."""
     n = len(corrected.tokens)
-    numbers = {key: n + k for k, key in enumerate(_keys(parsed), 1)}
-    ends: list[int | None] = [*range(n + 1), *(numbers.get(key) for key in _keys(corrected)[:-1])]
+    numbers = {(node.mask, node.label): n + k for k, node in enumerate(parsed.nodes())}
+    ends: list[int | None] = [*range(n), *(numbers.get((node.mask, node.label)) for node in corrected.nodes())]
+    ends[n] = n  # the root, whose label may differ
     edges = [(label, ends[child], ends[parent]) for label, child, parent in corrected.secondary]
     return [SecondaryEdge(label, a, b) for label, a, b in edges if a is not None and b is not None]
-
-
-def _keys(tree: Tree) -> list[Key]:
-    """Return the constituents of a tree in the order of ``Tree.parents``, with the root as the last one, [-1]."""
-    return [*((node.mask, node.label) for node in tree.nodes() if node is not tree.root), (tree.root.mask, "")]
 
 
 def _constituents(tree: Tree) -> dict[Key, Node]:

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from discotree.log import logger
-from discotree.parsing.constrained import Constraints
-from discotree.parsing.parser import Failure, ParseOptions, k_best_each
+from discotree.parsing.parser import Constraints, Failure, ParseOptions, k_best_each
 from discotree.trees.tree import Token, Tree
 from discotree.web.limits import FairQueue, Limits, RequestRefused
 

@@ -183,7 +183,6 @@ class Correction(NamedTuple):
     """A request to parse a corrected tree again."""
 
     model: str
-    before: Tree
     corrected: Tree
     constraints: list[Constraint]  # of all corrections
 
@@ -206,13 +205,13 @@ def read_correction(context: WorkerContext, body: bytes) -> Correction:
         raise RequestRefused(422, "tree and before must have the same words")
     earlier = constraints_from(request.constraints)
     check_constraints(earlier, corrected.words)
-    return Correction(context.check_model(request.model), before, corrected, corrections(before, corrected, earlier))
+    return Correction(context.check_model(request.model), corrected, corrections(before, corrected, earlier))
 
 
 def reparse_response(context: WorkerContext, request: Correction, parsed: Tree | None, problem: str) -> bytes:
     """Return the proposal after a correction, and the constraints for the next one."""
-    _, before, corrected, constraints = request
-    proposed = proposal(parsed, before, corrected, request.required) if parsed else None
+    corrected, constraints = request.corrected, request.constraints
+    proposed = proposal(parsed, corrected, request.required) if parsed else None
     if_left = corrections(proposed, corrected, constraints) if proposed else constraints
     response = {
         "tree": proposed.to_dict() if proposed else None,
