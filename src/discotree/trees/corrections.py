@@ -57,7 +57,8 @@ def satisfies(tree: Tree, constraint: Constraint) -> bool:
         has_head = head is None or not tree.heads or tree.heads[constraint.position] == head
         has_tag = constraint.tag in (None, token.tag)
         return has_head and has_tag and constraint.function in (None, token.function or NONE)
-    nodes = [node for node in tree.nodes() if node.mask == constraint.mask and constraint.label in (None, node.label)]
+    mask = constraint.mask
+    nodes = [node for node in tree.nodes() if node.mask == mask and constraint.label in (None, node.label)]
     if isinstance(constraint, NotConstituent):
         return not nodes
     return any(constraint.function in (None, node.function) for node in nodes)

@@ -176,7 +176,7 @@ class Endpoints:
         if correction.constraints:
             options = ParseOptions(constraints=[correction.required])
             try:
-                batch = self.batchers[correction.model].submit([correction.tokens], options, client)
+                batch = self.batchers[correction.model].submit([correction.corrected.tokens], options, client)
                 ((parsed,),) = await asyncio.wrap_future(batch)
             except InputError as error:  # conflicting constraints, or labels that the model does not have
                 problem = str(error)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from discotree.config.schema import Method
 from discotree.encoding.head_rules import HeadRules
@@ -122,48 +122,22 @@ class TreeRecord(BaseModel):
     confidence: Probability | None = None
 
 
-Positions = Annotated[list[Count], Field(min_length=1, max_length=MAX_ROWS, fail_fast=True)]
+OptionalPositions = Annotated[list[Count] | None, Field(min_length=1, max_length=MAX_ROWS)]
 OptionalName = Annotated[str | None, Field(min_length=1, max_length=255)]
 
 
-class RequiredConstituent(RequestModel):
-    """These words form a constituent, if given with this label and this function."""
+class ConstraintRecord(RequestModel):
+    """A constraint on a tree. It has one of constituent, not_constituent and word."""
 
-    constituent: Annotated[Positions, Field(description="Positions of words, from 0.")]
+    constituent: Annotated[OptionalPositions, Field(description="Positions of words that form a constituent.")] = None
+    not_constituent: Annotated[OptionalPositions, Field(description="Positions of words that form none.")] = None
+    word: Annotated[Count | None, Field(description="The position of a word, from 0.")] = None
     label: OptionalName = None
-    function: OptionalName = None
-
-
-class ForbiddenConstituent(RequestModel):
-    """These words do not form a constituent, or none with this label."""
-
-    not_constituent: Annotated[Positions, Field(description="Positions of words, from 0.")]
-    label: OptionalName = None
-
-
-class WordConstraint(RequestModel):
-    """A word has this tag, this head and this function."""
-
-    word: Annotated[Count, Field(description="The position of the word, from 0.")]
     tag: OptionalName = None
     head: Annotated[int | None, Field(ge=-1, le=MAX_INT, description="A position, or -1 for the dummy root.")] = None
     function: OptionalName = None
 
 
-def _kind(record: Any) -> str | None:
-    """Return the field that shows which constraint a record is."""
-    fields = record if isinstance(record, dict) else ()
-    return next((name for name in ("constituent", "not_constituent", "word") if name in fields), None)
-
-
-ConstraintRecord = Annotated[
-    Annotated[RequiredConstituent, Tag("constituent")]
-    | Annotated[ForbiddenConstituent, Tag("not_constituent")]
-    | Annotated[WordConstraint, Tag("word")],
-    Discriminator(
-        _kind, custom_error_type="constraint", custom_error_message="Expected constituent, not_constituent or word"
-    ),
-]
 ConstraintList = Annotated[list[ConstraintRecord], Field(max_length=MAX_CONSTRAINTS)]
 
 

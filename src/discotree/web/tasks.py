@@ -34,11 +34,9 @@ from discotree.web.schemas import (
     ConvertRequest,
     DrawRequest,
     EvaluateRequest,
-    ForbiddenConstituent,
     LabelsRequest,
     ParseRequest,
     ReparseRequest,
-    RequiredConstituent,
     TreebankRequest,
     TreeRecord,
     Upload,
@@ -51,6 +49,7 @@ WORD_CHARACTERS = 20  # a text may have this many characters for each word that 
 MAX_REQUEST_SENTENCES = 1000
 MAX_K_BEST_WORDS = 100  # memory grows with the square of the sentence length
 MARKED_HEADS = HeadRules.marked()
+CONSTRAINTS: dict[str, Any] = {"constituent": IsConstituent, "not_constituent": NotConstituent, "word": WordHas}
 JSON = "application/json"
 MEDIA_TYPES = {
     "json": JSON,
@@ -159,23 +158,24 @@ def read_parse_request(context: WorkerContext, body: bytes) -> ParseInput:
 def constraints_from(records: Sequence[ConstraintRecord]) -> list[Constraint]:
     """Return the constraints of a request."""
     constraints: list[Constraint] = []
-    for record in records:
-        if isinstance(record, RequiredConstituent):
-            constraints.append(IsConstituent(record.constituent, record.label, record.function))
-        elif isinstance(record, ForbiddenConstituent):
-            constraints.append(NotConstituent(record.not_constituent, record.label))
-        else:
-            constraints.append(WordHas(record.word, record.tag, record.head, record.function))
+    for number, record in enumerate(records):
+        fields = record.model_dump(exclude_none=True)
+        name = next((name for name in CONSTRAINTS if name in fields), "word")
+        try:
+            constraints.append(CONSTRAINTS[name](fields.pop(name), **fields))
+        except (KeyError, TypeError):
+            expected = "a constituent (label, function), a not_constituent (label) or a word (tag, head, function)"
+            raise RequestRefused(422, f"constraints.{number}: expected {expected}") from None
     return constraints
 
 
 def constraint_records(constraints: Sequence[Constraint]) -> list[dict[str, Any]]:
     """Return the records of constraints; the inverse of ``constraints_from``."""
-    names = {IsConstituent: "constituent", NotConstituent: "not_constituent", WordHas: "word"}
+    names = {kind: name for name, kind in CONSTRAINTS.items()}
     records = []
     for constraint in constraints:
-        (_, place), *values = vars(constraint).items()
-        records.append({names[type(constraint)]: place, **{key: value for key, value in values if value is not None}})
+        (_, place), *fields = vars(constraint).items()
+        records.append({names[type(constraint)]: place, **{name: value for name, value in fields if value is not None}})
     return records
 
 
@@ -190,11 +190,6 @@ class Correction(NamedTuple):
     def required(self) -> list[Constraint]:
         """All constraints for the parser."""
         return [*self.constraints, *secondary_ends(self.corrected)]
-
-    @property
-    def tokens(self) -> list[Token]:
-        """The words with their tags, which only some models use."""
-        return [Token(token.form, token.tag) for token in self.corrected.tokens]
 
 
 def read_correction(context: WorkerContext, body: bytes) -> Correction:
