@@ -11,13 +11,14 @@ Key = tuple[int, str]  # the words of a constituent as a bit set, and its label
 def corrections(before: Tree, after: Tree, earlier: Iterable[Constraint] = ()) -> list[Constraint]:
     """Return the constraints that the correction of a tree stands for, after those of earlier corrections.
 
-    Constituents that only the tree ``after`` the correction has are required, with those around them, and constituents
-    that only the tree ``before`` has are forbidden. Words and constituents keep tags and functions that differ. The
-    root is not compared, since a parser does not change it. Earlier constraints that the corrected tree does not
-    satisfy are dropped.
+    Constituents that only the tree ``after`` the correction has are required, with the larger ones around them, and
+    constituents that only the tree ``before`` has are forbidden. Words and constituents keep tags and functions that
+    differ. The root is not compared, since a parser does not change it. Earlier constraints that the corrected tree
+    does not satisfy are dropped.
     """
     old, new = _constituents(before), _constituents(after)
     made, removed = _only_in(new, old), _only_in(old, new)
+    changed = {node.mask for node in (*made, *removed)}
     found = [constraint for constraint in earlier if satisfies(after, constraint)]
     for node in made:
         # A constituent that was relabelled or has got other words keeps its function, but nobody has checked it.
@@ -27,7 +28,7 @@ def corrections(before: Tree, after: Tree, earlier: Iterable[Constraint] = ()) -
     for key, node in new.items():
         if key in old and node.function != old[key].function:
             found.append(IsConstituent(node.positions, node.label, node.function))
-        elif key in old and any(node.mask & other.mask == other.mask for other in (*made, *removed)):
+        elif key in old and any(node.mask & mask == mask != node.mask for mask in changed):
             found.append(IsConstituent(node.positions, node.label))
     filled = {after.root.mask, *(mask for mask, _ in new)}
     found += [

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from discotree import __version__
 from discotree.errors import ConfigError, InputError, TreebankError
 from discotree.models.card import Card
-from discotree.parsing.parser import ParseOptions
+from discotree.parsing.parser import QUICK_STEPS, ParseOptions
 from discotree.treebanks.json_lines import json_line
 from discotree.web import tasks
 from discotree.web.annotation.journal import ConflictError
@@ -174,7 +174,7 @@ class Endpoints:
         correction: tasks.Correction = await self._read(tasks.read_correction, body, client)
         parsed, problem = None, ""
         if correction.constraints:
-            options = ParseOptions(constraints=[correction.required])
+            options = ParseOptions(constraints=[correction.required], max_steps=QUICK_STEPS)
             try:
                 batch = self.batchers[correction.model].submit([correction.corrected.tokens], options, client)
                 ((parsed,),) = await asyncio.wrap_future(batch)

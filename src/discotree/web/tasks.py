@@ -185,11 +185,7 @@ class Correction(NamedTuple):
     model: str
     corrected: Tree
     constraints: list[Constraint]  # of all corrections
-
-    @property
-    def required(self) -> list[Constraint]:
-        """All constraints for the parser."""
-        return [*self.constraints, *secondary_ends(self.corrected)]
+    required: list[Constraint]  # the same, and the ends of secondary edges
 
 
 def read_correction(context: WorkerContext, body: bytes) -> Correction:
@@ -200,7 +196,8 @@ def read_correction(context: WorkerContext, body: bytes) -> Correction:
         raise RequestRefused(422, "tree and before must have the same words")
     earlier = constraints_from(request.constraints)
     check_constraints(earlier, corrected.words)
-    return Correction(context.check_model(request.model), corrected, corrections(before, corrected, earlier))
+    found = corrections(before, corrected, earlier)
+    return Correction(context.check_model(request.model), corrected, found, found + secondary_ends(corrected))
 
 
 def reparse_response(context: WorkerContext, request: Correction, parsed: Tree | None, problem: str) -> bytes:
