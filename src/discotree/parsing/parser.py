@@ -56,7 +56,7 @@ CUDA_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 MAX_SENTENCES = 10_000  # parsed together, however short they are
 PROBE = "."  # a sentence that every parser can parse
 MEAN_WORDS = 20  # rough estimate of the length of a sentence
-QUICK_STEPS = 50  # max_steps for a parse that somebody waits for
+QUICK_STEPS = 30  # max_steps for a parse that somebody waits for
 MAX_WORDS_K = 200  # longest sentence for k_best: memory per candidate grows with words²
 MAX_CANDIDATES = 4  # labelled dependencies that k_best considers for every tree
 MAX_WORDS = 10_000  # per sentence: a node's positions are a bit set, so trees grow with the square of their words
