@@ -51,7 +51,7 @@ def test_the_api_description_needs_no_foreign_scripts(client: httpx.Client) -> N
     assert set(description["paths"]) == {
         *("/api/parse", "/api/draw", "/api/convert", "/api/treebank", "/api/evaluate", "/api/models", "/health"),
         *("/api/labels", "/api/treebanks", "/api/query", "/api/query-from", "/api/examples"),
-        *("/api/search", "/api/search/counts"),
+        *("/api/search", "/api/search/counts", "/api/reparse"),
     }
     docs = client.get("/docs").text
     assert "POST /api/parse" in docs

@@ -47,9 +47,9 @@ class ConstrainedParse:
         """Whether there is more to satisfy than tags, functions and phrases over single words."""
         return any(one.head is not None if isinstance(one, WordHas) else len(one.words) > 1 for one in self.constraints)
 
-    def search_for(self, k: int) -> list[Decoded]:
+    def search_for(self, k: int, max_steps: int | None = None) -> list[Decoded]:
         """Return the k best trees, fewer if there are fewer; raises ConstraintError if there is none."""
-        steps = MAX_STEPS * USUAL_WORDS // max(USUAL_WORDS, len(self.tokens)) + STEPS_PER_TREE * (k - 1)
+        steps = (max_steps or MAX_STEPS) * USUAL_WORDS // max(USUAL_WORDS, len(self.tokens)) + STEPS_PER_TREE * (k - 1)
         decoded = self.search.best(self.constraints, k, steps)
         if not decoded and self.search.exhausted:
             raise InputError(f"no tree was found in {2 * steps:,} steps; use fewer constraints")

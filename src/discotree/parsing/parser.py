@@ -56,6 +56,7 @@ CUDA_DRIVER = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 MAX_SENTENCES = 10_000  # parsed together, however short they are
 PROBE = "."  # a sentence that every parser can parse
 MEAN_WORDS = 20  # rough estimate of the length of a sentence
+QUICK_STEPS = 30  # max_steps for a parse that somebody waits for
 MAX_WORDS_K = 200  # longest sentence for k_best: memory per candidate grows with words²
 MAX_CANDIDATES = 4  # labelled dependencies that k_best considers for every tree
 MAX_WORDS = 10_000  # per sentence: a node's positions are a bit set, so trees grow with the square of their words
@@ -335,7 +336,13 @@ class Parser:
             candidates *= 2
 
     def _constrained(
-        self, tokens: list[Token], constraints: Constraints, k: int = 1, decoding: Decoding | None = None, id: str = ""
+        self,
+        tokens: list[Token],
+        constraints: Constraints,
+        k: int = 1,
+        decoding: Decoding | None = None,
+        id: str = "",
+        max_steps: int | None = None,
     ) -> list[Tree]:
         """Return the k best trees that satisfy constraints, fewer if there are fewer."""
         decoding = decoding or self.config.decoding
@@ -358,7 +365,7 @@ class Parser:
         parse = ConstrainedParse(tokens, constraints, search, self._tree_builder)
         if k == 1 and not parse.is_structural:
             return parse.trees([self._decode(scores, decoding)], scores, id)
-        trees = parse.trees(parse.search_for(k), scores, id)
+        trees = parse.trees(parse.search_for(k, max_steps), scores, id)
         if len(trees) < k:  # some have several labellings
             trees = parse.trees(parse.search_for(MAX_CANDIDATES * k), scores, id)
         return trees[:k]
@@ -518,6 +525,7 @@ class ParseOptions:
     ids: Sequence[str] = ()  # one id per sentence; () keeps the ids of the sentences
     window: int | None = None  # sentences to parse together, numbered from 1 if they have no id; None: by their words
     constraints: Sequence[Constraints] = ()  # for every sentence; () if there are none
+    max_steps: int | None = None  # of the search under constraints: with few steps, its tree may not be the best
 
 
 _Item = tuple[list[Token], str, Constraints]  # tokens, id
@@ -584,8 +592,8 @@ def _by_halves(parser: Parser, items: Sequence[_Item], options: ParseOptions) ->
         free = [(tokens, id) for tokens, id, constraints in items if not constraints]
         trees = iter(parser._parse_checked([tokens for tokens, _ in free], options.decoding, [id for _, id in free]))
         return [
-            parser._constrained(tokens, constraints, 1, options.decoding, id) if constraints else [next(trees)]
-            for tokens, id, constraints in items
+            parser._constrained(tokens, given, 1, options.decoding, id, options.max_steps) if given else [next(trees)]
+            for tokens, id, given in items
         ]
     except SENTENCE_ERRORS as error:
         if len(items) == 1:

@@ -133,6 +133,7 @@ def _add_calls(app: FastAPI, endpoints: Endpoints, metrics: ServerMetrics) -> No
 
     post = partial(app.add_api_route, methods=["POST"], response_class=Response)
     post("/api/parse", endpoints.parse, responses=_responses(schemas.ParseResponse, TREE_TYPES), tags=["trees"])
+    post("/api/reparse", endpoints.reparse, responses=_responses(schemas.ReparseResponse, ()), tags=["trees"])
     for route in TASKS:
         responses = _responses(route.response, route.media_types)
         if route.tag == "search":
@@ -161,7 +162,10 @@ def _responses(model: Any, media_types: tuple[str, ...]) -> dict[int | str, dict
 
 def _describe_requests(app: FastAPI) -> None:
     """Add the request bodies, which FastAPI does not validate, to the OpenAPI description."""
-    requests: dict[str, type[BaseModel]] = {"/api/parse": schemas.ParseRequest}
+    requests: dict[str, type[BaseModel]] = {
+        "/api/parse": schemas.ParseRequest,
+        "/api/reparse": schemas.ReparseRequest,
+    }
     requests |= {f"/api/{route.path}": route.request for route in TASKS}
     references, definitions = models_json_schema(
         [(model, "validation") for model in requests.values()], ref_template="#/components/schemas/{model}"
@@ -248,9 +252,7 @@ def _describe_call(openapi: dict[str, Any], method: str, path: str, call: dict[s
     if "requestBody" in call:
         reference = call["requestBody"]["content"]["application/json"]["schema"]["$ref"]
         schema = openapi["components"]["schemas"][reference.rpartition("/")[2]]
-        example = schema["examples"][0]
-        if "model" in example:
-            example = example | own
+        example = {name: own.get(name, value) for name, value in schema["examples"][0].items()}
         text = json.dumps(example, ensure_ascii=False, indent=1)
         rows = "".join(
             f"<tr><td><code>{escape(name)}</code></td><td>{escape(field.get('description', ''))}</td></tr>"

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from discotree.log import logger
-from discotree.parsing.parser import Failure, ParseOptions, k_best_each
+from discotree.parsing.parser import Constraints, Failure, ParseOptions, k_best_each
 from discotree.trees.tree import Token, Tree
 from discotree.web.limits import FairQueue, Limits, RequestRefused
 
@@ -37,7 +37,8 @@ class QueuedRequest:
     """
 
     sentences: Sequence[Sequence[Token]]
-    options: ParseOptions
+    options: ParseOptions  # without constraints, which differ between the sentences of a batch
+    constraints: Sequence[Constraints] = ()  # for every sentence; () if there are none
     result: "Future[TreeLists]" = field(default_factory=Future)
     taken: int = 0  # sentences parsed or in the current batch
     words_left: int = 0
@@ -88,7 +89,7 @@ class Batcher:
         self, sentences: Sequence[Sequence[Token]], options: ParseOptions, client: str = ""
     ) -> "Future[TreeLists]":
         """Queue sentences, none of them empty, or refuse them if too many words are waiting."""
-        request = QueuedRequest(sentences, options)
+        request = QueuedRequest(sentences, replace(options, constraints=()), options.constraints)
         with self.changed:
             client_words = sum(
                 other.words_left for queue in self.queues.values() for other in queue.of(client) if other.is_open
@@ -147,8 +148,10 @@ class Batcher:
 
     def _parse(self, batch: Batch) -> None:
         sentences = [request.sentences[index] for request, index in batch]
+        constraints = [request.constraints[index] if request.constraints else () for request, index in batch]
         try:
-            outcomes = list(k_best_each(self.parser, sentences, batch[0][0].options))
+            options = replace(batch[0][0].options, constraints=constraints)
+            outcomes = list(k_best_each(self.parser, sentences, options))
         except Exception as error:  # the parser is broken; the thread must survive to answer later requests
             logger.error("cannot parse a batch: %r", error, exc_info=error)
             for request, _ in batch:

@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 
 from discotree import __version__
-from discotree.errors import ConfigError, TreebankError
+from discotree.errors import ConfigError, InputError, TreebankError
 from discotree.models.card import Card
-from discotree.parsing.parser import ParseOptions
+from discotree.parsing.parser import QUICK_STEPS, ParseOptions
 from discotree.treebanks.json_lines import json_line
 from discotree.web import tasks
 from discotree.web.annotation.project import ConflictError
@@ -137,15 +137,18 @@ class Endpoints:
         """Parse text or tokens. The response is JSON, a treebank format or a picture."""
         return await self.serve(request, self._parse)
 
-    async def _parse(self, body: bytes, client: str) -> Response:
-        parse_input: tasks.ParseInput
+    async def _read(self, task: Callable[..., Any], body: bytes, client: str) -> Any:
+        """Read a request: a small one in a thread, a large one in a worker process."""
         if len(body) <= SMALL_BODY_BYTES:
-            parse_input = await self.run_in_thread(tasks.read_parse_request, self.context, body)
-        else:
-            parse_input = await self.workers.run(client, tasks.read_parse_request, body)
-        choice, output, k, decode, request_sentences = parse_input
+            return await self.run_in_thread(task, self.context, body)
+        return await self.workers.run(client, task, body)
+
+    async def _parse(self, body: bytes, client: str) -> Response:
+        parse_input: tasks.ParseInput = await self._read(tasks.read_parse_request, body, client)
+        choice, output, k, decode, request_sentences, constraints = parse_input
         model, default = choice.model, self.parsers[choice.model].config.decoding
-        options = ParseOptions(replace(default, method=decode) if decode else None, k)
+        decoding = replace(default, method=decode) if decode else None
+        options = ParseOptions(decoding, k, constraints=[constraints] if constraints else ())
         sentences = [sentence.tokens for sentence in request_sentences]
         tree_lists = await asyncio.wrap_future(self.batchers[model].submit(sentences, options, client))
         trees = [
@@ -163,6 +166,23 @@ class Endpoints:
             if text
         }
         return Response(content, media_type=tasks.media_type(output), headers=headers)
+
+    async def reparse(self, request: Request) -> Response:
+        """Parse the rest of a corrected tree again. The correction, and earlier ones, are constraints."""
+        return await self.serve(request, self._reparse)
+
+    async def _reparse(self, body: bytes, client: str) -> Response:
+        correction: tasks.Correction = await self._read(tasks.read_correction, body, client)
+        parsed, problem = None, ""
+        if correction.constraints:
+            options = ParseOptions(constraints=[correction.required], max_steps=QUICK_STEPS)
+            try:
+                batch = self.batchers[correction.model].submit([correction.corrected.tokens], options, client)
+                ((parsed,),) = await asyncio.wrap_future(batch)
+            except InputError as error:  # conflicting constraints, or labels that the model does not have
+                problem = str(error)
+        content = await self.run_in_thread(tasks.reparse_response, self.context, correction, parsed, problem)
+        return Response(content, media_type=tasks.JSON)
 
     def for_task(self, task: Callable[..., tasks.Reply], is_long: bool = False) -> Callable[..., Awaitable[Response]]:
         """Return an endpoint that runs a task in a worker process."""

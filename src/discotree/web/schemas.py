@@ -23,6 +23,7 @@ MISMATCHES = {"string_type", "list_type", "model_type"}
 MAX_K = 10
 MAX_INT = 2**31
 # Coarse bounds, checked while the JSON is read. The limits of the server are checked afterwards.
+MAX_CONSTRAINTS = 500  # every two of them are compared
 MAX_ROWS = 20_000  # sentences, words, constituents, secondary edges
 MAX_FIELD_CHARACTERS = 100_000
 RASTERS = ("pdf", "png")
@@ -123,6 +124,25 @@ class TreeRecord(BaseModel):
     confidence: Probability | None = None
 
 
+OptionalPositions = Annotated[list[Count] | None, Field(min_length=1, max_length=MAX_ROWS)]
+OptionalName = Annotated[str | None, Field(min_length=1, max_length=255)]
+
+
+class ConstraintRecord(RequestModel):
+    """A constraint on a tree. It has one of constituent, not_constituent and word."""
+
+    constituent: Annotated[OptionalPositions, Field(description="Positions of words that form a constituent.")] = None
+    not_constituent: Annotated[OptionalPositions, Field(description="Positions of words that form none.")] = None
+    word: Annotated[Count | None, Field(description="The position of a word, from 0.")] = None
+    label: OptionalName = None
+    tag: OptionalName = None
+    head: Annotated[int | None, Field(ge=-1, le=MAX_INT, description="A position, or -1 for the dummy root.")] = None
+    function: OptionalName = None
+
+
+ConstraintList = Annotated[list[ConstraintRecord], Field(max_length=MAX_CONSTRAINTS)]
+
+
 class ParseRequest(RequestModel):
     text: Annotated[
         str | Texts | None,
@@ -137,6 +157,10 @@ class ParseRequest(RequestModel):
     k: Annotated[
         int, Field(ge=0, le=MAX_K, description="Return the k most probable trees per sentence; decodes exactly.")
     ] = 0
+    constraints: Annotated[
+        ConstraintList | None,
+        Field(description="Constraints on the tree, if the request has a single sentence; decodes exactly."),
+    ] = None
     output: OutputName = "json"
 
     model_config = example({"text": "Zij heeft het boek gelezen.", "k": 2, "model": "nl"})
@@ -273,6 +297,31 @@ EXAMPLE_TREE: dict[str, Any] = {
     "tokens": [{"form": "Es"}, {"form": "kam"}, {"form": "nichts"}],
     "constituents": [{"label": "ROOT", "positions": [0, 1, 2]}, {"label": "NP", "positions": [0, 2]}],
 }
+
+
+class ReparseRequest(RequestModel):
+    model_config = example(
+        {
+            "before": EXAMPLE_TREE | {"constituents": EXAMPLE_TREE["constituents"][:1]},
+            "tree": EXAMPLE_TREE,
+            "model": "nl",
+        }
+    )
+
+    tree: Annotated[TreeRecord, Field(description="The tree after a correction.")]
+    before: Annotated[TreeRecord, Field(description="The tree before the correction.")]
+    constraints: Annotated[ConstraintList, Field(description="The constraints of earlier corrections.")] = []
+    model: Annotated[Name, Field(description="A name from /api/models.")]
+
+
+class ReparseResponse(BaseModel):
+    tree: Annotated[TreeRecord | None, Field(description="The proposal; null if nothing else would change.")]
+    problem: Annotated[str, Field(description="Why the rest could not be parsed again; empty if it could.")]
+    constraints: Annotated[list[ConstraintRecord], Field(description="Those of all corrections, for the next one.")]
+    if_left: Annotated[
+        list[ConstraintRecord],
+        Field(description="The constraints if the proposal is rejected, so that it is not repeated."),
+    ]
 
 
 class ConvertRequest(RenderRequest):

@@ -23,16 +23,20 @@ from discotree.text import sentences as split_text
 from discotree.text.recognition import sample_of
 from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.json_lines import json_line
+from discotree.trees.constraints import Constraint, IsConstituent, NotConstituent, WordHas, check_constraints
+from discotree.trees.corrections import corrections, proposal, secondary_ends
 from discotree.trees.labels import Kind, explain, guess_scheme
 from discotree.trees.tree import NONE, Token, Tree
 from discotree.web.limits import MAX_WORD_CHARACTERS, Limits, RequestRefused, size_problem
 from discotree.web.schemas import (
     RASTERS,
+    ConstraintRecord,
     ConvertRequest,
     DrawRequest,
     EvaluateRequest,
     LabelsRequest,
     ParseRequest,
+    ReparseRequest,
     TreebankRequest,
     TreeRecord,
     Upload,
@@ -45,6 +49,7 @@ WORD_CHARACTERS = 20  # a text may have this many characters for each word that 
 MAX_REQUEST_SENTENCES = 1000
 MAX_K_BEST_WORDS = 100  # memory grows with the square of the sentence length
 MARKED_HEADS = HeadRules.marked()
+CONSTRAINTS: dict[str, Any] = {"constituent": IsConstituent, "not_constituent": NotConstituent, "word": WordHas}
 JSON = "application/json"
 MEDIA_TYPES = {
     "json": JSON,
@@ -132,6 +137,7 @@ class ParseInput(NamedTuple):
     k: int
     decode: Method | None
     sentences: Sequence[RequestSentence]
+    constraints: Sequence[Constraint] = ()  # on the only sentence
 
 
 def read_parse_request(context: WorkerContext, body: bytes) -> ParseInput:
@@ -144,7 +150,69 @@ def read_parse_request(context: WorkerContext, body: bytes) -> ParseInput:
         raise RequestRefused(422, "k cannot be combined with decode: k-best parsing is always exact")
     choice = _choose_model(context, request)
     sentences = sentences_of(request, context.models[choice.model], context.limits)
-    return ParseInput(choice, request.output, request.k, request.decode, sentences)
+    if request.constraints and len(sentences) > 1:
+        raise RequestRefused(422, f"constraints require a single sentence; the request has {len(sentences):,}")
+    constraints = constraints_from(request.constraints or [])
+    return ParseInput(choice, request.output, request.k, request.decode, sentences, constraints)
+
+
+def constraints_from(records: Sequence[ConstraintRecord]) -> list[Constraint]:
+    """Return the constraints of a request."""
+    constraints: list[Constraint] = []
+    for number, record in enumerate(records):
+        fields = record.model_dump(exclude_none=True)
+        name = next((name for name in CONSTRAINTS if name in fields), "word")
+        try:
+            constraints.append(CONSTRAINTS[name](fields.pop(name), **fields))
+        except (KeyError, TypeError):
+            expected = "a constituent (label, function), a not_constituent (label) or a word (tag, head, function)"
+            raise RequestRefused(422, f"constraints.{number}: expected {expected}") from None
+    return constraints
+
+
+def constraint_records(constraints: Sequence[Constraint]) -> list[dict[str, Any]]:
+    """Return the records of constraints; the inverse of ``constraints_from``."""
+    names = {kind: name for name, kind in CONSTRAINTS.items()}
+    records = []
+    for constraint in constraints:
+        (_, place), *fields = vars(constraint).items()
+        records.append({names[type(constraint)]: place, **{name: value for name, value in fields if value is not None}})
+    return records
+
+
+class Correction(NamedTuple):
+    """A request to parse a corrected tree again."""
+
+    model: str
+    corrected: Tree
+    constraints: list[Constraint]  # of all corrections
+    required: list[Constraint]  # the same, and the ends of secondary edges
+
+
+def read_correction(context: WorkerContext, body: bytes) -> Correction:
+    """Validate a request to parse a corrected tree again, and derive the constraints."""
+    request = validate(ReparseRequest, body)
+    before, corrected = tree_of(context, request.before), tree_of(context, request.tree)
+    if before.words != corrected.words:
+        raise RequestRefused(422, "tree and before must have the same words")
+    earlier = constraints_from(request.constraints)
+    check_constraints(earlier, corrected.words)
+    found = corrections(before, corrected, earlier)
+    return Correction(context.check_model(request.model), corrected, found, found + secondary_ends(corrected))
+
+
+def reparse_response(context: WorkerContext, request: Correction, parsed: Tree | None, problem: str) -> bytes:
+    """Return the proposal after a correction, and the constraints for the next one."""
+    corrected, constraints = request.corrected, request.constraints
+    proposed = proposal(parsed, corrected, request.required) if parsed else None
+    if_left = corrections(proposed, corrected, constraints) if proposed else constraints
+    response = {
+        "tree": proposed.to_dict() if proposed else None,
+        "problem": problem,
+        "constraints": constraint_records(constraints),
+        "if_left": constraint_records(if_left),
+    }
+    return limit_response(context, json_line(response))
 
 
 def _choose_model(context: WorkerContext, request: ParseRequest) -> Choice:

@@ -1,6 +1,6 @@
 // What the annotation page says about a sentence: its facts, comments and history, its editor's options, conflicts.
 
-import { request } from "./backend.js";
+import { reparse, request } from "./backend.js";
 import { $, make } from "./common.js";
 
 const ALTERNATIVES = 5;
@@ -36,6 +36,7 @@ export function editingOptions(detail, project, alternatives) {
     prediction: detail.prediction,
     alternatives,
     inventory: project.inventory,
+    reparse: project.model ? (body) => reparse({ ...body, model: project.model }) : null,
     loadAlternatives: async () => {
       const body = { tokens: [tokens.map(({ form }) => form)], model: project.model, k: ALTERNATIVES };
       if (project.needs_tags) body.tags = [tokens.map(({ tag }) => tag ?? "--")];

@@ -73,6 +73,11 @@ export async function parse(body) {
   return (await request("api/parse", body)).json();
 }
 
+/** Parse the rest of a corrected tree again: { tree, before, constraints, model } → { tree, problem, constraints, if_left }. */
+export async function reparse(body) {
+  return (await request("api/reparse", body)).json();
+}
+
 /** Return a tree in a format that the page does not write itself. */
 export async function render(body) {
   return (await request("api/draw", body)).text();

@@ -1,13 +1,15 @@
 // An editor for one tree, with mouse, finger or keyboard. It draws the tree after every step.
 
-import { make } from "./common.js";
+import { count, make } from "./common.js";
 import { describe } from "./describe.js";
 import { bare, makeCanvas } from "./editor_canvas.js";
-import { addStyle, makeAlternatives, makeChanges, makeEdges, makeFields, makeHelp, makeHint, makeTools } from "./editor_panels.js";
-import { differences } from "./tree_differences.js";
+import { addStyle, makeAlternatives, makeChanges, makeEdges, makeFields, makeHelp, makeHint, makeProposal, makeTools } from "./editor_panels.js";
+import { differenceLines, differences } from "./tree_differences.js";
 import * as edits from "./tree_edits.js";
 
 const MAX_STEPS = 1000;
+const MAX_LINES = 3; // changes of a proposal that are named
+const NOT_PREDICTED = ["link", "relink", "assignMorph", "assignLemma"]; // after these operations, nothing is parsed again
 
 /** Start a history of steps, to go back and forth, with its first step. */
 function makeHistory(step) {
@@ -20,6 +22,8 @@ function makeHistory(step) {
   };
   return {
     current: () => steps[now],
+    /** Return the latest step so far whose constraints are known. */
+    constrained: () => steps.slice(0, now + 1).findLast(({ constraints }) => constraints),
     canUndo: () => now > 0,
     canRedo: () => now < steps.length - 1,
     undo: () => go(-1),
@@ -44,12 +48,13 @@ function makeHistory(step) {
  *   inventory     labels, tags and functions to choose from, the frequent ones first
  *   onChange      called with the record after every change
  *   loadAlternatives  an async function that returns alternatives when the reader asks for them
+ *   reparse       an async function that parses the rest of a corrected tree again: { tree, before, constraints } (backend.js)
  *   origin        what the prediction is called in messages
  *   history       that of an earlier editor of the tree, to go on with
  * Returns { record, canUndo, canRedo, undo, redo, replace, destroy }, all of them functions, and its history.
  */
 export function openEditor(container, options) {
-  const { record, prediction = null, onChange = () => {}, inventory = {}, loadAlternatives = null, origin = "the prediction" } = options;
+  const { record, prediction = null, onChange = () => {}, inventory = {}, loadAlternatives = null, reparse = null, origin = "the prediction" } = options;
   let alternatives = options.alternatives ?? [];
   const history = options.history ?? makeHistory({ record, current: record.tokens.length, selection: new Set() });
   const now = () => history.current().record;
@@ -57,6 +62,8 @@ export function openEditor(container, options) {
   let isLinking = false; // … or for a secondary edge to it
   let isAdding = false; // every tap adds to the selection
   let lastLabel = inventory.labels?.[0] ?? "";
+  let isCorrected = false; // since the rest was parsed again
+  let proposal = null; // { tree, if_left }, as long as the drawing shows it
 
   const status = make("p", { className: "status", role: "status" });
   const canvas = makeCanvas({ pick, drop, refuses });
@@ -67,16 +74,21 @@ export function openEditor(container, options) {
   });
   const fields = makeFields(inventory, [record, prediction, ...alternatives], { change: setField, leave: () => canvas.element.focus() });
   const edges = makeEdges((number, label) => run("relink", { number, label }, [now().secondary[number].child]), () => canvas.element.focus());
-  const changes = makeChanges(() => take(prediction, `This is ${origin} again.`), origin);
+  const changes = makeChanges(() => {
+    take(prediction, `This is ${origin} again.`);
+    history.amend({ constraints: [] });
+  }, origin);
   const others = makeAlternatives((other, rank) => take(other, `This is tree ${rank}.`), loadAlternatives && load);
+  const again = reparse && makeProposal({ take: takeProposal, leave: leaveProposal, change: () => refresh(false) });
   const help = makeHelp();
   const element = make("div", { className: "editor" },
-    tools.element, fields.element, edges.element, status, canvas.element, makeHint(), changes.element, others.element, help);
+    tools.element, fields.element, edges.element, ...(again ? [again.element] : []), status, canvas.element, makeHint(), changes.element, others.element, help);
   addStyle();
   container.replaceChildren(element);
   canvas.element.setAttribute("aria-describedby", help.id);
   canvas.element.addEventListener("keydown", press);
   element.addEventListener("keydown", pressAnywhere);
+  fields.element.addEventListener("focusout", () => setTimeout(propose));
 
   /** Return the addresses that an operation is for: the selected ones, or the current one. */
   function targets() {
@@ -88,8 +100,10 @@ export function openEditor(container, options) {
     status.textContent = message;
   }
 
-  /** Show the current step, and draw its tree if it is another one. */
-  function refresh(isOther) {
+  /** Show the current step instead of a proposal, and draw its tree if it is another one. */
+  function refresh(isNew) {
+    const isOther = isNew || proposal !== null;
+    showProposal(null);
     const { record, current, selection } = history.current();
     const found = prediction && differences(record, prediction);
     if (isOther) canvas.draw(record);
@@ -119,9 +133,60 @@ export function openEditor(container, options) {
     const kept = [...history.current().selection].filter((address) => keeps && result.moved.has(address));
     picked = null;
     history.add({ record: result.record, current: result.focus, selection: new Set(kept.map((address) => result.moved.get(address))) });
+    isCorrected ||= !NOT_PREDICTED.includes(name);
     changed();
     say(result.message);
+    setTimeout(propose); // after a field has got the focus
     return true;
+  }
+
+  // Parsing again
+
+  /** Parse the rest of the tree again after a correction, once its label is entered, and show what would change. */
+  async function propose() {
+    if (!isCorrected || !again?.isOn() || fields.element.contains(document.activeElement)) return;
+    isCorrected = false;
+    const tree = now();
+    const { record: before, constraints } = history.constrained() ?? { record: prediction ?? record, constraints: [] };
+    try {
+      const answer = await reparse({ tree: bare(tree), before: bare(before), constraints });
+      if (now() !== tree || !element.isConnected) return; // the next answer covers this correction as well
+      history.amend({ constraints: answer.constraints });
+      if (answer.problem) say(`The rest was not parsed again: ${answer.problem}.`);
+      else if (answer.tree && !picked && !canvas.isDragging()) showProposal(answer);
+    } catch (error) {
+      if (now() === tree) say(`The rest was not parsed again: ${error.message}`);
+    }
+  }
+
+  /** Show a proposal in the drawing, with its changes marked; null ends it. */
+  function showProposal(next) {
+    proposal = next;
+    again?.show(proposal !== null);
+    canvas.element.classList.toggle("proposed", proposal !== null);
+    if (!proposal) return;
+    const found = differences(proposal.tree, now());
+    canvas.draw(proposal.tree);
+    canvas.mark({ current: now().tokens.length, selection: new Set(), picked: new Set(), differences: found });
+    const lines = differenceLines(proposal.tree, now(), found);
+    const rest = lines.length > MAX_LINES ? `; and ${lines.length - MAX_LINES} more` : "";
+    say(`Parsed again, ${count(found.count, "change")}: ${lines.slice(0, MAX_LINES).join("; ")}${rest}. V takes the proposal, X leaves it.`);
+    if (document.activeElement === document.body) canvas.element.focus({ preventScroll: true }); // for the keys
+  }
+
+  function takeProposal() {
+    const { constraints } = history.current();
+    take(proposal.tree, "The proposal was taken.");
+    history.amend({ constraints });
+    canvas.element.focus({ preventScroll: true });
+  }
+
+  /** Keep the tree as it is; the proposal is not made again. */
+  function leaveProposal() {
+    history.amend({ constraints: proposal.if_left });
+    refresh(true);
+    say("The tree is as you have corrected it.");
+    canvas.element.focus({ preventScroll: true });
   }
 
   function join() {
@@ -157,16 +222,22 @@ export function openEditor(container, options) {
 
   /** Return why an item cannot be dropped on another one, "" if it can. */
   function refuses(address, target) {
+    if (proposal) return "Take or leave the proposal first.";
     return edits.attach(now(), dragged(address), target).error ?? "";
   }
 
   const dragged = (address) => (history.current().selection.has(address) ? targets() : [address]);
 
   function drop(address, target) {
-    run("attach", target, dragged(address));
+    if (proposal) refresh(true); // the items are those of the proposal
+    else run("attach", target, dragged(address));
   }
 
   function pick(address, isAdded) {
+    if (proposal) {
+      refresh(true); // the item is one of the proposal
+      return;
+    }
     if (picked && address !== null) {
       putDown(address);
       return;
@@ -258,7 +329,10 @@ export function openEditor(container, options) {
   function press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const action = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key] ?? alternativeKey(event.key);
-    if (!action || action(event) === "unused") return;
+    if (!action) return;
+    const isDismissed = proposal !== null; // by any key for the tree
+    if (isDismissed) refresh(true);
+    if (!(isDismissed && event.key === "Escape") && action(event) === "unused") return;
     event.preventDefault();
     event.stopPropagation();
   }
@@ -268,11 +342,15 @@ export function openEditor(container, options) {
     return other && (() => take(other, `This is tree ${key}.`));
   }
 
-  /** Undo and redo as everywhere, except in fields, which undo what is typed. */
+  /** Undo and redo as everywhere, except in fields, which undo what is typed; take or leave a proposal. */
   function pressAnywhere(event) {
-    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.target.matches("input")) return;
+    const hasModifier = event.ctrlKey || event.metaKey;
+    if (!(hasModifier || proposal) || event.altKey || event.target.matches("input:not([type=checkbox])")) return;
     const key = event.key.toLowerCase();
-    if (key === "z") (event.shiftKey ? redo : undo)();
+    if (!hasModifier && key === "v") takeProposal();
+    else if (!hasModifier && key === "x") leaveProposal();
+    else if (!hasModifier) return;
+    else if (key === "z") (event.shiftKey ? redo : undo)();
     else if (key === "y") redo();
     else return;
     event.preventDefault();

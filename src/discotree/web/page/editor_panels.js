@@ -171,6 +171,26 @@ export function makeChanges(restore, origin) {
   };
 }
 
+const SWITCH = "discotree-reparse"; // "off" if the annotator has switched it off
+
+/** Make the switch for parsing again after every correction, and the buttons that take and leave a proposal. */
+export function makeProposal({ take, leave, change }) {
+  const box = make("input", { type: "checkbox", checked: localStorage.getItem(SWITCH) !== "off", onchange: () => {
+    localStorage.setItem(SWITCH, box.checked ? "on" : "off");
+    change();
+  } });
+  const button = (text, key, onclick) => make("button", { type: "button", onclick, "aria-keyshortcuts": key }, text, make("small", {}, ` ${key}`));
+  const buttons = make("span", { className: "tool-group", role: "group", ariaLabel: "Proposal", hidden: true },
+    button("Take the proposal", "V", take), button("Leave it", "X", leave));
+  return {
+    element: make("div", { className: "proposal" }, make("label", {}, box, " Parse again after every correction"), buttons),
+    isOn: () => box.checked,
+    show(isShown) {
+      buttons.hidden = !isShown;
+    },
+  };
+}
+
 /** Make the choice of other trees; `load` gets them when there are none. */
 export function makeAlternatives(take, load) {
   const element = make("div", { className: "alternatives", role: "group", ariaLabel: "Other trees of this sentence" });
@@ -205,6 +225,7 @@ const HELP = [
   ["A", "pick up the selection; then go to a constituent and press Enter to attach it"],
   ["U, comma, full stop", "attach the selection one constituent higher, to the one on its left, to the one on its right"],
   ["1 to 9", "take that tree of the k best"],
+  ["V, X", "take or leave the proposal after parsing again"],
   ["Z, Y", "undo, redo; Ctrl + Z and Ctrl + Y work as well"],
   ["Escape", "let go, clear the selection, close"],
 ];

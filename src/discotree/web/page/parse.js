@@ -146,7 +146,8 @@ function makeArticle(trees, options) {
   for (const [rank, tree] of trees.entries()) {
     const expected = tree.confidence === undefined ? "" : `expected F1 ${(100 * tree.confidence).toFixed(0)} %${confidenceLevel(tree.confidence) === "low" ? " (low)" : ""}`;
     const others = isKBest ? { alternatives: trees, against: rank ? trees[0] : null } : backend.HAS_SERVER && { loadAlternatives: () => kBest(tree, options.model) };
-    figures.push(makeFigure(tree, { ...options, ...others }, isKBest ? `${rank + 1}. ${expected}` : expected));
+    const reparse = backend.HAS_SERVER ? (body) => backend.reparse({ ...body, model: options.model }) : null;
+    figures.push(makeFigure(tree, { ...options, ...others, reparse }, isKBest ? `${rank + 1}. ${expected}` : expected));
   }
   const words = trees[0].tokens.map((token) => token.form).join(" ");
   return make("article", { className: `panel sentence${isKBest ? " k-best" : ""}` },

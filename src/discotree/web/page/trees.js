@@ -32,7 +32,7 @@ export const corrected = (record) => edited.get(record) ?? record;
 
 /**
  * Make the figure of a tree. Options: `view`, `headRules` (for its dependencies), `model`, `details` (the panel of the selected constituent),
- * `against` (a tree to mark the differences from), `highlight` (what stands out in its downloads), `mark` (called with the figure when its tree is drawn again), and for its editor `alternatives`, `inventory`, `loadAlternatives` and `origin`, a name for the tree as it was.
+ * `against` (a tree to mark the differences from), `highlight` (what stands out in its downloads), `mark` (called with the figure when its tree is drawn again), and for its editor `alternatives`, `inventory`, `loadAlternatives`, `reparse` and `origin`, a name for the tree as it was.
  */
 export function makeFigure(original, given, caption = "") {
   const options = { origin: "the prediction", ...given };
@@ -90,6 +90,7 @@ function makeEditButton(picture, original, options, redraw) {
       alternatives: options.alternatives,
       inventory: options.inventory,
       loadAlternatives: options.loadAlternatives,
+      reparse: options.reparse,
       origin: options.origin,
       history: histories.get(corrected(original)),
       onChange: ({ gaps, hits, ...record }) => { // what a filter found was in the old tree
