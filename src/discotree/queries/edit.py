@@ -46,11 +46,16 @@ class EditedTree(TreeView):
         """The terminals of every non-terminal as a bit set; here, a parent may have a higher address than its child."""
         if not self.changes:
             return super().masks
-        masks = [0] * (self.size - self.terminals)
-        for position in range(self.terminals):
-            for above in self.ancestors(position):
-                masks[above - self.terminals] |= 1 << position
-        return masks
+        masks = [1 << position for position in range(self.terminals)] + [0] * (self.size - self.terminals)
+        missing = Counter(self.parents)  # the children of every node that have not been added to it
+        complete = list(range(self.terminals))
+        for node in complete:  # grows during the loop
+            if (parent := self.parents[node]) >= 0:
+                masks[parent] |= masks[node]
+                missing[parent] -= 1
+                if not missing[parent]:
+                    complete.append(parent)
+        return masks[self.terminals :]
 
     def addresses(self, terminal: bool | None = None) -> Sequence[int]:
         addresses = super().addresses(terminal)
