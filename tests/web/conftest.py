@@ -63,6 +63,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="module")
+def treebank_server(tmp_path_factory: pytest.TempPathFactory, treebank: Path) -> Iterator[httpx.Client]:
+    """A server with one German model and a treebank, which the tests define."""
+    model = saved_model(tmp_path_factory.mktemp("models") / "de")
+    treebanks = open_treebanks([str(treebank)], str(treebank.parent / "indexes"))
+    with serving(load_app([str(model)], "cpu", "", Access(), Limits(), treebanks)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with chromium(pytest.importorskip("playwright.sync_api")) as browser:
         yield browser

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -287,19 +287,9 @@ def test_adjudication_with_keys(browser: Any, server: Server, work: Path) -> Non
     project.close()
 
 
-@contextmanager
-def other_chromium(browser: Any, folder: Path) -> Iterator[tuple[Any, "subprocess.Popen[str]"]]:
-    """Start a browser of its own, whose process can be killed."""
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={folder}"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    assert process.stderr is not None
-    try:
-        lines = (line.partition("DevTools listening on ")[2].strip() for line in process.stderr)
-        yield browser.browser_type.connect_over_cdp(next(filter(None, lines))), process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+def kill_browser(browser: Any) -> None:
+    processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    os.kill(next(process["id"] for process in processes if process["type"] == "browser"), signal.SIGKILL)
 
 
 def saved_steps(work: Path) -> set[tuple[str, int]]:
@@ -313,15 +303,15 @@ def test_two_annotators_at_once_and_one_browser_is_killed(browser: Any, server: 
     links = {name: server.invite(name) for name in ("Ann", "Bob")}
     server.start("--double", "1")
     confirmed: set[tuple[str, int]] = set()
-    with other_chromium(browser, work / "profile") as (other, process), annotating(browser, links["Ann"]) as ann:
+    other = browser.browser_type.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with annotating(browser, links["Ann"]) as ann:
         bob = other.new_context().new_page()
         bob.goto(links["Bob"])
         bob.wait_for_selector("#editor svg")
         for _ in range(2):
             confirmed |= {("Ann", accept(ann)), ("Bob", accept(bob))}
         bob.evaluate("document.getElementById('save').click()")  # nobody waits for the answer
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_browser(other)
         while ann.locator("#sentence").is_visible():
             confirmed.add(("Ann", accept(ann)))
             ann.wait_for_function("document.querySelector('#editor svg, #nothing:not([hidden])')")

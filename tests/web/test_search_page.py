@@ -14,16 +14,10 @@ import httpx
 import pytest
 from support.browsing import CHROMIUM, Page, choose, opened
 from support.helpers import parsed
-from support.models import saved_model
 from support.networks import TREES
-from support.servers import serving
 
 import discotree as dt
 from discotree.drawing import draw_svg
-from discotree.web import Limits
-from discotree.web.security import Access
-from discotree.web.served_treebanks import open_treebanks
-from discotree.web.server import load_app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
@@ -42,18 +36,10 @@ def treebank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, treebank: Path) -> Iterator[httpx.Client]:
-    model = saved_model(tmp_path_factory.mktemp("models") / "de")
-    treebanks = open_treebanks([str(treebank)], str(treebank.parent / "indexes"))
-    with serving(load_app([str(model)], "cpu", "", Access(), Limits(), treebanks)) as client:
-        yield client
-
-
 @pytest.fixture
-def page(browser: Any, server: httpx.Client, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(browser: Any, treebank_server: httpx.Client, request: pytest.FixtureRequest) -> Iterator[Page]:
     """Open the Search tab; check that no error occurs, no policy is violated and no other server is contacted."""
-    with opened(browser, server, request.node.name, **getattr(request, "param", {})) as page:
+    with opened(browser, treebank_server, request.node.name, **getattr(request, "param", {})) as page:
         page.click("#tab-search")
         yield page
 
