@@ -1,5 +1,6 @@
 """Fixtures that every test may use, and one Hypothesis profile for all: the same examples on every run."""
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # for torch: tests run side by si
 EXAMPLES = int(os.environ.get("DISCOTREE_EXAMPLES", "30"))  # for each property; CI asks for more
 settings.register_profile("discotree", derandomize=True, deadline=None, max_examples=EXAMPLES, database=None)
 settings.load_profile("discotree")
+gc.disable()  # until all tests are collected: the modules and tests stay, and searching them for garbage takes seconds
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from support.web import problem
 
-MAX_SECONDS = 15.0  # a tenth of a second, mostly, on a machine that is not busy
+MAX_SECONDS = 60.0  # the limit of the server; mostly a tenth of a second on a machine that is not busy
 ONES = b"[" + b"1," * 2_000_000 + b"1]"  # 4 MB
 
 
