@@ -21,6 +21,7 @@ from discotree import ConfigError, ModelError
 from discotree.config.recipes import DEFAULT
 from discotree.config.schema import Config, DataSource, Training
 from discotree.decoding.trees import Calibration
+from discotree.encoding.lemmas import LemmaRules
 from discotree.models import CALIBRATION, CONFIG, RESULTS, VOCAB, WEIGHTS
 from discotree.models.card import CARD, README, Card
 from discotree.models.finding import fingerprint
@@ -222,6 +223,16 @@ def test_trees_without_tags_unteach_no_tags(tmp_path):
     assert results["history"][0]["loss/tag"] == results["history"][0]["loss/morph"] == 0
     assert results["history"][0]["loss/function"] > 0
     assert "tag" not in results["scores"]["dev"]["attachment"]
+
+
+@pytest.mark.parametrize(("language", "kept"), [("de", True), ("nl", False)])
+def test_rules_for_lemmas_stay_if_the_language_does(tmp_path, language, kept):
+    model = read_model(Path(base(tmp_path / "base")))
+    vocab = dataclasses.replace(model.vocab, lemmas=LemmaRules([["l0+"]], {}, frozenset()))
+    write_model(dataclasses.replace(model, vocab=vocab), tmp_path / "base")
+    config = fine_tuning(str(tmp_path / "base"), train=[new_trees(tmp_path)])[0]
+    parser, _ = started(dataclasses.replace(config, language=language))
+    assert (parser.vocab.lemmas is not None) == kept
 
 
 # The run

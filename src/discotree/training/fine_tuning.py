@@ -187,11 +187,13 @@ class BaseModel:
         if warning := mismatch(text, self.model.config.language):
             logger.warning("%s", warning.replace("this text looks", "the training trees look"))
 
-    def extend_vocab(self, new: Vocab) -> Vocab:
-        """Return the model's vocabulary extended by that of the new trees."""
+    def extend_vocab(self, new: Vocab, language: str) -> Vocab:
+        """Return the model's vocabulary extended by that of the new trees; lemmas of another language are left out."""
         old = self.model.vocab
         if new.root != old.root:
             raise ConfigError(f"the trees have the root label {new.root!r}; the model {self.name} expects {old.root!r}")
+        if language != self.model.config.language:
+            old = replace(old, lemmas=None)
         return old.extended(new)
 
     def weights(self, fresh: Mapping[str, Array]) -> dict[str, F32]:
