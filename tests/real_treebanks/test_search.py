@@ -4,7 +4,7 @@ from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
-from support.treebanks import folder
+from support.treebanks import folder, many_objects
 
 import discotree as dt
 from discotree.queries.query import Query
@@ -131,7 +131,8 @@ def test_groups_are_counted(graphs, trees):
 
 @pytest.fixture(scope="module")
 def cdb():
-    return list(dt.read(folder("DISCOTREE_DATA") / "alpino" / "cdb.xml"))
+    with many_objects():
+        return list(dt.read(folder("DISCOTREE_DATA") / "alpino" / "cdb.xml"))
 
 
 @pytest.fixture(scope="module")

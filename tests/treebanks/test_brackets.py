@@ -170,6 +170,36 @@ def test_psd_keeps_the_word_0_without_a_lemma():
     assert through("psd", tree) == tree
 
 
+YIDDISH = """\
+( (IP-MAT (NP-SBJ (N eyrev-tavshilin)) (VBF iz) (ADJP (H hn"l^aforesaid)) (VBN gut-gemakht)
+          (PUNC -) (PUNC <$$paren>) (PUNC %EXCL%))
+  (ID 1932E-SHTIF,27.3))
+"""
+
+
+def test_a_hyphen_belongs_to_its_word_where_nouns_have_no_case():
+    (tree,) = parsed(YIDDISH, "psd")
+    assert tree.words == ("eyrev-tavshilin", "iz", 'hn"l', "gut-gemakht", "-", ")", "!")
+    assert {token.lemma for token in tree.tokens} == {None}
+    assert "(N eyrev-tavshilin)" in written([tree], "psd")
+    assert through("psd", tree) == tree
+
+
+def test_a_hyphen_separates_a_lemma_where_nouns_have_a_case_or_most_words_have_one():
+    (icelandic,) = parsed("( (IP (NP (N-N orð-orð) (D-N $ið-hinn)) (VBDI kom) (. .-.)) (ID T,.1))", "psd")
+    assert [token.lemma for token in icelandic.tokens] == ["orð", "hinn", None, "."]
+    (other,) = parsed("( (IP (NP (D the-the) (N words-word)) (VBF came-come) (N 1)) (ID T,.1))", "psd")
+    assert [token.lemma for token in other.tokens] == ["the", "word", "come", None]
+
+
+@pytest.mark.parametrize("form", ["0", "a^b", "^", "%EXCL%", "<paren>", "a-b", "-", "(", "<dash>"])
+@pytest.mark.parametrize("lemma", [None, "b-c"])
+def test_psd_words_with_tags_of_corpora_without_lemmas_are_read_as_they_were_written(form, lemma):
+    tokens = (Token(form, "N"), Token("iz", "VBF"), Token("gut", "ADJ", lemma or "--"))
+    tree = Tree(tokens, Node("ROOT", [0, 1, 2]), "1")
+    assert through("psd", tree) == tree
+
+
 def test_psd_writes_spaces_in_lemmas_as_underscores_and_refuses_control_characters():
     tree = Tree((Token("a", "N", "b c"),), Node("ROOT", [0]), "1")
     assert through("psd", tree).tokens[0].lemma == "b_c"

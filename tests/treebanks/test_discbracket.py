@@ -1,10 +1,14 @@
+import random
 import re
 from dataclasses import replace
 
 import pytest
 from support.helpers import assert_broken, brackets_of, parsed, through, tree_of, written
+from support.mutants import mutate
+from support.strategies import random_tree
 
 from discotree import Node, Token, Tree, TreebankError, TreeError, read
+from discotree.trees.tree import parse_brackets, parse_line, tree_of_columns
 
 FIGURE_1 = "(ROOT (S (NP (PPER 0=Es) (NP (PIS 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)) ($. 4=.))"
 
@@ -180,3 +184,31 @@ def test_a_line_is_not_torn_by_its_labels(label):
 def test_a_word_without_a_tag_can_be_read_again():
     tree = Tree((Token("w", ""),), Node("ROOT", [0]), "1")
     assert through("discbracket", tree).words == ("w",)
+
+
+def test_a_line_without_oddities_gives_the_same_tree_without_nodes():
+    rng = random.Random(1)
+    for _ in range(200):
+        line = str(random_tree(rng, rng.randrange(1, 12)))
+        plain = tree_of_columns(*parse_line(line), "1")
+        slow = Tree(*parse_brackets(line), "1")
+        assert str(plain) == line  # before its nodes are made
+        assert plain.parents() == slow.parents()
+        assert plain == slow
+
+
+def test_damaged_lines_give_the_same_tree_or_are_left_to_the_plain_reader():
+    rng = random.Random(2)
+    tokens = (b" ", b"(", b")", b"=", b"#", b" (", b"))", b"$[", b"(NP ", b"(N 0=a)", b"(N 00=a)", b"\xc2\xa0", b"\t")
+    read_plainly = 0
+    for _ in range(3000):
+        line = mutate(rng, str(random_tree(rng, rng.randrange(1, 8))).encode(), tokens).decode("utf-8", "replace")
+        plain = parse_line(line.strip(" "))
+        if plain is None:
+            continue
+        read_plainly += 1
+        slow = Tree(*parse_brackets(line.strip(" ")), "1")
+        plain = tree_of_columns(*plain, "1")
+        assert str(plain) == str(slow), line
+        assert plain == slow, line
+    assert read_plainly > 300

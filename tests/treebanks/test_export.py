@@ -1,7 +1,12 @@
+import random
+
 import pytest
 from support.helpers import MARK, TWO, assert_broken, brackets_of, parsed, through, tree_of, words, written
+from support.mutants import mutate
+from support.strategies import random_tree
 
 from discotree import Node, SecondaryEdge, Token, Tree, TreebankError, read, write
+from discotree.treebanks import export
 
 # What the distributed files look like
 
@@ -301,3 +306,46 @@ def test_secondary_edges_of_a_root_go_with_its_own_sentence():
     text = "%% #0\tA\t0\n#BOS 1\n#BOS 2\na\t--\tN\t--\t--\t0\n#EOS 2\n"
     (tree,) = parsed(text, "export", errors.append)
     assert (tree.id, tree.secondary, len(errors)) == ("2", (), 1)
+
+
+@pytest.mark.parametrize("format", ["export", "export3"])
+def test_sentences_that_are_split_into_columns_are_read_as_line_by_line(format, file, monkeypatch):
+    rng = random.Random(format)
+    tokens = (
+        b"#500",
+        b"#501",
+        b"0",
+        b"500",
+        b"\t",
+        b" ",
+        b"\n",
+        b"%%",
+        b"%% x",
+        b"--",
+        b"\xc2\xa0",
+        b"\x1f",
+        b"\0",
+        b"#a",
+    )
+
+    def outcome(path):
+        trees, errors = [], []
+        try:
+            trees += [(tree, tree.comment, tree.secondary) for tree in read(path, on_error=errors.append)]
+        except TreebankError as error:  # nothing in the file looks like a tree
+            errors.append(error)
+        return trees, list(map(str, errors))
+
+    columns, in_columns = export._plain_tree, 0
+    for _ in range(400):
+        trees = [random_tree(rng, rng.randrange(1, 9)) for _ in range(2)]
+        path = file("x.export", "")
+        write(trees, path, format)
+        if rng.random() < 0.9:
+            path.write_bytes(mutate(rng, path.read_bytes(), tokens))
+        monkeypatch.setattr(export, "_plain_tree", columns)
+        found = outcome(path)
+        in_columns += len(found[0])
+        monkeypatch.setattr(export, "_plain_tree", lambda *_: None)
+        assert outcome(path) == found, path.read_bytes()
+    assert in_columns > 300

@@ -2,7 +2,8 @@
 
 Two dialects, one reader. In ``penn``, empty elements have the tag ``-NONE-``. In ``psd``, a leaf is ``word-lemma``, an
 empty element is a leaf that begins with ``*`` or is ``0``, and an ``ID`` node beside the tree holds the sentence's id;
-``CODE`` and other mark-up is left out.
+``CODE`` and other mark-up is left out. Corpora whose nouns have no case in their tag (Penn's, MCVF, PPCHF, PPCHY) have
+no lemmas either: there, a hyphen belongs to its word, and a gloss after ``^`` is left out.
 
 A label is its category up to the first ``-`` or ``=``; the rest, without indices, is the function. Empty elements
 disappear, but first the filler of movement across branches moves to the nearest of its traces (after Evang and
@@ -15,7 +16,7 @@ written as ``-LRB-`` and ``-RRB-``; another comment line says so, because most f
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import count
 
@@ -39,10 +40,24 @@ PSD_NAMES = {
     "closeparen": ")",
     "lt": "<",  # specific to discotree, for words that contain one of these names
 }  # characters by name: <dash/> or <dash>
+PLAIN_NAMES = {
+    "paren": "(",
+    "$$paren": ")",
+    "bracket": "[",
+    "$$bracket": "]",
+    "open_guillemets": "«",
+    "close_guillemets": "»",
+}  # where leaves have no lemmas; IcePaHC also has <paren>, which stays as it is
+# Tags that IcePaHC does not have, because it adds the case to those of nouns: a sentence where most words with these
+# tags have no hyphen is from a corpus without lemmas. Every sentence of these corpora that has a hyphen has such a tag.
+PLAIN_TAGS = frozenset({"N", "NPR", "D", "PRO", "PRO$", "H", "PUNC", "BEF", "DOF", "HVF", "MDF", "RDF", "VBF"})
+PLAIN_TAGS |= {"NCS", "NCPL", "NPRS", "CL", "CONJO", "CONJS", "DZ", "VJ", "VX", "VPP", "EJ", "AJ", "PON", "PONFP"}
 
 _PENN_ESCAPED = re.compile(r"\\([/*])")
 _PENN_LITERAL = re.compile(r"(?<=\\)(?=[/*])")  # between a backslash and a character that it would escape
 _PSD_NAME = re.compile(rf"<({'|'.join(PSD_NAMES)})/?>")
+_PLAIN_NAME = re.compile(rf"<({'|'.join(map(re.escape, PSD_NAMES | PLAIN_NAMES))})/?>")
+_GLOSS = re.compile(r"(?<=.)\^.*", re.DOTALL)
 
 
 def from_penn(word: str) -> str:
@@ -77,6 +92,22 @@ def _split_many_hyphens(word: str, form: str, lemma: str) -> tuple[str, str]:
     return (lemma, lemma) if lemma and form == f"{lemma}-{lemma}" else (form, lemma)
 
 
+def from_plain_psd(word: str) -> str:
+    """Return the form of a leaf in a corpus without lemmas: ``eyrev-tavshilin``, ``hn"l^aforesaid``."""
+    if "^" in word:
+        word = _GLOSS.sub("", word)
+    elif "%" in word:
+        word = word.replace("%EXCL%", "!")
+    return _PLAIN_NAME.sub(_character, word) if "<" in word else word
+
+
+def is_plain(leaves: Iterable[tuple[str, str]]) -> bool:
+    """Return whether a sentence is from a corpus without lemmas, by its tags and words."""
+    words = [word for tag, word in leaves if tag in PLAIN_TAGS or "^" in word]
+    words = [word for word in words if "<" not in word and word.strip("-")] if words else words
+    return bool(words) and 2 * sum(["-" not in word or "^" in word for word in words]) >= len(words)
+
+
 def to_psd(token: Token) -> str:
     word = _with_names(token.form)
     if token[LEMMA] != NONE:
@@ -85,15 +116,17 @@ def to_psd(token: Token) -> str:
 
 
 def _character(match: re.Match[str]) -> str:
-    return PSD_NAMES[match[1]]
+    return PSD_NAMES.get(match[1]) or PLAIN_NAMES[match[1]]
 
 
 def _with_names(text: str) -> str:
     if "<" in text:
         text = _PSD_NAME.sub(lambda match: f"<lt/>{match[0][1:]}", text)
-    if "(" in text or ")" in text:
-        text = text.replace("(", "<openparen/>").replace(")", "<closeparen/>")
-    return text.replace("-", PSD_DASH)
+    return _without_parentheses(text).replace("-", PSD_DASH)
+
+
+def _without_parentheses(text: str) -> str:
+    return text.replace("(", "<openparen/>").replace(")", "<closeparen/>") if "(" in text or ")" in text else text
 
 
 def without_brackets(text: str) -> str:
@@ -269,6 +302,7 @@ def raise_discontinuous(tree: Tree) -> Raised:
 
 ID_COMMENT = "; sent_id = "
 BRACKET_COMMENT = "; brackets = -LRB- -RRB-"
+LEMMA_COMMENT = "; leaves = word-lemma"  # in a tree that looks as if it had no lemmas
 PSD_ID = "ID"
 PSD_MARKUP = frozenset({"CODE", "ID", "LB", "METADATA"})  # LB: a line break
 BETWEEN_TREES = ("*", ";", "%", "/*", "/~*")  # beginnings of lines outside trees
@@ -283,11 +317,11 @@ _TRACE = re.compile(r"(\*[^*]*\*|\*)(?:-([0-9]+))?", re.DOTALL)
 
 
 def read_brackets(source: Source, psd: bool) -> Iterator[Tree]:
-    for top, identity in _brackets(source):
+    for top, identity, has_lemmas in _brackets(source):
         if source.is_damaged():
             continue
         try:
-            tree = _tree(top, identity, psd)
+            tree = _tree(top, identity, psd, has_lemmas)
         except TreeError as error:
             source.broken(top.line, str(error))
         else:
@@ -295,21 +329,25 @@ def read_brackets(source: Source, psd: bool) -> Iterator[Tree]:
                 yield tree
 
 
-def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
-    """Return the outermost brackets of a file, each with the id from the comment before it, or its number."""
+def _brackets(source: Source) -> Iterator[tuple[Item, str, bool]]:
+    """Return the outermost brackets of a file, each with the id from the comment before it, or its number.
+
+    The third value is whether a comment says that leaves have lemmas.
+    """
     current: Item | None = None
     identity = ""
-    has_brackets = False  # written as -LRB- and -RRB-
+    has_brackets = has_lemmas = False  # brackets in words are written as -LRB- and -RRB-
     seen = source.seen
     for number, line in source.lines():
         if current is None and line.startswith(BETWEEN_TREES):
             if line.startswith(ID_COMMENT):
                 identity = line[len(ID_COMMENT) :].strip()
             has_brackets = has_brackets or line.rstrip() == BRACKET_COMMENT
+            has_lemmas = has_lemmas or line.rstrip() == LEMMA_COMMENT
             continue
         if current is not None and line[:1] == "(" and current.children and _NEW_TREE.match(line):
             source.broken(_outermost(current).line, f"expected ')' before the next tree on line {number}")
-            current, identity, has_brackets = None, "", False
+            current, identity, has_brackets, has_lemmas = None, "", False, False
         for piece in _PIECE.findall(line):
             text = with_brackets(piece) if has_brackets else piece
             if piece == "(":
@@ -324,8 +362,8 @@ def _brackets(source: Source) -> Iterator[tuple[Item, str]]:
                 break
             elif piece == ")":
                 if current.parent is None:
-                    yield current, identity or RunningNumber(seen)
-                    identity, has_brackets = "", False
+                    yield current, identity or RunningNumber(seen), has_lemmas
+                    identity, has_brackets, has_lemmas = "", False, False
                 current = current.parent
             elif not current.label and not current.children:
                 current.label = text
@@ -344,7 +382,7 @@ def _outermost(item: Item) -> Item:
     return item
 
 
-def _tree(top: Item, identity: str, psd: bool) -> Tree | None:
+def _tree(top: Item, identity: str, psd: bool, has_lemmas: bool) -> Tree | None:
     """Return a tree, or None where only empty elements and mark-up were."""
     if psd:
         for child in top.children:
@@ -355,7 +393,8 @@ def _tree(top: Item, identity: str, psd: bool) -> Tree | None:
     if not words:
         return None
     move_fillers(leaves, top)
-    return _build(top, words, identity, psd)
+    pairs = [(word.label, word.word or "") for word in words]
+    return _build(top, words, _psd_tokens(pairs, has_lemmas) if psd else _penn_tokens(pairs), identity)
 
 
 def _leaves(top: Item, psd: bool) -> list[Item]:
@@ -407,7 +446,7 @@ def split_label(text: str) -> tuple[str, str, str]:
     return label, _INDEX.sub("", suffix).strip("-") or NONE, indices[-1] if indices else ""
 
 
-def _build(top: Item, words: list[Item], identity: str, psd: bool) -> Tree:
+def _build(top: Item, words: list[Item], tokens: list[Token], identity: str) -> Tree:
     position = {id(word): k for k, word in enumerate(words)}
     with_words: set[int] = set()
     for word in words:
@@ -429,15 +468,22 @@ def _build(top: Item, words: list[Item], identity: str, psd: bool) -> Tree:
                 token_parents[position[id(child)]] = index
             elif id(child) in with_words:
                 stack.append((child, index))
-    return Tree.from_parents([_token(word, psd) for word in words], token_parents, nodes, id=identity)
+    return Tree.from_parents(tokens, token_parents, nodes, id=identity)
 
 
-def _token(leaf: Item, psd: bool) -> Token:
-    word, tag = leaf.word or "", leaf.label or NONE
-    if not psd:
-        return Token(from_penn(word), tag)
-    form, lemma = from_psd(word)
-    return Token(form, tag, lemma or NONE)
+def _penn_tokens(leaves: list[tuple[str, str]]) -> list[Token]:
+    return [Token(from_penn(word), tag or NONE) for tag, word in leaves]
+
+
+def _psd_tokens(leaves: list[tuple[str, str]], has_lemmas: bool) -> list[Token]:
+    """Return the tokens of leaves, which are pairs of a tag and a word."""
+    if not has_lemmas and is_plain(leaves):
+        return [Token(from_plain_psd(word), tag or NONE) for tag, word in leaves]
+    tokens = []
+    for tag, word in leaves:
+        form, lemma = from_psd(word)
+        tokens.append(Token(form, tag or NONE, lemma or NONE))
+    return tokens
 
 
 class PennWriter(Writer):
@@ -445,17 +491,33 @@ class PennWriter(Writer):
 
     def tree(self, tree: Tree, number: int) -> str:
         _check(tree, psd=False)
+        leaves = [to_penn(token.form) for token in tree.tokens]
         comment = f"{ID_COMMENT}{tree.id}\n" if tree.id and tree.id != str(number) else ""
         comment += _bracket_comment(tree, "penn", tree.words)
-        return f"{comment}( {_text(tree, psd=False)})\n"
+        return f"{comment}( {_text(tree, leaves, psd=False)})\n"
 
 
 class PsdWriter(Writer):
     def tree(self, tree: Tree, number: int) -> str:
         _check(tree, psd=True)
-        return (
-            f"{_bracket_comment(tree, 'psd', [tree.id])}( {_text(tree, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
-        )
+        leaves, comment = _psd_leaves(tree)
+        comment = _bracket_comment(tree, "psd", [tree.id]) + comment
+        return f"{comment}( {_text(tree, leaves, psd=True)} ({PSD_ID} {tree.id or number}))\n\n"
+
+
+def _psd_leaves(tree: Tree) -> tuple[list[str], str]:
+    """Return the leaves of a tree, and a comment if the reader would take them for those of a corpus without lemmas."""
+    tokens = tree.tokens
+    escaped = [to_psd(token) for token in tokens]
+    tags = [token.tag for token in tokens]
+    if not is_plain(zip(tags, escaped, strict=True)):
+        return escaped, ""
+    if all(token[LEMMA] == NONE for token in tokens):
+        for leaves in ([_without_parentheses(token.form) for token in tokens], escaped):
+            readable = [from_plain_psd(leaf) for leaf in leaves if not _PSD_EMPTY.fullmatch(leaf)] == list(tree.words)
+            if readable and is_plain(zip(tags, leaves, strict=True)):
+                return leaves, ""
+    return escaped, f"{LEMMA_COMMENT}\n"
 
 
 def _bracket_comment(tree: Tree, format: str, words: Sequence[str]) -> str:
@@ -492,7 +554,7 @@ def _check(tree: Tree, psd: bool) -> None:
             raise unsupported(tree, format, "label", text)
 
 
-def _text(tree: Tree, psd: bool) -> str:
+def _text(tree: Tree, leaves: Sequence[str], psd: bool) -> str:
     children, traces, indices = raise_discontinuous(tree)
     tokens, root = tree.tokens, tree.root
     pieces: list[str] = []
@@ -503,8 +565,7 @@ def _text(tree: Tree, psd: bool) -> str:
             pieces.append(item)
         elif isinstance(item, int):
             tag = _label(tokens[item].tag or NONE, NONE, indices.get(~item))
-            word = to_psd(tokens[item]) if psd else to_penn(tokens[item].form)
-            pieces.append(f" ({without_brackets(tag)} {word})")
+            pieces.append(f" ({without_brackets(tag)} {leaves[item]})")
         else:
             pieces.append(f" ({without_brackets(_label(item.label, item.function, indices.get(id(item))))}")
             stack.append(")")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from discotree.errors import TreeError
 from discotree.treebanks.source import RunningNumber, Source
 from discotree.treebanks.writer import Writer, check_texts, unsupported
-from discotree.trees.tree import NONE, Tree, parse_brackets
+from discotree.trees.tree import NONE, Tree, parse_brackets, parse_line, tree_of_columns
 
 _SEPARATOR = re.compile(r"[ \t\r\n]")
 _SUSPICIOUS = re.compile(r"[\t\r\n]|=\)")  # the last may be an empty word
@@ -30,8 +30,11 @@ def read_discbracket(source: Source) -> Iterator[Tree]:
             continue
         identity = comment if comment and " " not in comment else RunningNumber(seen)
         try:
-            tokens, root = parse_brackets(text)
-            yield Tree(tokens, root, identity, comment="" if identity == comment else comment)
+            plain = parse_line(text) if identity == comment or not comment else None
+            if plain:
+                yield tree_of_columns(*plain, identity)
+            else:
+                yield Tree(*parse_brackets(text), identity, comment="" if identity == comment else comment)
         except TreeError as error:
             source.broken(number, str(error))
 

@@ -19,13 +19,19 @@ from discotree.files.writing import without_bom
 from discotree.treebanks.source import Source
 from discotree.treebanks.writer import WHITE_SPACE, Writer, check_texts, unsupported
 from discotree.trees.transforms import add_root
-from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree
+from discotree.trees.tree import NONE, SecondaryEdge, Token, Tree, new_token
 
 FIRST_NODE = 500
+_USUAL_NODES = frozenset(map(str, range(FIRST_NODE, 1000)))
 _NODE = re.compile(r"#([5-9][0-9][0-9]|[1-9][0-9]{3,8})")
-_ODD_SPACE = re.compile(r"[\v\f\x1c-\x1f]")  # str.split splits here, the format does not
+_ODD_SPACES = (
+    "\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
+)
+"""Where str.split splits and the format does not."""
 _FIELDS = re.compile(r"[^ \t\r]+")  # unlike str.split: a no-break space belongs to its word
 FORMAT_LINE = b"#FORMAT"
+HASH = ord("#")
+MARKERS = (b"#B", b"#E", b"#F")  # lines that may not be words or nodes begin with one of these
 ROOT_EDGES = b"%% #0\t"  # secondary edges of the root
 BEGIN, END = re.compile(rb"#BOS(?=[ \t\r\n]|$)"), re.compile(rb"#EOS(?=[ \t\r\n]|$)")
 _NOT_AN_ID = re.compile(f"{WHITE_SPACE.pattern}|%%")
@@ -42,7 +48,7 @@ def read_export(source: Source) -> Iterator[Tree]:
     for number, raw in source.raw_lines():
         if number == 1:
             raw = without_bom(raw)
-        if raw[:1] != b"#":
+        if raw[0] != HASH or raw[:2] not in MARKERS:
             if start:
                 sentence.append(raw)
             elif raw.startswith(ROOT_EDGES):
@@ -60,7 +66,7 @@ def read_export(source: Source) -> Iterator[Tree]:
             if END.match(raw):
                 try:
                     text = source.decode(b"".join(sentence), start, OLD_ENCODING)
-                    above = _FIELDS.findall(source.decode(root.rstrip(), start, OLD_ENCODING))[2:]
+                    above = _FIELDS.findall(source.decode(root.rstrip(), start, OLD_ENCODING))[2:] if root else []
                     yield _tree(source, start, text, version, above)
                 except TreebankError as error:
                     source.on_error(error)
@@ -71,18 +77,21 @@ def read_export(source: Source) -> Iterator[Tree]:
 
 def _tree(source: Source, start: int, text: str, version: int, root: list[str]) -> Tree:
     """Return the tree of a sentence's lines, from #BOS on line ``start`` to #EOS, and of the root's secondary edges."""
-    lines = text.removesuffix("\n").split("\n")
-    head, _, comment = lines[0].partition("%%")
-    footer = lines.pop()
+    head, _, body = text.removesuffix("\n").partition("\n")
+    head, _, comment = head.partition("%%")
+    body, _, footer = body.rpartition("\n")
     identity = [*_FIELDS.findall(head), "", ""][1]
     if _FIELDS.findall(footer)[1:2] != [identity]:
         raise source.error(start, f"#BOS {identity!r} is closed by {footer.strip()!r}")
+    if not root and (tree := _plain_tree(body, version, identity, comment.strip())):
+        return tree
+    lines = ["", *body.split("\n")]
     tokens: list[Token] = []
     token_parents: list[str] = []
     nodes: dict[str, tuple[int, list[str]]] = {}  # by number: line and fields
     extra: list[tuple[int, str, list[str]]] = []  # line, position or #node of the child, labels and parents
     is_parent = _parents(lines, version, token_parents)
-    is_odd = _ODD_SPACE.search(text) is not None
+    is_odd = any(map(body.__contains__, _ODD_SPACES))
     for number, line in enumerate(lines[1:], start + 1):
         fields = line.split()  # fast; lines that it might split wrongly go to _fields
         if version == 3:
@@ -129,6 +138,46 @@ def _tree(source: Source, start: int, text: str, version: int, root: list[str]) 
     except TreeError as error:
         at = start if error.node is None else list(nodes.values())[error.node][0]
         raise source.error(at, str(error)) from None
+
+
+def _plain_tree(body: str, version: int, identity: str, comment: str) -> Tree | None:
+    """Return the tree of a sentence, or None if it has an error, a comment, secondary edges or an odd character.
+
+    All lines are split at once, into columns.
+    """
+    rows = body.count("\n") + 1
+    fields = body.replace("\n", " \0 ").split()
+    width = (len(fields) + 1) // rows - 1
+    step = width + 1
+    if width != (version + 2 if version else 6) or fields[width::step] != ["\0"] * (rows - 1) or "%%" in body:
+        return None
+    first_node = rows - body.count("\n#")
+    forms, parents = fields[::step], fields[width - 1 :: step]
+    names = [name[1:] for name in forms[first_node:]]
+    index = dict(zip(names, range(len(names)), strict=True))
+    index["0"] = -1
+    if (
+        len(fields) + 1 != rows * step
+        or not _USUAL_NODES.issuperset(names)
+        or body.count("#") != len(names) == len(index) - 1
+        or (names and names[0] not in parents)
+        or any(map(body.__contains__, _ODD_SPACES))
+    ):
+        return None
+    tags, morphs, functions = (fields[width - k :: step] for k in (4, 3, 2))
+    lemmas = fields[1::step] if width == 6 else [NONE] * rows
+    try:
+        above = [index[parent] for parent in parents]
+        columns = zip(forms[:first_node], tags, lemmas, morphs, functions, strict=False)
+        return Tree.from_parents(
+            list(map(new_token, columns)),
+            above[:first_node],
+            list(zip(tags[first_node:], functions[first_node:], above[first_node:], strict=True)),
+            id=identity,
+            comment=comment,
+        )
+    except (KeyError, TreeError):
+        return None
 
 
 def _fields(line: str, version: int) -> list[str]:

@@ -15,6 +15,8 @@ TAGS: dict[str, frozenset[str]] = {
     "alpino": frozenset({"let", "LET", "LET()", "LET[]", "punct"}),
     "ptb": frozenset({",", ".", ":", "``", "''", '"', "-LRB-", "-RRB-", "HYPH", "NFP", "PUNCT"}),
     "icepahc": frozenset({",", ".", ":", ";", '"', "'", "-", ".-TTT"}),
+    "historical": frozenset({"PON", "PONFP", "PUNC"}),  # MCVF and PPCHF; PPCHY
+    "squoia_es": frozenset({"F", "F$"}),
 }
 UNTAGGED = frozenset({"", "--", "_", "__", "UNKNOWN"})
 WORDLIKE = frozenset("%&#@*§")
