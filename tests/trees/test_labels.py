@@ -20,6 +20,12 @@ from discotree.trees.labels import guess_scheme
         ("SBJ-TPC", "en", "subject, topicalised"),
         ("NP-SBJ", "icepahc", "noun phrase, subject"),
         ("N-D", "is-large", "singular noun, dative"),
+        ("NPRS", "is", "plural proper name"),
+        ("NPRS", "fro", "singular proper name"),
+        ("CL-NP-ACC", "mcvf", "clitic, noun phrase, direct object"),
+        ("HVF", "yi", '"have", finite'),
+        ("O2", "grc", "second object"),
+        ("NK", "de-early", "part of the noun kernel"),
         ("np+mwu", "alpino", "noun phrase + multi-word unit"),
         ("NP", None, "noun phrase"),
         ("NP", FIGURE1, "noun phrase"),
@@ -41,7 +47,10 @@ def test_an_unknown_label_has_no_name(label):
 
 
 def test_an_unknown_scheme_or_kind_is_an_error_that_lists_the_others():
-    with pytest.raises(dt.InputError, match="unknown scheme 'xyz'; expected alpino, tiger, penn, icepahc or a model"):
+    with pytest.raises(
+        dt.InputError,
+        match="unknown scheme 'xyz'; expected alpino, tiger, penn, icepahc, mcvf, ppchy, n1904, squoia-es or",
+    ):
         dt.explain("NP", "xyz")
     with pytest.raises(dt.InputError, match="kind: expected constituent, function, tag, got 'word'"):
         dt.explain("NP", "penn", "word")
@@ -56,6 +65,9 @@ def test_an_unknown_scheme_or_kind_is_an_error_that_lists_the_others():
         ("ptb.mrg", "penn"),
         ("craft.tree", "penn"),
         ("icepahc.psd", "icepahc"),
+        ("mcvf.psd", "mcvf"),
+        ("ppchy.psd", "ppchy"),
+        ("n1904.export", "n1904"),
     ],
 )
 def test_every_label_of_a_treebank_has_a_name(file, scheme):

@@ -8,9 +8,13 @@ from discotree.errors import InputError
 from discotree.trees.tree import NONE, Tree
 
 Kind = Literal["constituent", "function", "tag"]
-SCHEMES = ("alpino", "tiger", "penn", "icepahc")
+COMMON_SCHEMES = ("alpino", "tiger", "penn", "icepahc")
+SCHEMES = (*COMMON_SCHEMES, "mcvf", "ppchy", "n1904", "squoia-es")
 SAME_SCHEMES = {"negra": "tiger", "ptb": "penn", "nl": "alpino", "de": "tiger", "en": "penn", "is": "icepahc"}
+SAME_SCHEMES |= {"fo": "icepahc", "fro": "mcvf", "yi": "ppchy", "grc": "n1904", "es": "squoia-es"}
+EXTENDED = {"mcvf": "icepahc", "ppchy": "icepahc"}  # schemes that add labels to another one
 HEAD_RULES = {"alpino": "alpino", "tiger": "negra", "penn": "ptb", "icepahc": "icepahc"}  # of each scheme
+HEAD_RULES |= {"mcvf": "icepahc", "ppchy": "icepahc", "n1904": "n1904", "squoia-es": "squoia-es"}
 NOT_NAMED = frozenset([NONE, "ROOT", "TOP", "VROOT", "top"])
 MIN_KNOWN = 0.8  # share of a tree's labels that its scheme must have
 
@@ -31,23 +35,30 @@ CLAUSES = {
     "tiger": ClauseLabels("S", "V.(FIN|IMP)", ""),
     "penn": ClauseLabels("S|SINV|SQ", "MD|VB[DPZ]", "VP", imperative="VB", infinitive="TO"),
     "icepahc": ClauseLabels("IP", _FINITE, f"VP|{_FINITE}"),
+    "mcvf": ClauseLabels("IP", "VJ|EJ|AJ|MDJ|LJ", "VP|VJ|EJ|AJ|MDJ|LJ"),
+    "ppchy": ClauseLabels("IP", "(BE|DO|HV|MD|RD|VB|VL)[FI]", "VP|(BE|DO|HV|MD|RD|VB|VL)[FI]"),
+    "n1904": ClauseLabels("CL", "verb", "VP"),  # here and in Spanish, participles and infinitives have the same tag
+    "squoia-es": ClauseLabels("S", "V[AMS]", "SVC"),
 }
 
 
 def explain(label: str | None, scheme: object = None, kind: Kind | None = None) -> str | None:
     """Return the full name of a label, or None if it is unknown.
 
-    ``scheme`` is alpino, tiger (or negra), penn (or ptb), icepahc, a model or its name, or a tree. Without it, the
-    names of all schemes are joined. ``kind`` is constituent, function or tag, for labels with several meanings.
+    ``scheme`` is alpino, tiger (or negra), penn (or ptb), icepahc, mcvf, ppchy, n1904, squoia-es, a model or its name,
+    or a tree. Without it, the names in the first four are joined, or if there are none, those in the others. ``kind``
+    is constituent, function or tag, for labels with several meanings.
 
     Example: ``dt.explain("ppart", "alpino")``, which is "participle clause".
     """
     if kind is not None and kind not in get_args(Kind):
         raise InputError(f"kind: expected {', '.join(get_args(Kind))}, got {kind!r}")
-    chosen = SCHEMES if scheme is None else [find_scheme(scheme)]
     kinds = get_args(Kind) if kind is None else (kind,)
-    names = [_name(label, each, name) for name in chosen if label and name for each in kinds]
-    return "; ".join(dict.fromkeys(filter(None, names))) or None
+    for chosen in (COMMON_SCHEMES, SCHEMES) if scheme is None else ([find_scheme(scheme)],):
+        names = [_name(label, each, name) for name in chosen if label and name for each in kinds]
+        if found := dict.fromkeys(filter(None, names)):
+            return "; ".join(found)
+    return None
 
 
 def guess_scheme(tree: Tree) -> str | None:
@@ -80,6 +91,9 @@ def find_scheme(scheme: object) -> str | None:
         return guess_scheme(scheme)
     config = getattr(scheme, "config", None)  # a parser: its head rules are those of its scheme
     name = str(scheme) if config is None else str(config.data.heads)
+    language = SAME_SCHEMES.get(config.language, "") if config else ""
+    if HEAD_RULES.get(language) == name:  # several schemes share the rules icepahc
+        return language
     for candidate in (name, name.partition("-")[0]):  # de-large: its language
         if candidate in (*SCHEMES, *SAME_SCHEMES):
             return SAME_SCHEMES.get(candidate, candidate)
@@ -93,7 +107,9 @@ def label_names() -> dict[str, dict[str, dict[str, str]]]:
     _, *sections = (resources.files(__package__) / "labels.txt").read_text("utf-8").split("\n[")
     for heading, *lines in map(str.splitlines, sections):
         scheme, kind = heading.rstrip("]").split()
-        names[scheme][kind] = dict([line.split(" ", 1) for line in lines if line])
+        base = names.get(EXTENDED.get(scheme, ""), {})
+        names[scheme] = names[scheme] or {kind: dict(known) for kind, known in base.items()}
+        names[scheme].setdefault(kind, {}).update(dict([line.split(" ", 1) for line in lines if line]))
     return names
 
 
