@@ -157,7 +157,9 @@ def test_a_users_own_file_is_loaded_by_its_path(file):
 
 
 def test_a_missing_file_names_the_rule_sets_there_are(tmp_path):
-    with pytest.raises(HeadRuleError, match="neither one of alpino, icepahc, negra, ptb nor a readable file"):
+    with pytest.raises(
+        HeadRuleError, match="neither one of alpino, icepahc, n1904, negra, ptb, squoia-es nor a readable file"
+    ):
         HeadRules.load("klingon")
     with pytest.raises(HeadRuleError):
         HeadRules.load(tmp_path)
@@ -172,12 +174,12 @@ def test_a_file_that_is_not_utf8_is_refused(file):
 
 
 def test_bundled_rule_sets():
-    assert HeadRules.names() == ["alpino", "icepahc", "negra", "ptb"]
+    assert HeadRules.names() == ["alpino", "icepahc", "n1904", "negra", "ptb", "squoia-es"]
     for name in HeadRules.names():
         assert HeadRules.load(name).rules
 
 
-@pytest.mark.parametrize("name", ["alpino", "icepahc", "negra", "ptb"])
+@pytest.mark.parametrize("name", ["alpino", "icepahc", "n1904", "negra", "ptb", "squoia-es"])
 def test_every_node_has_a_head_whatever_its_label(name):
     assert head(HeadRules.load(name), "(KLINGON (FOO 0=a) (BAR 1=b))") in ("a", "b")
 
@@ -196,6 +198,10 @@ def test_every_node_has_a_head_whatever_its_label(name):
         ("negra", "(CO (X 0=a) (X 1=b))", "a"),
         ("negra", "(CH (X 0=a) (X 1=b))", "b"),
         ("negra", "(VROOT ($[ 0=-) (NP (NN 1=Haus)) (S (VVFIN 2=steht)))", "steht"),
+        ("alpino", "(np (lid 0=de) (n 1=kat))", "kat"),  # without functions
+        ("alpino", "(smain (n 0=Jan) (ww 1=slaapt))", "slaapt"),
+        ("alpino", "(ssub (n 0=Jan) (ww 1=slapen) (ww 2=ging))", "ging"),
+        ("alpino", "(conj (n 0=kat) (vg 1=en) (n 2=hond))", "en"),
         ("ptb", "(S (NP (PRP 0=she)) (VP (VBD 1=paid) (NP (NNS 2=taxes))) (. 3=.))", "paid"),
         ("ptb", "(NP (NP (DT 0=the) (NN 1=end)) (PP (IN 2=of) (NP (NN 3=it))))", "end"),
         ("ptb", "(NP (DT 0=the) (NN 1=tax) (NN 2=law))", "law"),
@@ -204,6 +210,15 @@ def test_every_node_has_a_head_whatever_its_label(name):
         ("icepahc", "(IP (NP (PRO-N 0=hún)) (BEPI 1=er) (VBN 2=farin))", "er"),
         ("icepahc", "(NP (ADJ-N 0=góður) (N-N 1=maður))", "maður"),
         ("icepahc", "(PP (P 0=á) (NP (N-D 1=bók)))", "á"),
+        ("icepahc", "(IP (NP (PRO 0=je)) (CL (CL 1=l')) (AJ 2=ay) (VPP 3=faict))", "ay"),
+        ("icepahc", "(NP (D 0=li) (NCS 1=reis) (NPRS 2=Charles))", "reis"),
+        ("icepahc", "(IP (NP (PRO 0=zi)) (HVF 1=hot) (VBN 2=geleyent))", "hot"),
+        ("icepahc", "(NP (D 0=der) (H 1=mlkh))", "mlkh"),
+        ("negra", "(AS (KOUS 0=daß) (VP (PPER 1=ers) (VVPP 2=gesehen)))", "gesehen"),
+        ("n1904", "(CL (CL (NP (det 0=ὁ) (noun 2=λόγος)) (verb 3=ἦν)) (conj 1=δὲ))", "ἦν"),
+        ("n1904", "(NP (det 0=ὁ) (adj 1=ἅγιος))", "ἅγιος"),
+        ("squoia-es", "(S (NP (DA 0=la) (NC 1=casa)) (VA 2=ha) (VM 3=sido))", "ha"),
+        ("squoia-es", "(NP (DA 0=la) (NC 1=casa) (PP (SP 2=de) (NP (NP 3=Lima))))", "casa"),
     ],
 )
 def test_the_bundled_rules_know_their_language(name, brackets, expected):
