@@ -3,7 +3,7 @@
     python benchmarks/text.py FOLDER [--split dev] [--trees 500]
     python benchmarks/text.py --ud FOLDER
 
-FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc); missing ones are left out. The
+FOLDER holds the unpacked treebanks (alpino, pcc, squoia_de, craft, icepahc and others); missing ones are left out. The
 splits are those of the recipes. With --ud it holds files of Universal Dependencies such as en_ewt-dev.conllu.gz, whose
 text is real: paragraphs are kept where the file has them, and blanks join the sentences of a paragraph.
 
@@ -18,6 +18,7 @@ import gzip
 import importlib.util
 import re
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,14 +34,32 @@ TREEBANKS = {  # file, recipe
     "squoia_de": ("squoia_de", "squoia-de"),
     "craft": ("craft/penn", "craft"),
     "icepahc": ("icepahc/finished", "icepahc"),
+    "farpahc": ("farpahc/finished", "farpahc"),
+    "mcvf_ppchf": ("mcvf_ppchf", "mcvf-ppchf"),
+    "ppchy": ("ppchy/data", "ppchy"),
+    "squoia_es": ("squoia_es", "squoia-es"),
+    "n1904": ("n1904/export", "n1904"),
+    "ref_mercurius": ("ref_mercurius_low/export", "ref-mercurius"),
 }
 CONVENTIONS = {"alpino": "nl-alpino"}  # of a treebank, where raw text has others
-NAMES = {"nl": "dutch", "de": "german", "en": "english", "is": "english"}  # Punkt has no Icelandic
+NAMES = {"nl": "dutch", "de": "german", "de-early": "german", "es": "spanish", "grc": "greek"}  # English elsewhere
+DOLLARS = ("is", "fo")  # halves of a word meet at dollar signs, and count as one token
+HALVES = re.compile(r"(?<=.)[@#]\Z|\A@(?=.)|=")  # other signs of the treebanks of French and Yiddish
 RUNS = 3
 
-WRITTEN = {"-LRB-": "(", "-RRB-": ")", "``": '"', "''": '"', "<dash/>": "-", "<threedots/>": "…", "<percent/>": "%"}
-TIED_LEFT = frozenset([*".,;:!?)]}”»’…%°′™®", "..", "...", "....", "°C", ").", "''", "-RRB-"])
-TIED_RIGHT = frozenset([*"([{“„«‘$£€#~¡∼", "``", "-LRB-"])
+WRITTEN = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "``": '"',
+    "''": '"',
+    "<<": "«",
+    ">>": "»",
+    "<dash/>": "-",
+    "<threedots/>": "…",
+    "<percent/>": "%",
+}
+TIED_LEFT = frozenset([*".,;:!?)]}”»’…%°′™®·", ">>", "..", "...", "....", "°C", ").", "''", "-RRB-"])
+TIED_RIGHT = frozenset([*"([{“„«‘$£€#~¡¿∼", "<<", "``", "-LRB-"])
 CLOSING = frozenset([*"\"'”»)’]", "''", "-RRB-"])
 CLITIC = {"en": re.compile(r"(?i)(?:['’](?:s|ll|ve|re|d|m)?|n['’]t)"), "de": re.compile("'s")}
 DIGIT_BEFORE, DIGIT_AFTER = re.compile(r"\d\Z"), re.compile(r"\d")
@@ -48,10 +67,10 @@ DIGIT_BEFORE, DIGIT_AFTER = re.compile(r"\d\Z"), re.compile(r"\d")
 
 def written(token: str, language: str) -> str:
     """Return the text of a treebank's token."""
-    if language == "is":  # halves of a word meet at dollar signs
+    if language in DOLLARS:
         token = re.sub(r"<[a-z]+/?>", lambda tag: WRITTEN.get(tag[0], ""), token)
         return token[token.startswith("$") and len(token) > 1 :].removesuffix("$") or token
-    return WRITTEN.get(token, token)
+    return WRITTEN.get(token, HALVES.sub("", token) if language in ("fro", "yi") else token)
 
 
 def english_ties(token: str, before: str, after: str, in_brackets: bool) -> tuple[bool | None, bool | None]:
@@ -86,7 +105,7 @@ def ties(tokens: list[str], language: str) -> list[bool]:
         if language == "en":
             own = english_ties(token, before, after, depth > 0)
         elif token == "/":
-            own = True, True
+            own = True, language != "de-early"
         if own[0] is not None and own[1] is not None:
             left, right = tied or own[0], own[1]
         elif token in ('"', "'"):
@@ -96,8 +115,9 @@ def ties(tokens: list[str], language: str) -> list[bool]:
             left, right = tied or closes, not closes
             (open_quotes.discard if closes else open_quotes.add)(token)
         else:
-            halves = before.endswith("$") and token.startswith("$") and min(len(before), len(token)) > 1
-            left |= halves or (language in CLITIC and CLITIC[language].fullmatch(token) is not None)
+            halves = before[-1:] == token[:1] in ("$", "@") and min(len(before), len(token)) > 1
+            elided = language == "fro" and re.search(r"\w['#]\Z", before) is not None
+            left |= halves or elided or (language in CLITIC and CLITIC[language].fullmatch(token) is not None)
         result.append(left)
         tied = right
     return result
@@ -115,7 +135,7 @@ def raw_text(trees: Iterable[tuple[str, list[str]]], language: str) -> tuple[str
         if not tokens:
             continue
         marks = [token for token in tokens if token not in CLOSING] or tokens
-        ends = language == "is" or marks[-1][-1] in ".!?:;…"  # Icelandic "sentences" are clauses
+        ends = language in (*DOLLARS, "fro", "yi") or marks[-1][-1] in ".!?:;…"  # these "sentences" are clauses
         gap = "" if not parts else " " if ended and ends and document == id.partition("/")[0] else "\n\n"
         document, ended = id.partition("/")[0], ends
         parts.append(gap)
@@ -128,7 +148,7 @@ def raw_text(trees: Iterable[tuple[str, list[str]]], language: str) -> tuple[str
             begin = offset
             parts.append(written(token, language))
             offset += len(parts[-1])
-            if tied and language == "is" and token.startswith("$") and found_tokens and k:
+            if tied and language in DOLLARS and token.startswith("$") and found_tokens and k:
                 begin = found_tokens.pop()[0]
             found_tokens.append((begin, offset))
         found_sentences.append((start, offset))
@@ -155,7 +175,7 @@ def others(language: str) -> tuple[dict[str, Splitter], dict[str, Splitter]]:
     if installed("punkt"):
         import punkt
 
-        tokenizer: Any = punkt.tokenizer_for(NAMES[language], prefixes=True)
+        tokenizer: Any = punkt.tokenizer_for(NAMES.get(language, "english"), prefixes=True)
         splitters["Punkt"] = tokenizer.span_tokenize
     if installed("nltk"):
         from nltk.tokenize import NLTKWordTokenizer
@@ -186,6 +206,13 @@ def others(language: str) -> tuple[dict[str, Splitter], dict[str, Splitter]]:
 def f1(gold: list[Span], found: Iterable[Span]) -> float:
     right = len(set(gold) & (predicted := set(found)))
     return 200 * right / (len(gold) + len(predicted))
+
+
+def complete(gold_sentences: list[Span], gold_tokens: list[Span], found: Iterable[Span]) -> float:
+    """Return the share of sentences in which all tokens are right."""
+    starts = [start for start, _ in gold_sentences]
+    wrong = {bisect_right(starts, start) for start, _ in set(gold_tokens) - set(found)}
+    return 100 - 100 * len(wrong) / len(starts)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -247,7 +274,9 @@ def measure(name: str, gold: tuple[str, list[Span], list[Span]], language: str, 
     for convention in conventions:
         ours, seconds = timed(lambda convention=convention: list(sentences(text, convention)))
         spans = [(words[0].start, words[-1].end) for words in ours]
-        show(f"discotree, {convention}", seconds, ((w.start, w.end) for words in ours for w in words), spans)
+        tokens = [(word.start, word.end) for words in ours for word in words]
+        show(f"discotree, {convention}", seconds, tokens, spans)
+        print(f"{'':20}all tokens right in {complete(gold_sentences, gold_tokens, tokens):.1f} % of the sentences")
     whole = [(p.start, p.start + len(p.text)) for p in paragraphs(text)]
     splitters, tokenisers = others(language)
     for label, splitter in splitters.items():

@@ -4,7 +4,8 @@
     python tools/make_frequent_words.py measure TREEBANKS SPLITS UD
 
 Languages with text at hand get their most frequent words in order of frequency, each source with the same weight. Other
-languages get spaCy's stop words, which are in no order.
+languages get spaCy's stop words, which are in no order. The lists of Old French and Yiddish are not made here: they are
+written by hand, because the treebanks of these languages are not free for any use.
 """
 
 import argparse
@@ -24,18 +25,40 @@ from discotree.text.recognition import FOLDER, recognise
 WORDS = 1000  # per language
 LINES = 40_000  # of a text
 LINE_WIDTH = 118
-NAMES = {"de": "German", "en": "English", "fo": "Faroese", "is": "Icelandic", "nl": "Dutch"}
+NAMES = {
+    "de": "German",
+    "de-early": "Early New High German",
+    "en": "English",
+    "fo": "Faroese",
+    "grc": "Ancient Greek",
+    "is": "Icelandic",
+    "nl": "Dutch",
+}
 TREEBANKS = {  # name of the split, and the folder or file below TREEBANKS
     "de": {"squoia_de": "squoia_de", "pcc": "pcc"},
+    "de-early": {"ref_mercurius_low": "ref_mercurius_low"},
     "en": {"masc": "masc", "craft": "craft"},
+    "es": {"squoia_es": "squoia_es"},
     "fo": {"farpahc": "farpahc"},
+    "fro": {"mcvf_ppchf": "mcvf_ppchf"},
+    "grc": {"n1904": "n1904"},
     "is": {"icepahc": "icepahc"},
     "nl": {"alpino_cdb": "alpino/cdb.xml"},
+    "yi": {"ppchy": "ppchy"},
 }
-COUNTED = {"squoia_de", "masc", "farpahc", "icepahc", "alpino_cdb"}  # free for any use; all but dev and test
+COUNTED = {
+    "squoia_de",
+    "ref_mercurius_low",
+    "masc",
+    "farpahc",
+    "n1904",
+    "icepahc",
+    "alpino_cdb",
+}  # free for any use; all but dev and test
 TEXTS = {
     "de": ("de-europarl", "de-eltec", "de-gerdracor", "de-parlamint-at"),
     "en": ("en-europarl", "en-eltec", "en-elife"),
+    "grc": ("grc-perseus",),
     "nl": ("nl-europarl", "nl-eindhoven", "nl-openboek"),
 }
 STOP_WORDS = {
@@ -49,6 +72,7 @@ STOP_WORDS = {
     "pt": "Portuguese",
     "sv": "Swedish",
 }
+YIELDING = {"de-early", "grc"}
 BUCKETS = ((1, 2), (3, 4), (5, 7), (8, 12), (13, 20), (21, 10_000))  # words
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 
@@ -81,7 +105,7 @@ def write(code: str, name: str, source: str, by_frequency: bool, words: list[str
             line = ""
         line += f"{' ' if line else ''}{word}"
     flag = str(by_frequency).lower()
-    head = f'name = "{name}"\nsource = "{source}"\nby_frequency = {flag}\n'
+    head = f'name = "{name}"\nsource = "{source}"\nby_frequency = {flag}\n' + "yields = true\n" * (code in YIELDING)
     text = head + "words = '''\n" + "\n".join([*lines, line]) + "\n'''\n"
     (FOLDER / f"{code}.toml").write_text(text, "utf-8")
 

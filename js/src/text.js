@@ -34,8 +34,10 @@ import {
  * @property {string} marksBeforeLowercase
  * @property {string[]} unfinishedWords
  * @property {number} colonMinWords
+ * @property {string} colonMarks
  * @property {boolean} colonBeforeLowercase
  * @property {boolean} splitHyphens
+ * @property {string} contractionMark
  * @property {boolean} pennQuotes
  * @property {Record<string, string>} forms
  * @property {string} pictureTag
@@ -48,7 +50,7 @@ import {
 
 /** @typedef {{form: string, start: number, end: number}} Word */
 
-const LANGUAGES = ["de", "en", "en-wsj", "is", "nl", "nl-alpino"];
+const LANGUAGES = ["de", "de-early", "en", "en-wsj", "es", "fo", "fro", "grc", "is", "nl", "nl-alpino", "yi"];
 const MAX_PARAGRAPH = 1 << 18; // characters; longer paragraphs are split
 const BLOCK = 1 << 16;
 const WORD_REACH = 40; // characters of a word that are looked at
@@ -171,14 +173,16 @@ export class Language {
    * @param {string} text @param {number} start @param {number} end @param {number} offset
    */
   #tokens(text, start, end, offset) {
-    const { token, kinds, forms } = this.rules;
+    const { token, kinds, forms, contractionMark } = this.rules;
     /** @type {Word[]} */
     const result = [];
+    let mark = "";
     for (const match of matches(token, text, start, end)) {
-      let form = match[0];
+      let form = mark + match[0];
       const begin = match.index;
-      const stop = begin + form.length;
+      const stop = begin + match[0].length;
       const kind = kinds.find((_, index) => match[index + 1] !== undefined);
+      mark = kind === "half" ? contractionMark : "";
       const before = result.at(-1);
       if (kind === "stop") {
         if (before && before.end === begin + offset && this.#isAbbreviation(result, text, stop, end)) {
@@ -187,6 +191,8 @@ export class Language {
         }
       } else if (kind === "quote") {
         form = begin === 0 || isSpace(text[begin - 1]) || "([{-–—/".includes(text[begin - 1]) ? "``" : "''";
+      } else if (kind === "half") {
+        form += mark;
       } else if (kind === "form") {
         form = forms[form];
       } else if (kind === "number") {
@@ -258,7 +264,7 @@ export class Language {
 
   /** @param {string} text @param {number} start @param {RegExpExecArray} match @param {RegExpExecArray} following */
   #endsSentence(text, start, match, following) {
-    const { capitalNouns, colonBeforeLowercase, colonMinWords, marksBeforeLowercase } = this.rules;
+    const { capitalNouns, colonBeforeLowercase, colonMarks, colonMinWords, marksBeforeLowercase } = this.rules;
     const [mark] = match;
     const at = match.index;
     const opening = following[1];
@@ -269,7 +275,8 @@ export class Language {
     if (inBrackets(text, start, following.index)) return false;
     const sentence = text.slice(Math.max(start, move(text, at, -SENTENCE_REACH)), at);
     const before = split(sentence);
-    if (":;".includes(mark)) {
+    if (":;·".includes(mark)) {
+      if (!colonMarks.includes(mark)) return false;
       if (isLowerCase && mark === ":" && !colonBeforeLowercase) return false;
       return before.length >= colonMinWords;
     }

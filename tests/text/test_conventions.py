@@ -97,7 +97,7 @@ def test_no_file_has_a_key_to_no_effect() -> None:
         ("contractions = ['cannot']", 'fy.toml: contractions: expected a list of strings such as "can not"'),
         ("forms = 'x'", "fy.toml: forms: expected a table, got 'x'"),
         ("forms = { ab = 'x' }", "fy.toml: forms: 'ab' is not one character"),
-        ("extends = 'xx'", "fy.toml: extends: unknown language 'xx'; choose one of de, en,"),
+        ("extends = 'xx'", "fy.toml: extends: unknown language 'xx'; choose one of de, de-early,"),
         ("extends = 'en-wsj'", "fy.toml: extends: en-wsj extends en; extend that"),
     ],
 )

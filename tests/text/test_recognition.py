@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from discotree import read
+from discotree.config.recipes import RECIPES
+from discotree.text import recognition
 from discotree.text.recognition import SAMPLE_CHARACTERS, frequent_words, language_name, recognise, sample_of
 
 SENTENCES = {
@@ -12,6 +15,11 @@ SENTENCES = {
     "de": "Darüber hat er nie ein Wort verloren.",
     "en": "The mice that we analyzed were fed a normal diet.",
     "is": "Þá sagði hann að konan hafði séð hestinn.",
+    "fo": "Og tá segði hann við teir, at konan hevði sæð hestin.",
+    "fro": "Li reis vint a la dame et dist que mult ert bele et que il ne savoit mie qui ele estoit.",
+    "de-early": "vnd do der kunig das vernam do sprach er zu jm das wil ich nit thun vnnd gieng von dannen",
+    "yi": "zi hot im gezogt az er zol nit geyn aher, nor er iz dokh gekumen",
+    "grc": "καὶ εἶπεν αὐτοῖς ὁ Ἰησοῦς ὅτι ἐγὼ ἀπέρχομαι πρὸς τὸν πατέρα μου.",
     "fr": "Je ne sais pas ce que tu veux dire, mais ce n’est pas possible.",
     "es": "No sé lo que quieres decir, pero eso no es posible para nosotros.",
     "it": "Non so che cosa vuoi dire, ma questo non è possibile per noi.",
@@ -49,6 +57,17 @@ def test_near_languages_exclude_others_though_not_each_other() -> None:
     assert found.language == ""
     assert not found.excludes("da")
     assert found.excludes("nl")
+
+
+@pytest.mark.parametrize("code", ["nl", "de", "en", "is"])
+def test_older_languages_do_not_change_how_others_are_recognised(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [" ".join(tree.words) for tree in read(RECIPES / "everyday" / f"{code}.discbracket")]
+    found = [recognise(text).language for text in texts]
+    others = {code: known for code, known in frequent_words().items() if not known.yields}
+    assert frequent_words().keys() - others.keys() == {"de-early", "fro", "grc", "yi"}
+    monkeypatch.setattr(recognition, "frequent_words", lambda: others)
+    assert found == [recognise(text).language for text in texts]
+    assert found.count(code) > 0.5 * len(found)
 
 
 def test_only_the_beginning_of_a_text_is_looked_at() -> None:

@@ -5,6 +5,9 @@
 
 A naive Bayes classifier over the lists in ``frequent_words/``, which tools/make_frequent_words.py makes. It uses
 only words, so a text of names or numbers is undecided. docs/text.md reports its accuracy.
+
+Old French, Early New High German, Ancient Greek and Yiddish in Latin letters yield to modern languages, with which most
+of them share words: they have to be certain to be recognised, and never make a modern language uncertain.
 """
 
 import math
@@ -13,7 +16,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 
 if sys.version_info >= (3, 11):
@@ -40,6 +43,7 @@ class FrequentWords:
 
     name: str  # in English
     words: Mapping[str, float]
+    yields: bool = False  # to other languages, unless it is certain
 
 
 @cache
@@ -53,7 +57,8 @@ def _read(path: Path) -> FrequentWords:
     words: list[str] = table["words"].split()
     weights = [1 / (rank + RANK_OFFSET) if table["by_frequency"] else 1.0 for rank in range(len(words))]
     log_share = math.log(COVERAGE / sum(weights))
-    return FrequentWords(table["name"], {w: log_share + math.log(x) for w, x in zip(words, weights, strict=True)})
+    shares = {word: log_share + math.log(weight) for word, weight in zip(words, weights, strict=True)}
+    return FrequentWords(table["name"], shares, table.get("yields", False))
 
 
 def language_name(code: str) -> str:
@@ -72,13 +77,14 @@ class Recognition:
     @property
     def best(self) -> str:
         """The code of the most probable language, or ""."""
-        return "" if self.is_foreign or not self.scores else max(self.scores, key=self.scores.__getitem__)
+        return "" if self.is_foreign or not self.scores else _best(self.scores)
 
     @property
     def language(self) -> str:
         """The code of the language, if it is certain; otherwise ""."""
-        others = (code for code in self.scores if code != self.best)
-        return self.best if self.best and all(self.margin(code) >= MIN_MARGIN for code in others) else ""
+        best, known = self.best, frequent_words()
+        others = (code for code in self.scores if code != best and not (known[code].yields and not known[best].yields))
+        return best if best and all(self.margin(code) >= MIN_MARGIN for code in others) else ""
 
     def margin(self, code: str) -> float:
         """Return by how much the best language is more probable than this one, as a logarithm."""
@@ -89,6 +95,15 @@ class Recognition:
         return code in self.scores and (self.is_foreign or self.margin(code) >= MIN_MARGIN)
 
 
+def _best(scores: Mapping[str, float]) -> str:
+    """Return the most probable language; one that yields has to be certain."""
+    known = frequent_words()
+    best = max(scores, key=scores.__getitem__)
+    if all(scores[best] - scores[code] >= MIN_MARGIN for code in scores if code != best):
+        return best
+    return max((code for code in scores if not known[code].yields), key=scores.__getitem__)
+
+
 def recognise(text: str) -> Recognition:
     """Recognise the language of a text from its beginning."""
     matches = _WORD.finditer(text[:SAMPLE_CHARACTERS].replace("’", "'"))
@@ -96,8 +111,10 @@ def recognise(text: str) -> Recognition:
     if not words:
         return Recognition({}, is_foreign=False)
     languages = frequent_words()
-    scores = {code: sum(known.words.get(word, UNLISTED) for word in words) for code, known in languages.items()}
-    most = max(sum(word in known.words for word in words) for known in languages.values())
+    scores = {code: sum(map(known.words.get, words, repeat(UNLISTED))) for code, known in languages.items()}
+    best = _best(scores)
+    possible = [known for code, known in languages.items() if code == best or not known.yields]
+    most = max(sum(map(known.words.__contains__, words)) for known in possible)
     return Recognition(scores, len(words) >= MIN_WORDS and most < MIN_KNOWN_SHARE * len(words))
 
 

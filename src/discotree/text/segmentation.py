@@ -98,6 +98,7 @@ class Convention:
     marks_before_lowercase: str = ""
     unfinished_words: WordSet = NO_WORDS
     colon_min_words: int = 0
+    colon_marks: str = ":;"
     colon_before_lowercase: bool = False
 
     split_hyphens: bool = False
@@ -107,6 +108,8 @@ class Convention:
     clitic_hosts: Expression = NO_EXPRESSION
     elisions: Expression = NO_EXPRESSION
     contractions: Contractions = NO_CONTRACTIONS
+    contraction_mark: str = ""
+    marked_words: Expression = NO_EXPRESSION
     penn_quotes: bool = False
     forms: dict[str, str] = field(default_factory=dict)
     picture_tag: str = ""
@@ -310,10 +313,14 @@ def _pattern(convention: Convention, latin: bool) -> re.Pattern[str]:
         rare += [NAME, DATE, TIME]
     if convention.penn_quotes:
         frequent += '|"(?P<quote>)'
-    for first, second in convention.contractions:
-        any_case = f"[{first[0].upper()}{first[0]}]{first[1:]}"
-        plain = rf"(?!{any_case}{second}(?!{_W})){plain}"
-        rare.append(rf"{any_case}(?={second}(?!{_W}))")
+    if convention.contractions:
+        halves = [(f"[{first[0].upper()}{first[0]}]{first[1:]}", second) for first, second in convention.contractions]
+        before = rf"(?<!{_W})" + ("(?<!['’])" if convention.contraction_mark else "")  # d'el is not d'e@ @l
+        contraction = rf"{before}(?:{'|'.join(rf'{first}(?={second}(?!{_W}))' for first, second in halves)})"
+        plain = rf"(?!{contraction}){plain}"
+        rare.append(rf"{contraction}(?P<half>)")
+    if convention.marked_words:
+        plain = rf"(?<!{_W})(?:{convention.marked_words})|{plain}"
     if convention.clitics:
         clitic = rf"(?i:{convention.clitics})(?!{_W})"
         rare += [rf"(?<={_W}){clitic}", rf"(?={convention.clitic_hosts or _W}){_W}+?(?={clitic})"]
@@ -326,10 +333,12 @@ def tokenise(text: str, start: int, end: int, convention: Convention, offset: in
     result: list[Word] = []
     seen = text[max(0, start - LOOKBEHIND) : end]
     latin = seen.isascii() or max(seen, default="") <= "\xff"
+    mark = ""
     for match in _pattern(convention, latin).finditer(text, start, end):
         first, last = match.span()
-        form = match[0]
+        form = mark + match[0]
         kind = match.lastgroup
+        mark = convention.contraction_mark if kind == "half" else ""
         if kind is not None:
             if kind == "stop" and result and result[-1].end == first + offset:
                 if _is_abbreviation(result, text, last, end, convention):
@@ -337,6 +346,8 @@ def tokenise(text: str, start: int, end: int, convention: Convention, offset: in
                     continue
             elif kind == "quote":
                 form = "``" if first == 0 or text[first - 1].isspace() or text[first - 1] in "([{-–—/" else "''"
+            elif kind == "half":
+                form += mark
             elif kind == "form":
                 form = convention.forms[form]
             elif kind == "number":
@@ -408,8 +419,8 @@ def _candidates(colons: bool) -> re.Pattern[str]:
     stop = rf"(?<=[{_STOPS}])(?<![{_STOPS}]{{2}})[{_STOPS}]*[{re.escape(CLOSING)}]*"
     kinds = [stop, rf"(?<=[{FACES}])(?<![{FACES}]{{2}})[^\s\w]{{0,40}}", r"(?<=(?<!\S)[:;=])['’()\[\]DPpOo|*/\\3-]+"]
     if colons:
-        kinds.append("(?<=[:;])")
-    return re.compile(rf"[{_STOPS}:;={FACES}](?:{'|'.join(kinds)})(?=\s)")
+        kinds.append("(?<=[:;·])")
+    return re.compile(rf"[{_STOPS}:;·={FACES}](?:{'|'.join(kinds)})(?=\s)")
 
 
 def boundaries(text: str, convention: Convention) -> Iterator[int]:
@@ -443,7 +454,9 @@ def _ends_sentence(
     if _in_brackets(text, start, following.start()):
         return False
     sentence = text[max(start, at - SENTENCE_REACH) : at]
-    if mark in ":;":
+    if mark in ":;·":
+        if mark not in convention.colon_marks:
+            return False
         if is_lower and mark == ":" and not convention.colon_before_lowercase:
             return False
         return len(sentence.split()) >= convention.colon_min_words
