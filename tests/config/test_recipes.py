@@ -40,7 +40,7 @@ def test_every_recipe_loads_in_every_scenario(name):
     assert config.name == name
     assert load_recipe(recipe_path(name)) == config
     assert all((config.data.train, config.data.dev, config.data.test))
-    own = {name: getattr(config.network, name) for name in ("encoder", "agreement_weight", "lstm_layers")}
+    own = {name: getattr(config.network, name) for name in ("encoder", "agreement_weight", "lstm_layers", "subwords")}
     assert config.network in [dataclasses.replace(preset.network, **own) for preset in PRESETS.values()]
     for scenario in SCENARIOS:
         assert load_recipe(name, scenario=scenario).data.train == config.data.train
