@@ -1,9 +1,14 @@
 """ConfidenceFeatures is what its definition says, and nothing breaks it."""
 
+import copy
 import math
+import pickle
+import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.calibrations import CALIBRATION
 from support.networks import TREES, parser_of
 from support.scores import KINDS, random_scores
 
@@ -15,10 +20,10 @@ from discotree.decoding.trees import (
     LOGARITHMS,
     NAMES,
     ConfidenceFeatures,
-    Prediction,
+    TreeBuilder,
     arc_probabilities,
     confidence_features,
-    is_counted,
+    counted_words,
 )
 
 PARSER = parser_of()
@@ -28,10 +33,7 @@ WORDS = [[Token(token.form) for token in tree.tokens] for tree in TREES]
 def parsed():
     ((numbers, scores),) = PARSER._scores(PARSER._corpus(WORDS), 10_000)
     decoded = PARSER._decode(scores)
-    trees = [
-        PARSER._tree_builder.tree(WORDS[number], decided)
-        for number, decided in zip(numbers, Prediction.for_batch(decoded, scores), strict=True)
-    ]
+    trees = PARSER._tree_builder.trees([WORDS[number] for number in numbers], decoded, scores)
     return trees, decoded, scores
 
 
@@ -43,7 +45,7 @@ def by_definition(tree, row, decoded, scores):
     """Word by word, of every node but the root: closed, held, head, and whether there is a gap."""
     arcs = arc_probabilities(scores)[row]
     heads = decoded.heads[row, : len(tree)].tolist()
-    counted = [k for k, token in enumerate(tree.tokens) if is_counted(token)]
+    counted = [k for k, is_counted in enumerate(counted_words(tree.tokens)) if is_counted]
     for node in list(tree.nodes())[1:]:
         inside = node.positions
         head = next(word for word in inside if heads[word] not in inside)
@@ -89,7 +91,55 @@ def test_hostile_scores_give_numbers(kind):
     scores = random_scores(lengths, 2, kind, labels=len(PARSER.vocab.labels))
     decoded = decode(scores)
     words = [[Token(f"w{k}") for k in range(n)] for n in lengths]
-    trees = list(map(PARSER._tree_builder.tree, words, Prediction.for_batch(decoded, scores)))
+    trees = PARSER._tree_builder.trees(words, decoded, scores)
     values = confidence_features(trees, decoded, scores, PARSER._levels).values
     assert np.isfinite(values).all()
     assert (values[:, : len(LOGARITHMS)] <= 0).all()
+
+
+def rated_trees():
+    """Trees whose confidences have not been asked for, and the confidences by definition."""
+    ((numbers, scores),) = PARSER._scores(PARSER._corpus(WORDS), 10_000)
+    decoded = PARSER._decode(scores)
+    builder = TreeBuilder(PARSER.vocab, calibration=CALIBRATION)
+    trees = builder.trees([WORDS[number] for number in numbers], decoded, scores)
+    features = confidence_features(trees, decoded, scores, PARSER._levels)
+    of_nodes = CALIBRATION.constituents(features)
+    parts = np.split(of_nodes, features.counts.cumsum()[:-1])
+    return trees, CALIBRATION.trees(features, of_nodes).tolist(), [[1.0, *part] for part in parts]
+
+
+@pytest.mark.parametrize("longest", [0, 1000])
+def test_confidences_are_the_same_at_once_and_when_they_are_asked_for(monkeypatch, longest):
+    monkeypatch.setattr(module, "MAX_KEPT", longest)
+    trees, expected, of_nodes = rated_trees()
+    assert all((tree._evidence is None) == (longest == 0) for tree in trees)
+    assert [tree.confidence for tree in trees] == pytest.approx(expected, abs=1e-12)
+    assert all(tree.confidences == pytest.approx(of, abs=1e-12) for tree, of in zip(trees, of_nodes, strict=True))
+    assert all(tree._evidence is None for tree in trees)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda tree: pickle.loads(pickle.dumps(tree)), replace])
+def test_a_copy_of_a_tree_has_its_confidences(copied):
+    trees, expected, of_nodes = rated_trees()
+    copies = [copied(tree) for tree in trees]
+    assert copies == trees
+    assert [tree.confidence for tree in copies] == pytest.approx(expected, abs=1e-12)
+    assert all(tree.confidences == pytest.approx(of, abs=1e-12) for tree, of in zip(copies, of_nodes, strict=True))
+
+
+def test_a_tree_does_not_keep_the_evidence_for_others():
+    trees, expected, _ = rated_trees()
+    last, references = trees[-1], [weakref.ref(tree._evidence[1]) for tree in trees]
+    del trees
+    assert [reference() is not None for reference in references] == [False] * (len(references) - 1) + [True]
+    assert last.confidence == pytest.approx(expected[-1], abs=1e-12)
+    assert references[-1]() is None
+
+
+def test_two_threads_may_ask_for_confidences():
+    trees, expected, _ = rated_trees()
+    rate = trees[0]._evidence[0]  # a second thread has looked it up …
+    assert trees[0].confidence == pytest.approx(expected[0], abs=1e-12)
+    rate()  # … and calls it when the first one is done
+    assert trees[0].confidence == pytest.approx(expected[0], abs=1e-12)

@@ -1,17 +1,18 @@
 """The tree_builder makes the trees of the slow and obvious way, whatever was decided."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.assembly import assembled
+from support.assembly import Prediction, assembled, built
 from support.scores import random_scores
 
 from discotree.decoding.decode import decode
 from discotree.decoding.k_best import k_best
-from discotree.decoding.trees import Prediction, TreeBuilder
+from discotree.decoding.trees import TreeBuilder
 from discotree.network.scores import Auxiliary
 from discotree.network.vocab import Alphabet, Vocab
 from discotree.text import convention
@@ -59,10 +60,25 @@ def decisions(draw):
 def test_one_walk_makes_the_same_tree_as_all_the_steps(decided):
     vocab = vocab_of(decided.auxiliary)
     words = [Token(f"w{k}", "T" if k % 2 else "U", "lemma", "morph", "function") for k in range(len(decided.heads))]
-    found, expected = TreeBuilder(vocab).tree(words, decided, "7"), assembled(words, decided, vocab, "7")
+    found, expected = built(TreeBuilder(vocab), words, decided, "7"), assembled(words, decided, vocab, "7")
     assert found == expected
     assert found.confidence == pytest.approx(expected.confidence)
     assert all(abs(a - b) < 1e-9 for a, b in zip(found.confidences, expected.confidences, strict=True))
+
+
+@given(decisions())
+def test_a_tree_without_nodes_has_the_same_texts_as_one_with_nodes(decided):
+    vocab = vocab_of(decided.auxiliary)
+    words = [Token(f"w({k}", "T") for k in range(len(decided.heads))]
+    expected = assembled(words, decided, vocab)
+    tree = built(TreeBuilder(vocab), words, decided)
+    assert (str(tree), tree.parents()) == (str(expected), expected.parents())
+    assert tree._outline is not None
+    assert pickle.loads(pickle.dumps(tree)) == expected == tree
+    assert tree._outline is None
+    assert (str(tree), tree.parents()) == (str(expected), expected.parents())
+    with pytest.raises(AttributeError, match="'Tree' object has no attribute 'roots'"):
+        _ = tree.roots
 
 
 def with_auxiliary(scores):
@@ -73,21 +89,16 @@ def with_auxiliary(scores):
 
 
 def test_every_sentence_gets_its_own_decisions():
-    scores = with_auxiliary(random_scores([3, 1, 2]))
+    scores = with_auxiliary(random_scores([3, 1, 2], labels=len(LABELS)))
     decoded = decode(scores)
-    found = list(Prediction.for_batch(decoded, scores))
-    assert [len(decided.heads) for decided in found] == [3, 1, 2]
-    third = found[2]
-    assert third.heads == decoded.heads[2, :2].tolist()
-    assert third.labels == decoded.labels[2, :2].tolist()
-    assert third.auxiliary == {"tag": [0, 1], "unary": [1, 0]}
-    assert third.unary_probabilities == pytest.approx([0.9, 0.65])
-    assert third.arc_probabilities == pytest.approx(
-        (decoded.arc_probability * decoded.label_probability)[2, :2].tolist()
-    )
-    bare = next(Prediction.for_batch(decoded, replace(scores, auxiliary={})))
-    assert bare.auxiliary == {}
-    assert bare.unary_probabilities == [1.0] * 3
+    vocab = vocab_of(["tag", "unary"])
+    words = [[Token(f"w{k}") for k in range(n)] for n in (3, 1, 2)]
+    found = TreeBuilder(vocab).trees(words, decoded, scores, ["a", "b", "c"])
+    predictions = Prediction.for_batch(decoded, scores)
+    expected = list(map(assembled, words, predictions, [vocab] * 3, "abc"))
+    assert found == expected
+    assert [tree.confidence for tree in found] == pytest.approx([tree.confidence for tree in expected])
+    assert found[2].heads == tuple(decoded.heads[2, :2].tolist())
 
 
 def test_candidates_are_decisions_with_probabilities_of_their_own():
@@ -114,10 +125,10 @@ def test_what_is_no_word_gets_the_tag_of_its_language():
     words = [Token(form) for form in ("Hoi", "😀", "www.voorbeeld.nl", "😀")]
     decided = Prediction([-1, 0, 0, 0], [0] * 4, [1.0] * 4, {"tag": [0, 0, 0, 1], "morph": [0] * 4}, [1.0] * 4)
     vocab = vocab_of(decided.auxiliary)
-    tree = TreeBuilder(vocab, convention=rules).tree(words, decided)
+    tree = built(TreeBuilder(vocab, convention=rules), words, decided)
     assert [(token.tag, token.morph) for token in tree.tokens] == [("T", "m"), ("U", None), ("T", "m"), ("U", "m")]
-    assert [token.tag for token in TreeBuilder(vocab).tree(words, decided).tokens] == ["T", "T", "T", "U"]
-    kept = TreeBuilder(vocab, keeps_tags=True, convention=rules).tree(words, decided)
+    assert [token.tag for token in built(TreeBuilder(vocab), words, decided).tokens] == ["T", "T", "T", "U"]
+    kept = built(TreeBuilder(vocab, keeps_tags=True, convention=rules), words, decided)
     assert [token.tag for token in kept.tokens] == [NONE] * 4
     bare = replace(decided, auxiliary={})
-    assert TreeBuilder(vocab_of({}), convention=rules).tree(words, bare).tokens == tuple(words)
+    assert built(TreeBuilder(vocab_of({}), convention=rules), words, bare).tokens == tuple(words)

@@ -123,15 +123,25 @@ TOKENS = (Token("Zij", "vnw", "zij"), Token("belt", "ww", "opbellen"), Token("Op
 def test_a_separated_verb_gets_its_particle_from_the_tree():
     rules = LemmaRules.learn([Dependencies(TOKENS, (1, -1, 1), ("x", "ROOT", "x"))], NOTHING)
     forms, tags, _, _, functions = zip(*TOKENS, strict=True)
-    assert rules.lemmas(forms, tags, functions, (1, -1, 1), NOTHING) == ["zij", "opbellen", "op"]
-    assert rules.lemmas(forms, tags, functions, (1, -1, 0), NOTHING) == ["zij", "bellen", "op"]
-    assert rules.lemmas(forms, tags, [NONE] * 3, (1, -1, 1), NOTHING) == ["zij", "bellen", "op"]
+    assert rules.lemmas(forms, tags, functions, (1, -1, 1), NOTHING, {}) == ["zij", "opbellen", "op"]
+    assert rules.lemmas(forms, tags, functions, (1, -1, 0), NOTHING, {}) == ["zij", "bellen", "op"]
+    assert rules.lemmas(forms, tags, [NONE] * 3, (1, -1, 1), NOTHING, {}) == ["zij", "bellen", "op"]
+
+
+def test_only_lemmas_of_known_words_are_stored():
+    """Others are the text of users. A particle in front of a lemma is not part of what is stored."""
+    rules = LemmaRules.learn([Dependencies(TOKENS, (1, -1, 1), ("x", "ROOT", "x"))], {"belt"})
+    forms, tags, _, _, functions = zip(*TOKENS, strict=True)
+    stored = {}
+    for _ in range(2):
+        assert rules.lemmas(forms, tags, functions, (1, -1, 1), {"belt"}, stored) == ["zij", "opbellen", "op"]
+        assert stored == {("belt", "ww"): "bellen"}
 
 
 def test_particles_stay_apart_where_the_treebank_has_them_apart():
     tokens = (Token("gibt", "VVFIN", "geben"), Token("aus", "PTKVZ", "aus"))
     rules = LemmaRules.learn([Dependencies(tokens, (-1, 0), ("ROOT", "x"))], NOTHING)
-    assert rules.lemmas(("gibt", "aus"), ("VVFIN", "PTKVZ"), (NONE, NONE), (-1, 0), NOTHING) == ["geben", "aus"]
+    assert rules.lemmas(("gibt", "aus"), ("VVFIN", "PTKVZ"), (NONE, NONE), (-1, 0), NOTHING, {}) == ["geben", "aus"]
 
 
 def test_a_treebank_with_few_lemmas_gives_no_rules():

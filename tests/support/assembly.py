@@ -2,13 +2,60 @@
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from discotree.decoding.trees import Prediction
+import numpy as np
+
+from discotree.decoding.decode import Decoded
+from discotree.decoding.trees import TreeBuilder
 from discotree.encoding.dependencies import DUMMY_ROOT, Dependencies, spines, to_tree
+from discotree.network.scores import Auxiliary, Scores
 from discotree.network.vocab import Vocab
 from discotree.trees.tree import NONE, Token, Tree
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The predictions for the words of one sentence."""
+
+    heads: list[int]  # positions, -1 for the dummy root
+    labels: list[int]
+    arc_probabilities: list[float]  # probability of each word's arc with its label
+    auxiliary: dict[str, list[int]]  # by auxiliary head: a class for every word
+    unary_probabilities: list[float]  # probability of the class that the auxiliary head "unary" chose for each word
+
+    @classmethod
+    def for_batch(cls, decoded: Decoded, scores: Scores) -> Iterator["Prediction"]:
+        """Yield the predictions for every sentence of a batch."""
+        unary = scores.auxiliary.get("unary")
+        arcs = decoded.arc_probability * decoded.label_probability
+        for row, n in enumerate(scores.lengths.tolist()):
+            yield cls(
+                decoded.heads[row, :n].tolist(),
+                decoded.labels[row, :n].tolist(),
+                arcs[row, :n].tolist(),
+                {head: output.classes[row, :n].tolist() for head, output in scores.auxiliary.items()},
+                [1.0] * n if unary is None else np.exp(unary.log_probability[row, :n]).tolist(),
+            )
+
+    def batch(self) -> tuple[Decoded, Scores]:
+        """Return the predictions as a batch of one sentence."""
+        n = len(self.heads)
+        ones, logs = np.ones((1, n)), np.log([self.unary_probabilities])
+        auxiliary = {head: Auxiliary(np.array([classes]), logs) for head, classes in self.auxiliary.items()}
+        arcs, features = np.zeros((1, n, n + 1), np.float32), np.zeros((1, n + 1, 1), np.float32)
+        decoded = Decoded(
+            np.array([self.heads]), np.array([self.labels]), np.array([self.arc_probabilities]), ones, ones
+        )
+        scores = Scores(np.array([n]), arcs, features[:, 1:], features, lambda *_: features[0], auxiliary)
+        return decoded, scores
+
+
+def built(builder: TreeBuilder, tokens: Sequence[Token], prediction: Prediction, id: str = "") -> Tree:
+    """The tree of one sentence as a builder makes it."""
+    (tree,) = builder.trees([tokens], *prediction.batch(), [id])
+    return tree
 
 
 def assembled(tokens: Sequence[Token], prediction: Prediction, vocab: Vocab, id: str = "") -> Tree:

@@ -82,6 +82,28 @@ def icelandic(data: Path, folder: Path) -> None:
     farpahc(data, folder)
 
 
+def french(data: Path, folder: Path) -> None:
+    put(folder / "mcvf_ppchf/mcvf/1100-test-mcvf-v.psd", (data / "mcvf.psd").read_bytes())
+
+
+def yiddish(data: Path, folder: Path) -> None:
+    put(folder / "ppchy/data/1900e-test.psd", (data / "ppchy.psd").read_bytes())
+
+
+def spanish(data: Path, folder: Path) -> None:
+    put(folder / "squoia_es/AHK_SQUOIA_ES.xml", tiger_xml(data, 1422, 2))
+    put(folder / "squoia_es/DW_SQUOIA_ES.xml", tiger_xml(data, 1, 2))
+
+
+def greek(data: Path, folder: Path) -> None:
+    for book in ("01-Matthew", "05-Acts", "06-Romans", "07-I-Corinthians"):
+        put(folder / f"n1904/export/{book}.export", (data / "n1904.export").read_bytes())
+
+
+def early_german(data: Path, folder: Path) -> None:
+    put(folder / "ref_mercurius_low/export/ReF-Test.export", (data / "tiger4.export").read_bytes())
+
+
 def genia(data: Path, folder: Path) -> None:
     for name in ("genia", "genia_no_rnr"):
         put(folder / name / "penn/10000001.mrg", (data / f"{name}.mrg").read_bytes())
@@ -118,6 +140,8 @@ LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
     "alpino-large": alpino,
     "craft": craft,
     "craft-minilm": craft,
+    "de-early-large": early_german,
+    "de-early-small": early_german,
     "de-free-large": squoia,
     "de-large": german,
     "de-nc-small": german,
@@ -127,22 +151,38 @@ LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
     "en-small": english,
     "english": english,
     "english-minilm": english,
+    "es-large": spanish,
+    "es-small": spanish,
     "farpahc": farpahc,
+    "fo-large": icelandic,
+    "fo-small": farpahc,
+    "fro-large": french,
+    "fro-small": french,
     "genia": genia,
     "german": german,
     "german-free": squoia,
+    "grc-large": greek,
+    "grc-small": greek,
     "icelandic": icelandic,
     "icepahc": icepahc,
     "is-large": icepahc,
     "is-small": icepahc,
     "masc": masc,
+    "mcvf-ppchf": french,
+    "n1904": greek,
+    "n1904-books": greek,
     "negra": negra,
     "negra-bert": negra,
     "nl-large": alpino_all,
     "nl-small": alpino_all,
     "pcc": pcc,
+    "ppchy": yiddish,
+    "ref-mercurius": early_german,
     "squoia-de": squoia,
+    "squoia-es": spanish,
     "tiger": tiger,
     "tiger-bert": tiger,
     "tiger-spmrl": tiger_spmrl,
+    "yi-large": yiddish,
+    "yi-small": yiddish,
 }

@@ -26,7 +26,7 @@ from discotree import (
 )
 from discotree.drawing.svg import draw_svg
 from discotree.drawing.text import draw_text
-from discotree.trees.tree import NONE, ROOT
+from discotree.trees.tree import NONE, ROOT, node_columns, outlined_tree, parse_line, token_columns, tree_of_columns
 
 AB = (Token("a"), Token("b"))
 
@@ -108,6 +108,18 @@ def test_the_brackets_of_a_tree_are_read_again(tree):
 # Looking around in a tree
 
 FIGURE = tree_of("(ROOT (S (NP (PPER 0=Es) (NP (PIS 2=nichts) (NN 3=Interessantes))) (VVFIN 1=kam)) ($. 4=.))")
+
+
+def test_columns_of_tokens_and_nodes_that_have_not_been_made_are_theirs():
+    rng = random.Random(4)
+    for _ in range(100):
+        columns, outline = parse_line(str(random_tree(rng, rng.randrange(1, 12))))
+        read = tree_of_columns(columns, outline, "1")
+        parsed = outlined_tree(read.tokens, outline, "1")
+        nodes = [(node.label, node.function, node.mask) for node in Tree.parse(str(read)).nodes()]
+        for tree in (read, parsed):
+            assert list(zip(*node_columns(tree), strict=True)) == nodes
+            assert list(zip(*token_columns(tree), strict=True)) == list(tree.tokens)
 
 
 def test_nodes_are_found_by_label_function_and_gaps():
@@ -313,6 +325,48 @@ def test_from_parents_says_which_node_is_wrong(token_parents, nodes, message, no
     with pytest.raises(TreeError, match=message) as caught:
         Tree.from_parents([Token("a")], token_parents, nodes)
     assert caught.value.node == node
+
+
+def naive_from_parents(token_parents, nodes):
+    """Return the root, or the message of the error and the node that it is about."""
+    below = [-1]
+    for index in below:
+        below += [k for k, (_, _, parent) in enumerate(nodes) if parent == index]
+    for k, (label, _, _) in enumerate(nodes):
+        if k not in below:
+            return f"node {label!r} is part of a cycle", k
+    built = {}
+    for index in reversed(below):
+        label, function, _ = nodes[index] if index >= 0 else (ROOT, NONE, None)
+        children = [k for k, parent in enumerate(token_parents) if parent == index]
+        children += [built[k] for k, (_, _, parent) in enumerate(nodes) if parent == index]
+        if not label or not children:
+            return f"node {label!r} has no {'children' if label else 'label'}", index
+        built[index] = Node(label, children, function)
+    return built[-1]
+
+
+def test_from_parents_agrees_with_its_definition():
+    rng = random.Random(3)
+    kinds = set()
+    for _ in range(3000):
+        size, count = rng.randrange(1, 6), rng.randrange(5)
+        nodes = [
+            (rng.choice("ABCDEFGH") if rng.random() < 0.97 else "", "F", rng.randrange(-1, count)) for _ in range(count)
+        ]
+        token_parents = [rng.randrange(-1, count) for _ in range(size)]
+        try:
+            tree = Tree.from_parents([Token("a")] * size, token_parents, nodes)
+        except TreeError as error:
+            found = (str(error), error.node)
+            kinds.add(str(error)[8:])
+        else:
+            found = tree.root
+            assert list(zip(*node_columns(tree), strict=True)) == [
+                (node.label, node.function, node.mask) for node in tree.nodes()
+            ]
+        assert found == naive_from_parents(token_parents, nodes)
+    assert {" is part of a cycle", " has no children"} <= kinds
 
 
 @pytest.mark.parametrize("parent", [-2, 1, 2, 99])

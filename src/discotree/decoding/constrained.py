@@ -176,7 +176,7 @@ class ConstrainedSearch:
     def _divide(self, space: _Space) -> list[_Child] | None:
         """Return spaces that make up this one without its best tree; None if that tree satisfies everything."""
         names = self._labels(space).tolist()
-        phrases, _ = self.penalties.phrases((space.heads - 1).tolist(), names)
+        phrases = self.penalties.phrases((space.heads - 1).tolist(), names)
         by_words = {phrase.words: phrase for phrase in phrases if self.penalties.chains[phrase.label]}
         violated: list[tuple[int, frozenset[str]]] = []
         for words, labels in self.required.items():

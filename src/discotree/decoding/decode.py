@@ -63,16 +63,16 @@ def decode(
     columns = METHODS[method](weights, beam)  # (B, N)
     sentence, word = np.nonzero(weights.inside)
     weights.score(sentence, word, columns[sentence, word])
-    labels = _pick(weights.names, columns)
+    labels = _pick(weights.names, columns).astype(np.int64, copy=False)
     if levels is not None:
         labels = agree(weights, columns - 1, labels, levels)
     arc, label = _chosen_scores(weights, columns, labels)
     if penalties is not None:
-        heads, labels = rerank_discontinuous(weights, columns - 1, labels, arc + label, penalties)
-        if not np.array_equal(heads, columns - 1):
-            columns = heads + 1
+        heads, other_labels = rerank_discontinuous(weights, columns - 1, labels, arc + label, penalties)
+        if not (np.array_equal(heads, columns - 1) and np.array_equal(labels, other_labels)):
+            columns, labels = heads + 1, other_labels
             weights.score(sentence, word, columns[sentence, word])
-        arc, label = _chosen_scores(weights, columns, labels)
+            arc, label = _chosen_scores(weights, columns, labels)
     arc, label = log_of(arc), log_of(label)
     total = np.where(weights.inside, arc + label, 0.0).sum(1)
     return Decoded(columns - 1, labels, np.exp(arc), np.exp(label), total)
@@ -151,6 +151,9 @@ def best_heads(weights: ArcWeights) -> I64:
     columns: I64 = bounds[:, :, 1:].argmax(2) + 1
     on_root = _gains(weights, columns).argmax(1)
     columns[sentences, on_root] = 0
+    if weights.scores.best is not None:  # all labels are known
+        columns[~inside] = 0
+        return columns
     sentence, word = np.nonzero(inside)
     weights.score(sentence, word, columns[sentence, word])
     # Then score those of all arcs that may still be better, or as good.
@@ -230,7 +233,7 @@ def acyclic(columns: I64) -> Bool:
     """Return (B,): whether all heads (B, N) of a sentence lead to the root. Every step follows twice as many arcs."""
     b, n = columns.shape
     root = np.arange(0, b * (n + 1), n + 1)[:, None]
-    follow = np.hstack([root, root + columns]).ravel()
+    follow = np.concatenate([root, root + columns], 1).ravel()
     for _ in range(n.bit_length()):
         follow = follow[follow]
     arrived: Bool = (follow.reshape(b, n + 1) == root).all(1)

@@ -20,17 +20,20 @@ level. It keeps its head or moves to one of its ``MAX_HEADS`` most probable head
 
 Few steps can pay off. A word closes a gap only if the phrase is contiguous with it, or contiguous or gone without it.
 The penalties of these phrases limit how much its new place may cost, and labels are scored only within that limit.
+Most sentences have no word that can move within the limit: ``_worth_climbing`` finds the others for a whole batch.
 
 Shapes and columns are those of ``decode``.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from discotree.decoding.phrases import Chains, Phrases
 from discotree.encoding.dependencies import heads_first, split_level
 from discotree.network.arrays import F64, I64
 from discotree.network.scores import ArcWeights
@@ -43,6 +46,7 @@ class GapPenalties:
     levels: list[int]
     chains: list[tuple[str, ...]]  # the phrases that a label stands for, from top to bottom
     by_level: dict[int, I64]  # the labels of every level
+    table: Chains
     penalties: Sequence[float]
 
     @classmethod
@@ -53,7 +57,8 @@ class GapPenalties:
         split = [split_level(label, root) for label in labels]
         levels = [level for _, level in split]
         by_level = {level: np.flatnonzero(np.array(levels) == level) for level in sorted(set(levels))}
-        return cls(levels, [chain for chain, _ in split], by_level, ()).with_penalties(penalties or {})
+        chains = [chain for chain, _ in split]
+        return cls(levels, chains, by_level, Chains(split), ()).with_penalties(penalties or {})
 
     def with_penalties(self, penalties: Mapping[str, float]) -> "GapPenalties":
         """Return the same labels with other penalties, by phrase label; the default is 0."""
@@ -61,39 +66,63 @@ class GapPenalties:
 
     def total(self, heads: Sequence[int], labels: Sequence[int]) -> float:
         """Return the sum of the penalties of all discontinuous phrases of a tree."""
-        return sum(self.penalties[phrase.label] for phrase in self.phrases(heads, labels)[0] if has_gap(phrase.words))
+        return self.paid_for(self.phrases(heads, labels))
+
+    def paid(self, phrases: Phrases) -> tuple[I64, F64]:
+        """Return the numbers of the discontinuous phrases of a batch that have a penalty, and these penalties."""
+        gap = np.flatnonzero(phrases.has_gap)
+        of_chains = np.zeros(len(self.table.labels))
+        of_chains[self.table.of_label] = self.penalties
+        paid = of_chains[phrases.chain[gap]]
+        return gap[paid > 0], paid[paid > 0]
 
     def has_gaps(self, heads: Sequence[int], labels: Sequence[int]) -> bool:
         """Return whether a tree has a discontinuous phrase."""
-        return any(has_gap(phrase.words) for phrase in self.phrases(heads, labels)[0])
+        return any(has_gap(phrase.words) for phrase in self.phrases(heads, labels))
 
-    def phrases(self, heads: Sequence[int], labels: Sequence[int]) -> tuple[list["Phrase"], list[int]]:
-        """Return the phrases of a tree, lower ones first, and for every word the bits of its descendants and itself.
+    def phrases(self, heads: Sequence[int], labels: Sequence[int]) -> list["Phrase"]:
+        """Return the phrases of a tree, lower ones first.
 
         If two labels compete for one phrase, the one with the more frequent chain wins, then the leftmost dependent's.
         """
-        dependents, order = heads_first(heads)
-        below = [1 << position for position in range(len(heads))]
-        levels, phrases = self.levels, []
+        return self.phrases_and_words(*heads_first(heads), labels)[0]
+
+    def phrases_and_words(
+        self, dependents: list[list[int]], order: list[int], labels: Sequence[int]
+    ) -> tuple[list["Phrase"], list[int]]:
+        """Return the phrases, and for every word the bits of its descendants and itself."""
+        below = [1 << position for position in range(len(labels))]
+        phrases: list[Phrase] = []
         for head in reversed(order):
-            group = dependents[head]
-            if not group:
-                continue
-            words = below[head]
-            groups: dict[int, list[int]] = {}
-            for dependent in group:
-                groups.setdefault(levels[labels[dependent]], []).append(dependent)
-            for level in sorted(groups) if len(groups) > 1 else groups:
-                members = groups[level]
-                for dependent in members:
-                    words |= below[dependent]
-                phrases.append(Phrase(head, level, self._winner([labels[k] for k in members]), words, members))
-            below[head] = words
+            if dependents[head]:
+                phrases += self.spine(head, dependents[head], labels, below)
+                below[head] = phrases[-1].words
         return phrases, below
+
+    def spine(self, head: int, dependents: list[int], labels: Sequence[int], below: Sequence[int]) -> list["Phrase"]:
+        """Return the phrases of a head, lower ones first; ``below`` has the descendants of its dependents."""
+        words, levels = 1 << head, self.levels
+        if len(dependents) == 1:
+            label = labels[dependents[0]]
+            return [Phrase(head, levels[label], label, words | below[dependents[0]], dependents)]
+        groups: dict[int, list[int]] = {}
+        for dependent in dependents:
+            groups.setdefault(levels[labels[dependent]], []).append(dependent)
+        phrases = []
+        for level in sorted(groups) if len(groups) > 1 else groups:
+            members = groups[level]
+            for dependent in members:
+                words |= below[dependent]
+            phrases.append(Phrase(head, level, self._winner([labels[k] for k in members]), words, members))
+        return phrases
+
+    def paid_for(self, phrases: Iterable["Phrase"]) -> float:
+        """Return the sum of the penalties of those phrases that are discontinuous."""
+        return sum([self.penalties[phrase.label] for phrase in phrases if has_gap(phrase.words)])
 
     def _winner(self, labels: list[int]) -> int:
         first = labels[0]
-        if len(labels) == 1 or all(label == first for label in labels):
+        if labels.count(first) == len(labels):
             return first
         chains = [self.chains[label] for label in labels]
         return labels[chains.index(Counter(chains).most_common(1)[0][0])]
@@ -122,6 +151,8 @@ def has_gap(words: int) -> bool:
 MAX_HEADS = 8  # heads that a word may move to, the most probable ones
 MAX_TRIES = 1000  # steps that are tried for a sentence: bounds the search for untrained networks
 MIN_GAIN = 1e-6  # smaller gains are rounding errors
+FEW = 4  # sentences for which looking for those that are worth a search takes longer than searching all of them
+SLACK = 0.01  # the best label of an arc may have been computed with other rounding errors than all of its labels
 
 
 class Attachment(NamedTuple):
@@ -143,18 +174,54 @@ def rerank_discontinuous(
     """
     heads, labels = heads.copy(), labels.copy()
     climbs = []
-    for b, n in enumerate(weights.lengths.tolist()):
+    for b in _worth_climbing(weights, heads, labels, arc_scores, penalties).tolist():
+        n = int(weights.lengths[b])
         tree = heads[b, :n].tolist(), labels[b, :n].tolist(), arc_scores[b, :n].tolist()
         climbs.append(_Climb(b, weights.arcs[b, :n, : n + 1], *tree, penalties))
     active = [climb for climb in climbs if climb.propose()]
     while active:  # labels are scored for all sentences at once
-        arcs = [(climb.sentence, word, head + 1) for climb in active for word, head in climb.wanted]
-        rows = iter(weights.rows(*np.array(arcs).T))
-        active = [climb for climb in active if climb.step([next(rows) for _ in climb.wanted]) and climb.propose()]
+        arcs = np.array([(climb.sentence, word, head + 1) for climb in active for word, head in climb.wanted]).T
+        rows = weights.rows(*arcs)  # (M, L)
+        best = np.column_stack([own[rows[:, own].argmax(1)] for own in penalties.by_level.values()]).tolist()
+        scored = zip(weights.arcs[tuple(arcs)].tolist(), rows, best, strict=True)
+        active = [climb for climb in active if climb.step(islice(scored, len(climb.wanted))) and climb.propose()]
     for climb in climbs:
         n = len(climb.heads)
         heads[climb.sentence, :n], labels[climb.sentence, :n] = climb.heads, climb.labels
     return heads, labels
+
+
+def _worth_climbing(weights: ArcWeights, heads: I64, labels: I64, arc_scores: F64, penalties: GapPenalties) -> I64:
+    """Return the sentences in which a word that may close a gap could move for less than all penalties: (S,)."""
+    if len(heads) < FEW:
+        return np.arange(len(heads))
+    phrases = Phrases.of(heads, labels, weights.inside, penalties.table)
+    sentence, position = phrases.sentence, phrases.position
+    gap, paid = penalties.paid(phrases)
+    totals = np.bincount(sentence[phrases.word[gap]], paid, len(heads))  # (B,)
+    # Words that may leave a phrase, or join it: those on the way up from its ends and its first gap, and in its gaps
+    covered, start = phrases.covered[gap], phrases.starts[sentence[phrases.word[gap]]]
+    first, last = covered.argmax(1), covered.shape[1] - 1 - covered[:, ::-1].argmax(1)
+    between = np.arange(covered.shape[1])
+    missing = ~covered & (between > first[:, None]) & (between < last[:, None])
+    row, column = np.nonzero(missing)
+    may_move = np.isin(phrases.joins, gap)  # (T,)
+    may_move[start[row] + column] = True
+    head = heads[weights.inside]
+    head[head >= 0] += phrases.starts[sentence[head >= 0]]
+    word = np.concatenate([start + first, start + last, start + missing.argmax(1)])
+    while len(word):
+        may_move[word] = True
+        word = np.unique(head[word])
+        word = word[word >= 0]
+    # The most that another head, or another label on the same head, can be worth
+    word = np.flatnonzero(may_move & (head >= 0))
+    b, k = sentence[word], position[word]
+    bounds, rows, column = weights.bounds[b, k], np.arange(len(word)), heads[b, k] + 1
+    score, arc = arc_scores[b, k], weights.arcs[b, k, column]
+    with np.errstate(divide="ignore"):
+        bounds[rows, column] = arc + np.log1p(-np.exp(np.minimum(score - arc, 0.0)))
+    return np.unique(b[bounds[:, 1:].max(1, initial=-np.inf) >= score - totals[b] - SLACK])
 
 
 class _Climb:
@@ -178,16 +245,18 @@ class _Climb:
 
     def propose(self) -> bool:
         """Find the words that may close a gap, and the arcs (word, head) whose labels are ``wanted``; False if none."""
-        phrases, self.below = self.penalties.phrases(self.heads, self.labels)
-        self.phrase_at = {(phrase.head, phrase.level): phrase for phrase in phrases}
+        self.dependents, self.order = heads_first(self.heads)
+        self.phrases, self.below = self.penalties.phrases_and_words(self.dependents, self.order, self.labels)
+        self.paid_at: dict[int, float] = {}  # by head: the penalties of its phrases
         self.limits: dict[int, float] = {}  # by word: the penalties of the gaps that it may close by itself
         self.fills: list[tuple[Phrase, list[int]]] = []  # phrases, and the words that fill their gaps
         self.total = 0.0
-        for phrase in phrases:
-            penalty = self.penalties.penalties[phrase.label] if has_gap(phrase.words) else 0.0
-            if not penalty:
+        for phrase in self.phrases:
+            penalty = self.penalties.penalties[phrase.label]
+            if not penalty or not has_gap(phrase.words):
                 continue
             self.total += penalty
+            self.paid_at[phrase.head] = self.paid_at.get(phrase.head, 0.0) + penalty
             fillers = self._fillers(phrase.gaps)
             if len(fillers) > 1:
                 self.fills.append((phrase, fillers))
@@ -234,46 +303,70 @@ class _Climb:
 
     def _near(self, word: int, limit: float) -> list[int]:
         """Return the heads that cost a word at most the limit, before labels are counted."""
-        row = self.arcs[word, 1:]
-        best = np.argsort(-row, kind="stable")[:MAX_HEADS].tolist()
         least, below = self.arc_scores[word] - limit, self.below[word]
-        return [head for head in sorted({*best, self.heads[word]}) if row[head] >= least and not below >> head & 1]
+        near = [head for head, score in enumerate(self.arcs[word, 1:].tolist()) if score >= least]
+        if len(near) > MAX_HEADS:
+            best = np.argsort(-self.arcs[word, 1:], kind="stable")[:MAX_HEADS].tolist()
+            near = sorted({*best, self.heads[word]}.intersection(near))
+        return [head for head in near if not below >> head & 1]
 
-    def step(self, rows: list[F64]) -> bool:
-        """Take the best step if one increases the value; ``rows`` are the labels' scores (L,) for each wanted arc."""
-        options = self._options(rows)
+    def step(self, scored: Iterable[tuple[float, F64, list[int]]]) -> bool:
+        """Take the best step if one increases the value, and return whether there may be another one.
+
+        For each wanted arc, ``scored`` has its score, those of all labels (L,) and the best label of every level.
+        """
+        options = self._options(scored)
         attaching = [[option] for word, limit in self.limits.items() for option in options[word] if option.loss < limit]
         filling = [self._fill(phrase, fillers, options) for phrase, fillers in self.fills]
         best: list[Attachment] = []
-        gain = MIN_GAIN
+        gain, remaining = MIN_GAIN, 0.0
         for candidate in [*sorted(attaching), *filter(None, filling)]:
             loss = sum(option.loss for option in candidate)
             limit = self.limits[candidate[0].word] if len(candidate) == 1 else self.total
             if limit - loss <= gain or not self.tries:
                 continue
             self.tries -= 1
-            heads, labels = self.heads.copy(), self.labels.copy()
-            for option in candidate:
-                heads[option.word], labels[option.word] = option.head, option.label
-            saved = self.total - self.penalties.total(heads, labels)
+            saved = self._saved(candidate)
             if saved > MIN_GAIN and saved - loss > gain:
-                best, gain = candidate, saved - loss
+                best, gain, remaining = candidate, saved - loss, self.total - saved
         for option in best:
             self.heads[option.word], self.labels[option.word] = option.head, option.label
             self.arc_scores[option.word] -= option.loss
-        return bool(best)
+        return remaining > MIN_GAIN
 
-    def _options(self, rows: list[F64]) -> dict[int, list[Attachment]]:
-        """Return the possible attachments of every word, given the labels' scores (L,) for each wanted arc."""
+    def _saved(self, step: list[Attachment]) -> float:
+        """Return how much a step lowers the sum of penalties. Only the phrases above old and new places change."""
+        heads, labels, below = self.heads, self.labels.copy(), self.below.copy()
+        dependents: dict[int, list[int]] = {}  # of the words that lose or get some
+        for option in step:
+            labels[option.word] = option.label
+            old, new = heads[option.word], option.head
+            dependents[old] = [k for k in dependents.get(old, self.dependents[old]) if k != option.word]
+            dependents[new] = sorted([*dependents.get(new, self.dependents[new]), option.word])
+        changed: set[int] = set()
+        for head in dependents:
+            while head >= 0 and head not in changed:
+                changed.add(head)
+                head = heads[head]
+        saved = 0.0
+        for head in sorted(changed, key=self.order.index, reverse=True):
+            group = dependents.get(head, self.dependents[head])
+            phrases = self.penalties.spine(head, group, labels, below) if group else []
+            below[head] = phrases[-1].words if phrases else 1 << head
+            saved += self.paid_at.get(head, 0.0) - self.penalties.paid_for(phrases)
+        return saved
+
+    def _options(self, scored: Iterable[tuple[float, F64, list[int]]]) -> dict[int, list[Attachment]]:
+        """Return the possible attachments of every word."""
         options: dict[int, list[Attachment]] = defaultdict(list)
-        for (word, head), row in zip(self.wanted, rows, strict=True):
+        label_at = {(phrase.head, phrase.level): phrase.label for phrase in self.phrases}
+        for (word, head), (arc, row, best) in zip(self.wanted, scored, strict=True):
             current = (self.heads[word], self.penalties.levels[self.labels[word]])
-            for level, labels in self.penalties.by_level.items():
+            for level, label in zip(self.penalties.by_level, best, strict=True):
                 if (head, level) == current:
                     continue
-                phrase = self.phrase_at.get((head, level))
-                label = int(labels[row[labels].argmax()]) if phrase is None else phrase.label
-                loss = self.arc_scores[word] - float(self.arcs[word, head + 1] + row[label])
+                label = label_at.get((head, level), label)
+                loss = self.arc_scores[word] - float(arc + row[label])
                 options[word].append(Attachment(loss, word, head, level, label))
         return options
 

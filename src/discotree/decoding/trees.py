@@ -37,22 +37,26 @@ Shapes: B sentences and their trees, N words in the longest of them, C constitue
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain, pairwise, repeat
+from typing import Any
+from weakref import ReferenceType, ref
 
 import numpy as np
+import numpy.typing as npt
 
 from discotree.decoding.decode import Decoded
-from discotree.encoding.dependencies import DUMMY_ROOT, Phrase, build_nodes, split_chain, split_level
+from discotree.decoding.phrases import Chains, Phrases, starts_run
+from discotree.encoding.dependencies import split_chain, split_level
 from discotree.errors import ConfigError, ModelError
 from discotree.evaluation.params import PROPER
-from discotree.network.arrays import F64, I64, Bool
-from discotree.network.scores import Scores, legal_arcs
+from discotree.network.arrays import F32, F64, I64, Bool
+from discotree.network.scores import Auxiliary, Scores, legal_arcs
 from discotree.network.vocab import Vocab
 from discotree.text.segmentation import Convention, tag_of
-from discotree.trees.tree import NONE, Token, Tree
+from discotree.trees.tree import NONE, Token, Tree, outlined_tree, set_confidences
 from discotree.validation import from_table
 
 LOGARITHMS = (
@@ -61,9 +65,16 @@ LOGARITHMS = (
 )
 OTHERS = ("gap", "size", "words", "single", "chain")
 NAMES = (*LOGARITHMS, *OTHERS)
+CHAIN = NAMES.index("chain")
+
+# Larger products would start threads that spin for a while afterwards, which takes more time than it saves.
+SINGLE_THREADED = 1 << 17  # multiplications of a product of matrices
+BLOCK = 256  # rows of a product of a matrix and a vector
 
 LEAST = 1e-6  # smaller probabilities are set to this one
-MAX_CELLS = 1 << 20  # constituents times words per step: a tree may have very many constituents
+RATED = ("function", "unary")  # the auxiliary heads whose probabilities are features
+MAX_KEPT = 80  # words of a sentence whose scores are kept until its confidences are asked for: 26 KB
+MAX_CELLS = 1 << 17  # constituents times words per step: the intermediate results should stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,32 +100,33 @@ class ConfidenceFeatures:
 
 def arc_probabilities(scores: Scores) -> F64:
     """Return the probabilities of arcs as the network gives them, each word by itself."""
-    probabilities: F64 = np.exp(np.minimum(legal_arcs(scores), 0.0))
-    return probabilities
+    legal = legal_arcs(scores)
+    return np.exp(np.minimum(legal, 0.0, out=legal), out=legal)
 
 
 def confidence_features(trees: Sequence[Tree], decoded: Decoded, scores: Scores, levels: I64) -> ConfidenceFeatures:
     """Return the features of the constituents of a batch of trees; ``levels`` (L,) are those of all labels."""
     n = scores.arcs.shape[1]
-    batch = _Words.from_scores(trees, decoded, scores, levels)
+    counted = np.zeros(decoded.heads.shape, bool)
+    counted[scores.mask] = counted_words([token for tree in trees for token in tree.tokens])
+    evidence = _Evidence.of(counted, decoded, scores, levels)
     nodes = [list(tree.nodes())[1:] for tree in trees]
     counts = np.array([len(below) for below in nodes], np.int64)
     tree = np.repeat(np.arange(len(trees)), counts)
     size = n // 8 + 1  # bytes of a mask
     bits = b"".join([node.mask.to_bytes(size, "little") for below in nodes for node in below])
     masks = np.frombuffer(bits, np.uint8).reshape(-1, size)
-    single = np.array([len(node.children) == 1 for below in nodes for node in below], bool)
-    step = max(1, MAX_CELLS // max(1, n))
-    pieces = [np.empty((0, len(NAMES)))]
-    for begin in range(0, len(tree), step):
-        part = slice(begin, begin + step)
-        covered = np.unpackbits(masks[part], axis=1, count=n, bitorder="little").astype(bool)
-        pieces.append(_values(batch, tree[part], covered, single[part]))
-    return ConfidenceFeatures(np.concatenate(pieces), [node.label for below in nodes for node in below], tree, counts)
+    covered = np.unpackbits(masks, axis=1, count=n, bitorder="little").astype(bool)
+    heads = decoded.heads[tree]  # (C, N)
+    on_word_inside = (heads >= 0) & np.take_along_axis(covered, np.maximum(heads, 0), 1)
+    head = (covered & ~on_word_inside).argmax(1)  # of several words, the leftmost
+    values = _values(evidence, tree, covered, head)
+    values[:, CHAIN] = [len(node.children) == 1 for below in nodes for node in below]
+    return ConfidenceFeatures(values, [node.label for below in nodes for node in below], tree, counts)
 
 
 @dataclass(frozen=True, eq=False)
-class _Words:
+class _Evidence:
     """The words of a batch, with the probabilities that the network gives them."""
 
     arcs: F64  # (B, N, N) probability of every word as a head, from the dependent's point of view
@@ -125,89 +137,119 @@ class _Words:
     function: F64  # (B, N) log-probability of the function
     unary: F64  # (B, N) log-probability of the phrases over this word alone
     counted: Bool  # (B, N) whether the evaluator counts the word
+    counted_before: I64  # (B, N+1) the number of such words before it
+    sentence: F64  # (B,) mean of log p(head)
+    dependents: I64  # the dependents of every word, one word after the other
+    dependent_ends: I64  # (B·N+1,) where those of every word begin, and where the last ones end
     lengths: I64  # (B,)
 
     @classmethod
-    def from_scores(cls, trees: Sequence[Tree], decoded: Decoded, scores: Scores, levels: I64) -> "_Words":
+    def of(cls, counted: Bool, decoded: Decoded, scores: Scores, levels: I64) -> "_Evidence":
         arcs = arc_probabilities(scores)
-        counted = np.zeros(decoded.heads.shape, bool)
-        for row, tree in zip(counted, trees, strict=True):
-            row[: len(tree)] = [is_counted(token) for token in tree.tokens]
         zeros = np.zeros(decoded.heads.shape)
+        chosen = arcs[np.arange(len(arcs))[:, None], np.arange(arcs.shape[1]), decoded.heads + 1]
         auxiliary = {name: found.log_probability.astype(np.float64) for name, found in scores.auxiliary.items()}
+        b, word = np.nonzero(decoded.heads >= 0)
+        head = b * arcs.shape[1] + decoded.heads[b, word]
+        ends = np.bincount(head, minlength=zeros.size).cumsum()
         return cls(
             arcs[:, :, 1:],
             decoded.heads,
             levels[np.where(scores.mask, decoded.labels, 0)],
-            arcs[np.arange(len(arcs))[:, None], np.arange(arcs.shape[1]), decoded.heads + 1],
+            chosen,
             _log(decoded.label_probability),
             _bounded(auxiliary.get("function", zeros)),
             _bounded(auxiliary.get("unary", zeros)),
             counted,
+            np.hstack([np.zeros((len(counted), 1), np.int64), counted.cumsum(1)]),
+            _sum(_log(chosen), counted) / np.maximum(counted.sum(1), 1),
+            word[np.argsort(head, kind="stable")],
+            np.append(0, ends),
             scores.lengths,
         )
 
 
-def is_counted(token: Token) -> bool:
-    """Return whether the evaluator counts a word, which it does not for punctuation."""
-    tag = PROPER.eq_label.get(token.tag, token.tag)
-    return tag not in PROPER.delete_label and token.form not in PROPER.delete_word
+def counted_words(tokens: Iterable[Token]) -> list[bool]:
+    """Return for every word whether the evaluator counts it, which it does not for punctuation."""
+    tokens = list(tokens)
+    tags = {token[1] for token in tokens}
+    kept = {tag for tag in tags if PROPER.eq_label.get(tag, tag) not in PROPER.delete_label}
+    return [token[1] in kept and token[0] not in PROPER.delete_word for token in tokens]
 
 
-def _values(batch: _Words, tree: I64, covered: Bool, chain: Bool) -> F64:
-    """Return the features (C, len(NAMES)) of constituents, given the words that each covers (C, N)."""
+def _values(evidence: _Evidence, tree: I64, covered: Bool, head: I64) -> F64:
+    """Return the features (C, len(NAMES)) of constituents, given the words that each covers (C, N) and its head (C,).
+
+    Whether there is one child is left open.
+    """
+    step = max(1, MAX_CELLS // max(1, covered.shape[1]))
+    parts = [slice(begin, begin + step) for begin in range(0, len(tree), step)]
+    found = [_part(evidence, tree[part], covered[part], head[part]) for part in parts]
+    return np.concatenate([np.empty((0, len(NAMES))), *found])
+
+
+def _part(batch: _Evidence, tree: I64, covered: Bool, head: I64) -> F64:
     rows = np.arange(len(tree))
-    heads = batch.heads[tree]  # (C, N)
-    on_word = heads >= 0
-    head_is_inside = on_word & covered[rows[:, None], np.maximum(heads, 0)]
-    head = (covered & ~head_is_inside).argmax(1)  # (C,): of several words, the leftmost
-    hangs_on_head = heads == head[:, None]
-    # The probability of every word to hang on a word inside
-    inside = np.empty(covered.shape)
-    edges = [*np.flatnonzero(np.diff(tree, prepend=-1)).tolist(), len(tree)]
-    for begin, end in pairwise(edges):
-        inside[begin:end] = covered[begin:end] @ batch.arcs[tree[begin]].T
+    # The probability of every word to hang on a word inside: products of blocks, each of rows of one tree
+    size = covered.shape[1]
+    is_first = np.ones(len(tree), bool)
+    is_first[1:] = tree[1:] != tree[:-1]
+    number = (rows - rows[is_first][is_first.cumsum() - 1]) % max(1, SINGLE_THREADED // max(1, size * size))
+    place = (number == 0).cumsum() - 1, number
+    trees = tree[number == 0]
+    blocks = np.zeros((len(trees), number.max() + 1, size))
+    blocks[place] = covered
+    inside = (blocks @ batch.arcs[trees].transpose(0, 2, 1))[place]
+    # The words that hang on the head: (row, word) of each
+    number = tree * size + head
+    count = batch.dependent_ends[number + 1] - batch.dependent_ends[number]
+    row = np.repeat(rows, count)
+    word = batch.dependents[np.repeat(batch.dependent_ends[number + 1] - count.cumsum(), count) + np.arange(len(row))]
+    sentence, is_below = tree[row], covered[row, word]
+    # Logarithms: of a word inside to hang on a word inside, of others not to; dependents of the head may do so
+    logs = 1 - inside
+    upper = row[~is_below], word[~is_below]
+    logs[upper] = 1 - (inside[upper] - batch.chosen[sentence, word][~is_below])
+    of_head = _log(logs[rows, head])
+    np.copyto(logs, inside, where=covered)
+    logs = _log(logs)
     counted = batch.counted[tree]
-    upper = hangs_on_head & ~covered
-    held = _log(inside)
-    closed = _log(1 - np.where(upper, inside - batch.chosen[tree], inside))
-    of_head = closed[rows, head]
     members = covered & counted
-    below = members.copy()
-    below[rows, head] = False
-    outside = counted & ~covered
-    level = np.where(hangs_on_head & below, batch.levels[tree], -1)
-    joining = (level >= 0) & (level == level.max(1, initial=-1)[:, None])
-    label = batch.label[tree]
+    closed = np.where(counted & ~covered, logs, 0.0)
     first, last = members.argmax(1), members.shape[1] - members[:, ::-1].argmax(1)
-    positions = np.arange(members.shape[1])
-    between = (positions >= first[:, None]) & (positions < last[:, None])
+    words = members.sum(1)
+    has_gap = (words > 0) & (batch.counted_before[tree, last] - batch.counted_before[tree, first] > words)
+    members[rows, head] = False
+    held = np.where(members, logs, 0.0)
+    # The labels of words that join the phrase, and of those that join the same head higher up
+    is_counted = batch.counted[sentence, word]
+    level = np.where(is_below & is_counted, batch.levels[sentence, word], -1)
+    highest = np.full(len(rows), -1)
+    np.maximum.at(highest, row, level)
+    joins = (level >= 0) & (level == highest[row])
+    higher = is_counted & ~is_below
+    joining, joining_higher = np.zeros(len(rows)), np.zeros(len(rows))
+    np.minimum.at(joining, row[joins], batch.label[sentence[joins], word[joins]])
+    np.minimum.at(joining_higher, row[higher], batch.label[sentence[higher], word[higher]])
     sizes = covered.sum(1)
-    words = np.maximum(batch.counted.sum(1), 1)
     return np.array([
-        _least(closed, outside),
-        _sum(closed, outside),
-        _least(held, below),
-        _sum(held, below),
+        closed.min(1, initial=0.0),
+        closed.sum(1),
+        held.min(1, initial=0.0),
+        held.sum(1),
         of_head,
-        _least(label, joining),
-        label[rows, head],
-        _least(label, upper & counted),
+        joining,
+        batch.label[tree, head],
+        joining_higher,
         batch.function[tree, head],
         batch.unary[tree, head],
-        (_sum(_log(batch.chosen), batch.counted) / words)[tree],
-        (between & outside).any(1) & members.any(1),
+        batch.sentence[tree],
+        has_gap,
         np.log(sizes),
         np.log(batch.lengths)[tree],
         sizes == 1,
-        chain,
+        np.zeros(len(tree)),
     ]).T  # fmt: skip
-
-
-def _least(values: F64, where: Bool) -> F64:
-    """Return the least of a row's values (C, N) where there are any, else 0."""
-    least: F64 = np.where(where, values, 0.0).min(1, initial=0.0)
-    return least
 
 
 def _sum(values: F64, where: Bool) -> F64:
@@ -293,7 +335,9 @@ class Calibration:
     def constituents(self, features: ConfidenceFeatures) -> F64:
         """Return the confidences (C,) of constituents."""
         labels = np.array([self.labels.get(label, 0.0) for label in features.labels])
-        return sigmoid(apply_curve(columns(features.values) @ self._weights + labels + self.bias, self.curve))
+        values = columns(features.values)
+        blocks = [values[k : k + BLOCK] @ self._weights for k in range(0, len(values), BLOCK)]
+        return sigmoid(apply_curve(np.concatenate([[], *blocks]) + labels + self.bias, self.curve))
 
     def trees(self, features: ConfidenceFeatures, confidences: F64) -> F64:
         """Return the expected F1 (B,) of trees, given the confidences (C,) of their constituents."""
@@ -337,42 +381,76 @@ def sigmoid(logits: F64) -> F64:
     return probabilities
 
 
+class Rater:
+    """Computes the confidences of the trees of a batch when those of the first one are asked for.
+
+    Until then every tree has its own evidence, so that a tree does not keep that of others in memory: the scores of
+    arcs (n, n+1), the scores of words (4, n), the words of its C nodes without the root (C, n), and their labels,
+    heads and whether they have one child (3, C).
+    """
+
+    def __init__(self, builder: "TreeBuilder", calibration: Calibration) -> None:
+        self.builder = builder
+        self.calibration = calibration
+        self.trees: list[ReferenceType[Tree]] = []
+
+    def evidence(
+        self, decoded: Decoded, scores: Scores, covered: Bool, nodes: npt.NDArray[np.int16], counts: I64
+    ) -> Iterator[tuple[Callable[[], None], F32, F64, Bool, npt.NDArray[np.int16]]]:
+        """Yield the evidence for every tree: ``rate``, and arrays."""
+        zeros = np.zeros(decoded.heads.shape)
+        logs = [scores.auxiliary[head].log_probability if head in scores.auxiliary else zeros for head in RATED]
+        words: F64 = np.stack([decoded.labels, decoded.label_probability, *logs])  # (4, B, N)
+        begin = 0
+        for b, (n, count) in enumerate(zip(scores.lengths.tolist(), counts.tolist(), strict=True)):
+            own = slice(begin, begin := begin + count)
+            arcs = scores.arcs[b, :n, : n + 1].copy()
+            yield self.rate, arcs, words[:, b, :n].copy(), covered[own, :n].copy(), nodes[:, own].copy()
+
+    def rate(self) -> None:
+        """Set the confidences of all trees that are still in use and have none."""
+        living = [tree for reference in self.trees if (tree := reference()) is not None]
+        found = [(tree, kept) for tree in living if (kept := tree._evidence) is not None]
+        if not found:  # another thread has been faster
+            return
+        trees = [tree for tree, _ in found]
+        _, all_arcs, all_words, all_covered, all_nodes = zip(*[kept for _, kept in found], strict=True)
+        lengths, counts = np.array(list(map(len, trees))), np.array(list(map(len, all_covered)))
+        size, n = len(trees), int(lengths.max())
+        heads, words = np.full((size, n), -1), np.zeros((4, size, n))
+        arcs = np.full((size, n, n + 1), -np.inf, np.float32)
+        covered = np.zeros((counts.sum(), n), bool)
+        ends = counts.cumsum().tolist()
+        for b, (end, tree) in enumerate(zip(ends, trees, strict=True)):
+            m = len(tree)
+            heads[b, :m], words[:, b, :m], arcs[b, :m, : m + 1] = tree.heads, all_words[b], all_arcs[b]
+            covered[end - len(all_covered[b]) : end, :m] = all_covered[b]
+        label, head, has_one_child = np.concatenate(all_nodes, 1).astype(np.int64)
+        labels, probability, *logs = words
+        auxiliary = {name: Auxiliary(heads, log.astype(np.float32)) for name, log in zip(RATED, logs, strict=True)}
+        scores = Scores(lengths, arcs, arcs, arcs, lambda *_: arcs, auxiliary)
+        decoded = Decoded(heads, labels.astype(np.int64), probability, probability, lengths)
+        counted = np.zeros(heads.shape, bool)
+        counted[scores.mask] = counted_words(chain.from_iterable([tree.tokens for tree in trees]))
+        evidence = _Evidence.of(counted, decoded, scores, self.builder.label_levels)
+        tree_of_node = np.repeat(np.arange(size), counts)
+        values = _values(evidence, tree_of_node, covered, head)
+        values[:, CHAIN] = has_one_child
+        names = self.builder.label_array[1 + label].tolist()
+        features = ConfidenceFeatures(values, names, tree_of_node, counts)
+        of_nodes = self.calibration.constituents(features)
+        expected = self.calibration.trees(features, of_nodes).tolist()
+        for tree, confidence, part in zip(trees, expected, np.split(of_nodes, ends[:-1]), strict=True):
+            set_confidences(tree, confidence, (ROOT_CONFIDENCE, *part.tolist()))
+
+
 # Trees
 
-_new = tuple.__new__  # makes a Token from its fields without the Python-level __new__ of a NamedTuple
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The predictions for the words of one sentence."""
-
-    heads: list[int]  # positions, -1 for the dummy root
-    labels: list[int]
-    arc_probabilities: list[float]  # probability of each word's arc with its label
-    auxiliary: dict[str, list[int]]  # by auxiliary head: a class for every word
-    unary_probabilities: list[float]  # probability of the class that the auxiliary head "unary" chose for each word
-
-    @classmethod
-    def for_batch(cls, decoded: Decoded, scores: Scores) -> Iterator["Prediction"]:
-        """Yield the predictions for every sentence of a batch."""
-        classes = {head: output.classes.tolist() for head, output in scores.auxiliary.items()}
-        unary = scores.auxiliary.get("unary")
-        probabilities = None if unary is None else np.exp(unary.log_probability).tolist()
-        heads, labels = decoded.heads.tolist(), decoded.labels.tolist()
-        arcs = (decoded.arc_probability * decoded.label_probability).tolist()
-        for row, n in enumerate(scores.lengths.tolist()):
-            unaries = [1.0] * n if probabilities is None else probabilities[row][:n]
-            yield cls(
-                heads[row][:n],
-                labels[row][:n],
-                arcs[row][:n],
-                {head: rows[row][:n] for head, rows in classes.items()},
-                unaries,
-            )
+_token = partial(tuple.__new__, Token)  # makes a Token from its fields without the Python-level __new__
 
 
 class TreeBuilder:
-    """Builds the trees of a model's predictions: ``build_nodes`` with the model's functions and confidences."""
+    """Builds the trees of a model's predictions, a batch at a time."""
 
     def __init__(
         self,
@@ -389,123 +467,189 @@ class TreeBuilder:
         self.keeps_tags = keeps_tags
         self.calibration = calibration
         self.convention = convention
-        self.known_tags = frozenset(vocab.outputs["tag"].symbols) if "tag" in vocab.outputs else frozenset()
         self.label_levels = np.array(vocab.levels)
-        self.root = vocab.root
-        self.levels = [split_level(label, vocab.root) for label in vocab.labels.symbols]
         self.names = {head: alphabet.symbols for head, alphabet in vocab.outputs.items()}
+        self.tags = {tag: k for k, tag in enumerate(self.names.get("tag", ()))}
         self.unaries = [split_chain(chain, vocab.root) if chain else () for chain in self.names.get("unary", ())]
-        self.head_functions = {tuple(pair.split(" ", 1)): name for pair, name in vocab.head_functions.items()}
         self.lemma_rules, self.known_words = vocab.lemmas, vocab.words.ids
+        self.known_lemmas: dict[tuple[str, str], str] = {}  # only of the vocabulary's words: no text of users is kept
+        levels = [split_level(label, vocab.root) for label in vocab.labels.symbols]
+        self.chains = Chains(levels, self.unaries, vocab.root)
+        labels = {label: k for k, label in enumerate(dict.fromkeys(chain.from_iterable(self.chains.labels)))}
+        self.labels, self.root = list(labels), labels[vocab.root]
+        self.name_arrays = {head: np.array(names, object) for head, names in self.names.items()}
+        self.label_array = np.array([None, *labels], object)
+        # The labels of all chains, from top to bottom, one chain after the other
+        self.chain_labels = np.array([labels[label] for names in self.chains.labels for label in names], np.int64)
+        self.chain_sizes = np.array(list(map(len, self.chains.labels)), np.int64)
+        self.chain_ends = self.chain_sizes.cumsum()
+        # The most frequent functions of head children in training
+        self.usual = {tuple(pair.split(" ", 1)): name for pair, name in vocab.head_functions.items()}
+        self.functions = list(dict.fromkeys([*self.names.get("function", ()), *self.usual.values(), NONE]))
+        self.function_array, self.no_function = np.array(self.functions, object), self.functions.index(NONE)
+        self.usual_of_labels = self._usual_functions(self.labels)
+        self.usual_of_tags = self._usual_functions(list(self.tags))
+
+    def _usual_functions(self, children: Sequence[str]) -> I64:
+        """Return the numbers of the usual functions of head children: (labels, children)."""
+        number = {name: k for k, name in enumerate(self.functions)}
+        rows = [[number[self.usual.get((label, child), NONE)] for child in children] for label in self.labels]
+        return np.array(rows, np.int64)
 
     def trees(
         self, sentences: Sequence[Sequence[Token]], decoded: Decoded, scores: Scores, ids: Sequence[str] = ()
     ) -> list[Tree]:
-        """Return the trees of a batch of sentences, with calibrated confidences if there is a calibration."""
-        trees = list(map(self.tree, sentences, Prediction.for_batch(decoded, scores), ids or [""] * len(sentences)))
-        if self.calibration is None:
-            return trees
-        return with_confidences(trees, confidence_features(trees, decoded, scores, self.label_levels), self.calibration)
+        """Return the trees of a batch of sentences. Their nodes are made when they are asked for.
 
-    def tree(self, tokens: Sequence[Token], prediction: Prediction, sentence_id: str = "") -> Tree:
-        """Return the tree of one sentence, with confidences that are not calibrated: see ``build_nodes``.
-
-        Arcs count with the labels that were predicted for them, even if their phrase got another one. The confidence of
-        the tree is the mean of its constituents.
+        Confidences are calibrated if there is a calibration. If not, a phrase has the product of the probabilities of
+        the arcs that join it, with the labels that were predicted for them, and a phrase over a single word has the
+        probability of its chain. The confidence of the tree is then the mean of its constituents.
         """
-        forms, tags, lemmas, morphs, functions = self._columns(tokens, prediction)
-        heads = prediction.heads
-        first_on_root = heads.index(DUMMY_ROOT)
-        usual, root_label = self.head_functions, self.root
+        unary = scores.auxiliary.get("unary")
+        inside = scores.mask
+        phrases = Phrases.of(decoded.heads, decoded.labels, inside, self.chains, unary.classes if unary else None)
+        outline = phrases.outline(self.chain_sizes)
+        tokens, functions = self._tokens(sentences, decoded, scores, phrases)
 
-        def node_functions(position: int, spine: Sequence[Phrase]) -> Sequence[str]:
-            """Return the functions of a spine, and set that of its word.
-
-            The largest phrase has the function that was predicted for the word. All others are head children and have
-            the most frequent function of such a child in training.
-            """
-            top = NONE
-            if heads[position] != DUMMY_ROOT:
-                top = functions[position]
-            elif position == first_on_root:
-                top = usual.get((root_label, spine[-1][0] if spine else tags[position]), NONE)
-            if not spine:
-                functions[position] = top
-                return ()
-            functions[position] = usual.get((spine[0][0], tags[position]), NONE)
-            if len(spine) == 1:
-                return (top,)
-            functions_below = [usual.get((upper[0], lower[0]), NONE) for lower, upper in pairwise(spine)]
-            functions_below.append(top)
-            return functions_below
-
-        levels = self.levels
-        root, confidences = build_nodes(
-            heads,
-            [levels[k] for k in prediction.labels],
-            self._chains(prediction),
-            root_label,
-            node_functions if "function" in prediction.auxiliary else _no_functions,
-            prediction.arc_probabilities,
-            prediction.unary_probabilities,
+        # Nodes in the order of Tree.nodes(): the labels of a chain follow each other, from top to bottom
+        sizes = outline.nodes
+        phrase = np.repeat(outline.phrases, sizes)  # (nodes,)
+        chains = np.concatenate([phrases.chain, np.full(len(sentences), self.chains.root)])[outline.phrases]
+        tops = sizes.cumsum() - sizes
+        number = np.repeat(self.chain_ends[chains] - sizes - tops, sizes) + np.arange(len(phrase))
+        label = self.chain_labels[number]
+        function = np.full(len(phrase), self.no_function)
+        if "function" in scores.auxiliary:
+            function[1:] = self.usual_of_labels[label[:-1], label[1:]]  # inside chains
+            function[tops] = functions[outline.phrases]
+        counts = np.bincount(
+            np.concatenate([phrases.sentence[phrases.word], np.arange(len(sentences))])[phrase]
+        )  # (B,)
+        # Outlines: the labels of the nodes that begin before a word, the word, and None for each node that ends there
+        widths = outline.opening + 1 + outline.closing
+        begins = widths.cumsum() - widths
+        cells = np.zeros(widths.sum(), np.int64)
+        before = outline.opening.cumsum() - outline.opening
+        cells[np.repeat(begins - before, outline.opening) + np.arange(len(label))] = 1 + label
+        cells[(begins + outline.opening)[outline.place]] = 1 + len(self.labels) + phrases.position
+        items = np.concatenate([self.label_array, np.arange(inside.shape[1]).astype(object)])[cells].tolist()
+        function_names = self.function_array[function].tolist()
+        heads = decoded.heads.tolist()
+        ends = zip(
+            [*phrases.starts.tolist(), len(tokens)],
+            [*begins[phrases.starts].tolist(), len(items)],
+            [0, *counts.cumsum().tolist()],
+            strict=True,
         )
+        rater = Rater(self, self.calibration) if self.calibration else None
+        evidence: Iterator[Any] = repeat(None)
+        if rater:
+            is_top = np.zeros(len(phrase) + 1, bool)
+            is_top[tops] = is_top[-1] = True
+            inner = np.flatnonzero(phrase < len(phrases))
+            covered, head = phrases.covered[phrase[inner]], phrases.position[phrases.word[phrase[inner]]]
+            has_one_child = ~is_top[inner + 1] | (covered.sum(1) == 1)
+            nodes = np.stack([label[inner], head, has_one_child]).astype(np.int16)
+            evidence = rater.evidence(decoded, scores, covered, nodes, counts - 1)
+        trees = [
+            outlined_tree(
+                tuple(tokens[word:end_word]),
+                (items[item:end_item], function_names[node:end_node]),
+                ids[b] if ids else "",
+                tuple(heads[b][: end_word - word]),
+                next(evidence),
+            )
+            for b, ((word, item, node), (end_word, end_item, end_node)) in enumerate(pairwise(ends))
+        ]
+        if rater:
+            rater.trees = list(map(ref, trees))
+            if inside.shape[1] > MAX_KEPT:
+                rater.rate()
+        else:
+            parts = np.split(_products(decoded, scores, phrases)[phrase], counts.cumsum()[:-1])
+            for tree, part in zip(trees, map(tuple, map(np.ndarray.tolist, parts)), strict=True):
+                set_confidences(tree, mean_confidence(part), part)
+        return trees
+
+    def _tokens(
+        self, sentences: Sequence[Sequence[Token]], decoded: Decoded, scores: Scores, phrases: Phrases
+    ) -> tuple[list[Token], I64]:
+        """Return the words of a batch as they were predicted, and the functions of phrases and roots (P+B,)."""
+        inside, auxiliary = scores.mask, scores.auxiliary
+        given = [token for tokens in sentences for token in tokens]
+        forms, tags, lemmas, morphs, functions = map(list, zip(*given, strict=True))
+        if "morph" in auxiliary:
+            morphs = self.name_arrays["morph"][auxiliary["morph"].classes[inside]].tolist()
+        if "tag" in auxiliary and not self.keeps_tags:
+            tag, usual_of_tags = auxiliary["tag"].classes[inside], self.usual_of_tags
+            if self.convention:
+                odd = [form for form in set(forms) if not (form.isascii() and form.isalnum())]
+                numbers = {form: self.tags.get(tag_of(form, self.convention), -1) for form in odd}
+                if max(numbers.values(), default=-1) >= 0:
+                    better = np.array([numbers.get(form, -1) for form in forms])
+                    changed = (better >= 0) & (better != tag)
+                    tag = np.where(changed, better, tag)
+                    if "morph" in auxiliary:  # it was predicted for the other tag
+                        morphs = np.where(changed, NONE, np.array(morphs, object)).tolist()
+            tags = self.name_arrays["tag"][tag].tolist()
+        elif "function" in auxiliary:
+            distinct = list(dict.fromkeys(tags))
+            usual_of_tags = self._usual_functions(distinct)
+            tag = np.array(list(map({name: k for k, name in enumerate(distinct)}.__getitem__, tags)), np.int64)
+        of_phrases = np.full(len(phrases) + len(sentences), self.no_function)
+        head = decoded.heads[inside]
+        if "function" in auxiliary:
+            of_words = self._functions(
+                head, auxiliary["function"].classes[inside], phrases, usual_of_tags, tag, of_phrases
+            )
+            functions = self.function_array[of_words].tolist()
         if self.lemma_rules is not None:
-            lemmas = self.lemma_rules.lemmas(forms, tags, functions, heads, self.known_words)
-        words = tuple([_new(Token, row) for row in zip(forms, tags, lemmas, morphs, functions, strict=True)])
-        if tokens[0].start is not None:
-            words = tuple([Token(*word, token.start, token.end) for word, token in zip(words, tokens, strict=True)])
-        return Tree(words, root, sentence_id, (), "", mean_confidence(confidences), confidences, tuple(heads))
+            heads = np.where(head < 0, head, head + phrases.starts[phrases.sentence]).tolist()
+            lemmas = self.lemma_rules.lemmas(forms, tags, functions, heads, self.known_words, self.known_lemmas)
+        tokens = list(map(_token, zip(forms, tags, lemmas, morphs, functions, strict=True)))
+        if any(words[0].start is not None for words in sentences):
+            tokens = [
+                word if token.start is None else Token(*word, token.start, token.end)
+                for word, token in zip(tokens, given, strict=True)
+            ]
+        return tokens, of_phrases
 
-    def _columns(
-        self, tokens: Sequence[Token], prediction: Prediction
-    ) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str], list[str]]:
-        """Return the words column by column, with predicted tags, morphology and functions where there are any."""
-        forms, tags, lemmas, morphs, functions = zip(*tokens, strict=True)
-        predicted_tags = None if self.keeps_tags else self._named(prediction, "tag")
-        predicted_morphs = self._named(prediction, "morph")
-        if predicted_tags and self.convention:
-            for k, form in enumerate(forms):
-                if (tag := tag_of(form, self.convention)) in self.known_tags and tag != predicted_tags[k]:
-                    predicted_tags[k] = tag
-                    if predicted_morphs:
-                        predicted_morphs[k] = NONE  # it was predicted for the other tag
-        return (
-            forms,
-            predicted_tags or tags,
-            lemmas,
-            predicted_morphs or morphs,
-            self._named(prediction, "function") or list(functions),
-        )
+    def _functions(
+        self, head: I64, predicted: I64, phrases: Phrases, usual_of_tags: I64, tag: I64, of_phrases: I64
+    ) -> I64:
+        """Return the functions of words (T,), given those that were predicted for them, and set those of phrases.
 
-    def _named(self, prediction: Prediction, head: str) -> list[str] | None:
-        """Return the names of the classes that an auxiliary head predicted; None if the model has no such head."""
-        classes = prediction.auxiliary.get(head)
-        if classes is None:
-            return None
-        names = self.names[head]
-        return [names[k] for k in classes]
-
-    def _chains(self, prediction: Prediction) -> Sequence[tuple[str, ...]]:
-        """Return for every word the labels, from top to bottom, of the phrases over this word alone."""
-        classes = prediction.auxiliary.get("unary")
-        return [()] * len(prediction.heads) if classes is None else [self.unaries[k] for k in classes]
+        The highest phrase of a word has the function that was predicted for the word. All others are head children and
+        have the most frequent function of such a child in training, as has the child of the root.
+        """
+        chain, word = phrases.chain, phrases.word
+        low = self.chain_labels[self.chain_ends[chain] - 1]
+        top = self.chain_labels[self.chain_ends[chain] - self.chain_sizes[chain]]
+        is_inner = word[1:] == word[:-1]
+        highest = np.full(len(head), -1)
+        highest[word] = top  # the last phrase of a word is the highest one
+        function = np.where(head < 0, self.no_function, predicted)
+        on_root = np.flatnonzero(head < 0)
+        first = on_root[starts_run(phrases.sentence[on_root])]
+        below_root = self.usual_of_labels[self.root, highest[first]]
+        function[first] = np.where(highest[first] < 0, usual_of_tags[self.root, tag[first]], below_root)
+        of_phrases[: len(phrases)] = function[word]
+        inner = np.flatnonzero(is_inner)
+        of_phrases[inner] = self.usual_of_labels[low[inner + 1], top[inner]]
+        heads = np.flatnonzero(highest >= 0)
+        function[heads] = usual_of_tags[low[phrases.lowest[heads]], tag[heads]]
+        return function
 
 
-def _no_functions(_position: int, _spine: Sequence[Phrase]) -> Sequence[str]:
-    return ()
-
-
-def with_confidences(trees: Sequence[Tree], features: ConfidenceFeatures, calibration: Calibration) -> list[Tree]:
-    """Return trees with calibrated confidences."""
-    values = calibration.constituents(features)
-    expected = calibration.trees(features, values).tolist()
-    ends = np.cumsum(features.counts).tolist()
-    starts = [0, *ends]
-    inner = values.tolist()
-    return [
-        replace(tree, confidence=whole, confidences=(ROOT_CONFIDENCE, *inner[start:end]))
-        for tree, whole, start, end in zip(trees, expected, starts, ends, strict=False)
-    ]
+def _products(decoded: Decoded, scores: Scores, phrases: Phrases) -> F64:
+    """Return confidences of phrases and roots (P+B,) that are not calibrated."""
+    inside = scores.mask
+    values = np.ones(len(phrases) + len(scores))
+    np.multiply.at(values, phrases.joins, (decoded.arc_probability * decoded.label_probability)[inside])
+    if "unary" in scores.auxiliary:
+        alone = np.flatnonzero(phrases.covered.sum(1) == 1)
+        values[alone] = np.exp(scores.auxiliary["unary"].log_probability[inside][phrases.word[alone]])
+    return values
 
 
 def mean_confidence(confidences: Sequence[float]) -> float:

@@ -21,10 +21,9 @@ Beyond the paper, so that ``to_tree(to_dependencies(t)) == t``:
 * Labels on arcs from the dummy root are ignored; several such arcs meet at the root.
 """
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -49,14 +48,6 @@ _MAX_CACHED_CHARS = 200
 
 Level = tuple[tuple[str, ...], int]
 """The chain of labels and the level on the head's spine that an arc's label names; see ``split_level``."""
-
-Phrase = tuple[str, Sequence[int], float]
-"""A node of a spine before it is built: its label, the dependents that join it, its confidence. Its head child is the
-next lower phrase, or the word itself."""
-
-NodeFunctions = Callable[[int, Sequence[Phrase]], Sequence[str]]
-"""Takes a word and its spine, lowest phrase first, and returns the functions of these nodes; missing ones are NONE. If
-the word is the first one on the dummy root, the next function is that of the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +167,7 @@ def to_tree(dependencies: Dependencies) -> Tree:
     root, functions = dependencies.root, dependencies.functions
     levels = [split_level(label, root) for label in dependencies.labels]
     chains = [split_chain(unary, root) if unary else () for unary in dependencies.unaries or [""] * len(levels)]
-    top, _ = build_nodes(
-        dependencies.heads, levels, chains, root, lambda position, _: functions[position] if functions else ()
-    )
-    return Tree(dependencies.tokens, top, dependencies.id)
+    return Tree(dependencies.tokens, build_nodes(dependencies.heads, levels, chains, root, functions), dependencies.id)
 
 
 def spines(dependencies: Dependencies) -> list[list[str]]:
@@ -250,9 +238,10 @@ def _split_level(label: str, root: str) -> tuple[tuple[str, ...], int]:
     return split_chain(label, root), 1
 
 
-# The tree builder: heads and labels → nodes. ``to_tree`` and the parser both build their trees here. A word heads the
-# nodes of its spine. Its dependents join the spine at the level that their arcs name: at level 1 a node is built over
-# the word and the dependents of that level, at level 2 a node over that node and its dependents, and so on.
+# The tree builder: heads and labels → nodes. ``decoding.phrases`` does the same with arrays for many sentences.
+# A word heads the nodes of its spine. Its dependents join the spine at the level that their arcs name: at level 1 a
+# node is built over the word and the dependents of that level, at level 2 a node over that node and its dependents, and
+# so on.
 
 
 def heads_first(heads: Sequence[int]) -> tuple[list[list[int]], list[int]]:
@@ -304,80 +293,33 @@ def build_nodes(
     levels: Sequence[Level],
     chains: Sequence[tuple[str, ...]],
     root_label: str,
-    node_functions: NodeFunctions,
-    arc_probabilities: Sequence[float] = (),
-    chain_probabilities: Sequence[float] = (),
-) -> tuple[Node, tuple[float, ...]]:
-    """Build the nodes of a tree; return its root, and the confidences of all nodes in the order of ``root.nodes()``.
+    functions: Sequence[Sequence[str]] = (),
+) -> Node:
+    """Build the nodes of a tree and return its root. Raises EncodingError if the heads have a cycle.
 
     ``levels`` has the level of every word's arc, ``chains`` the labels of the phrases over every word alone, from top
-    to bottom. Raises EncodingError if the heads have a cycle.
-
-    Confidence: a phrase has the product of the probabilities of the arcs that join its children to its head; a phrase
-    over a single word has the probability of its chain. A chain of phrases is one label, so all of it has the
-    confidence of its lowest phrase. The root has the product over the arcs that end at it. Without
-    probabilities there are no confidences.
+    to bottom. ``functions`` has those of the phrases on every word's spine, lowest first, and that of the root after
+    those of the first word on the dummy root; missing ones are NONE.
     """
-    n, scored = len(heads), bool(arc_probabilities)
-    arcs, chained = arc_probabilities or [1.0] * n, chain_probabilities or [1.0] * n
+    n = len(heads)
     dependents, order = heads_first(heads)
     if len(order) < n:
         lost = min(set(range(n)).difference(order))
         raise EncodingError(f"token {lost} is part of a cycle or hangs on one")
-    confidences: dict[int, float] = {}  # by id of the node
     parts: list[list[Node | int]] = [[k] for k in range(n)]  # several where a root label dissolved
-    uncounted = [1.0] * n  # probability of the arcs inside these parts that no node has counted yet
-    functions: Sequence[str] = ()
-    spine: Sequence[Phrase] = ()
+    names: Iterator[str] = iter(())
     for position in reversed(order):
         if not dependents[position] and not chains[position] and heads[position] != DUMMY_ROOT:
             continue  # most words have no dependents
-        spine, remaining, uncounted[position] = _spine(
-            chains[position], chained[position], spine_phrases(dependents[position], levels), arcs, uncounted
-        )
-        functions = node_functions(position, spine)
-        grown, named = parts[position], len(functions)
-        for height, (label, joining, confidence) in enumerate(spine):
-            for dependent in joining:
+        grown = parts[position]
+        names = iter(functions[position] if functions else ())
+        for label in reversed(chains[position]):
+            grown = [Node(label, grown, next(names, NONE))]
+        for labels, group in spine_phrases(dependents[position], levels):
+            for dependent in group:
                 grown += parts[dependent]
-            node = Node(label, grown, functions[height] if height < named else NONE)
-            if scored:
-                confidences[id(node)] = confidence
-            grown = [node]
-        for dependent in remaining:
-            grown += parts[dependent]
+            for label in reversed(labels):
+                grown = [Node(label, grown, next(names, NONE))]
         parts[position] = grown
-    tops = dependents[DUMMY_ROOT]
-    root_function = functions[len(spine)] if len(functions) > len(spine) else NONE
-    root = Node(root_label, [part for position in tops for part in parts[position]], root_function)
-    if not scored:
-        return root, ()
-    confidences[id(root)] = math.prod(arcs[position] * uncounted[position] for position in tops)
-    return root, tuple([confidences[id(node)] for node in root.nodes()])
-
-
-def _spine(
-    chain: tuple[str, ...],
-    chain_probability: float,
-    phrases: Sequence[tuple[tuple[str, ...], list[int]]],
-    arcs: Sequence[float],
-    uncounted: Sequence[float],
-) -> tuple[list[Phrase], Sequence[int], float]:
-    """Return the phrases that a word heads, lowest first: those over the word alone, then those of its dependents.
-
-    Also return the dependents that are left over because the label of their level dissolved, and the probability of
-    their arcs.
-    """
-    spine: list[Phrase] = [(label, (), chain_probability) for label in reversed(chain)] if chain else []
-    joining: Sequence[int] = ()
-    probability = 1.0
-    for labels, group in phrases:
-        joining = [*joining, *group] if joining else group
-        for dependent in group:
-            probability *= arcs[dependent] * uncounted[dependent]
-        if labels:
-            spine.append((labels[-1], joining, probability))
-            if len(labels) > 1:
-                spine += [(label, (), probability) for label in labels[-2::-1]]
-            joining, probability = (), 1.0
-    return spine, joining, probability
+    children = [part for position in dependents[DUMMY_ROOT] for part in parts[position]]
+    return Node(root_label, children, next(names, NONE))

@@ -55,6 +55,7 @@ MIN_SHARE = 0.5  # share of the words of a treebank that must have a lemma, to l
 MAX_COUNT = 3  # occurrences of a word that count for the scripts of its endings: rare words say more about new ones
 MAX_SCRIPTS = 4  # of one ending
 ARTICLE_TAG = "D-"
+MAX_STORED = 1 << 14  # lemmas of known words: the first ones of a text are the most frequent ones
 MIN_GAIN = 2  # words that the rule of a longer ending, or a further script of a rule, must correct
 _SCRIPT = re.compile(r"=.+|[lck][0-9]{1,4}\+[^;]*(;([^;<>]+>[^;<>]*|[^;<>]+<[^;<>]*))*", re.DOTALL)
 
@@ -77,14 +78,13 @@ def edit_script(form: str, lemma: str) -> str:
 
 def apply_script(script: str, form: str) -> str | None:
     """Return the lemma that a script makes of a word; None if it does not fit."""
-    if script.startswith(WHOLE_LEMMA):
+    if script[0] == WHOLE_LEMMA:
         return script[1:]
-    casing, (ending, *edits) = script[0], script[1:].split(EDIT)
-    cut, _, suffix = ending.partition("+")
+    casing, cut, suffix, edits = _parts(script)
     stem = _base(form) if casing == KEEP else _base(form).lower()
-    if int(cut) > len(stem):
+    if cut > len(stem):
         return None
-    stem = stem[: len(stem) - int(cut)]
+    stem = stem[: len(stem) - cut]
     for edit in edits:
         old, sign, new = edit.partition(LAST)
         if not sign:
@@ -95,6 +95,14 @@ def apply_script(script: str, form: str) -> str | None:
         stem = stem[:start] + new + stem[start + len(old) :]
     lemma = stem + suffix
     return (_capitalised(lemma) if casing == CAPITAL else lemma) or None
+
+
+@lru_cache(1 << 12)
+def _parts(script: str) -> tuple[str, int, str, list[str]]:
+    """Return the casing, the number of characters to cut, those to add, and the edits."""
+    ending, *edits = script[1:].split(EDIT)
+    cut, _, suffix = ending.partition("+")
+    return script[0], int(cut), suffix, edits
 
 
 def _base(form: str) -> str:
@@ -184,9 +192,21 @@ class LemmaRules:
         functions: Sequence[str],
         heads: Sequence[int],
         known: Words,
+        stored: dict[tuple[str, str], str],
     ) -> list[str]:
-        """Return the lemmas of a sentence; ``heads`` are the positions of the heads, -1 for none."""
-        lemmas = [self.lemma(form, tag, known) for form, tag in zip(forms, tags, strict=True)]
+        """Return the lemmas of words; ``heads`` are the indices of their heads, -1 for none.
+
+        ``stored`` has the lemmas of known words with their tags, and gets new ones.
+        """
+        pairs = list(zip(forms, tags, strict=True))
+        lemmas: list[str] = list(map(stored.get, pairs))  # type: ignore[arg-type]
+        if None in lemmas:
+            missing = [k for k, lemma in enumerate(lemmas) if lemma is None]
+            new = {pair: self.lemma(*pair, known) for pair in {pairs[k] for k in missing}}
+            if len(stored) < MAX_STORED:
+                stored.update((pair, lemma) for pair, lemma in new.items() if pair[0] in known)
+            for k in missing:
+                lemmas[k] = new[pairs[k]]
         if self.particles:
             for verb, particle in particles_of(forms, tags, functions, heads).items():
                 if particle in self.particles:
@@ -273,8 +293,10 @@ def particles_of(
 ) -> dict[int, str]:
     """Return the lower-cased separated particle of each verb that has one, by the position of the verb."""
     particles: dict[int, str] = {}
-    for form, tag, function, head in zip(forms, tags, functions, heads, strict=True):
-        if head >= 0 and is_particle(tag, function) and is_verb(tags[head]):
+    kinds = {pair for pair in set(zip(tags, functions, strict=True)) if is_particle(*pair)}  # few
+    words = [k for k, pair in enumerate(zip(tags, functions, strict=True)) if pair in kinds] if kinds else []
+    for head, form in ((heads[k], forms[k]) for k in words):
+        if head >= 0 and is_verb(tags[head]):
             particles.setdefault(head, form.lower())
     return particles
 

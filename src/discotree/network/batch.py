@@ -6,6 +6,7 @@ longest of those, P pieces in the longest sentence. Heads are columns 0..N as in
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from discotree.trees.tree import Token
 IGNORED = -100  # the class that no loss counts: padding, labels that are not in the vocabulary, annotation to ignore
 HEAD = "head"
 LABEL = "label"
+MAX_STORED = 1 << 14  # known words: the first ones of a text are the most frequent ones
 MAX_PAIRS = 1 << 21  # pairs of words in a batch: a few very long sentences must not fill the memory
 
 
@@ -54,17 +56,27 @@ class Batch:
         return len(self.lengths)
 
 
+FormEntry = tuple[int, list[int], Sequence[int]]
+"""The id of a word, its characters and its pieces."""
+
+
 class Forms:
     """A table of distinct words, which grows: their ids, characters and pieces."""
 
-    def __init__(self, vocab: Vocab, max_chars: int, pieces: Callable[[str], Sequence[int]] | None = None) -> None:
+    def __init__(
+        self,
+        vocab: Vocab,
+        max_chars: int,
+        pieces: Callable[[str], Sequence[int]] | None = None,
+        stored: dict[str, FormEntry] | None = None,
+    ) -> None:
+        """``stored`` is a table of known words that gets new ones: no other words, so that no text of users is kept."""
         self.vocab = vocab
         self.max_chars = max_chars
         self.pieces = pieces
+        self.stored = {} if stored is None else stored
         self.index: dict[str, int] = {}
-        self._words: list[int] = []
-        self._chars: list[list[int]] = []
-        self._pieces: list[Sequence[int]] = []
+        self._entries: list[FormEntry] = []
         self._arrays: tuple[I64, I64, I64, I64] | None = None
 
     def __len__(self) -> int:
@@ -74,38 +86,33 @@ class Forms:
         number = self.index.get(form)
         if number is None:
             number = self.index[form] = len(self.index)
-            chars = self.vocab.chars.ids
-            self._words.append(self.vocab.words.ids.get(normalized(form), UNKNOWN))
-            self._chars.append([chars.get(char, UNKNOWN_CHAR) for char in form[: self.max_chars]])
-            self._pieces.append(self.pieces(form) if self.pieces else ())
+            self._entries.append(self.stored.get(form) or self._new_entry(form))
             self._arrays = None
         return number
+
+    def _new_entry(self, form: str) -> FormEntry:
+        chars, words = self.vocab.chars.ids, self.vocab.words.ids
+        entry = (
+            words.get(normalized(form), UNKNOWN),
+            [chars.get(char, UNKNOWN_CHAR) for char in form[: self.max_chars]],
+            self.pieces(form) if self.pieces else (),
+        )
+        if form in words and len(self.stored) < MAX_STORED:
+            self.stored[form] = entry
+        return entry
 
     def arrays(self) -> tuple[I64, I64, I64, I64]:
         """Return ids (F,) and characters (F, C) of the words, all pieces, and where those of each word start (F+1,)."""
         if self._arrays is None:
+            words, all_chars, all_pieces = zip(*self._entries, strict=True) if self._entries else ((), (), ())
             starts = np.zeros(len(self) + 1, np.int64)
-            np.cumsum([len(pieces) for pieces in self._pieces], out=starts[1:])
-            flat = np.fromiter((piece for pieces in self._pieces for piece in pieces), np.int64, starts[-1])
-            chars = np.zeros((len(self), max(map(len, self._chars), default=1) or 1), np.int64)
-            for row, ids in zip(chars, self._chars, strict=True):
-                row[: len(ids)] = ids
-            self._arrays = (np.array(self._words, np.int64), chars, flat, starts)
+            np.cumsum([len(pieces) for pieces in all_pieces], out=starts[1:])
+            flat = np.fromiter(chain.from_iterable(all_pieces), np.int64, starts[-1])
+            lengths = np.array([len(chars) for chars in all_chars], np.int64)
+            chars = np.zeros((len(self), lengths.max(initial=1)), np.int64)
+            chars[np.arange(chars.shape[1]) < lengths[:, None]] = list(chain.from_iterable(all_chars))
+            self._arrays = (np.array(words, np.int64), chars, flat, starts)
         return self._arrays
-
-
-class KnownPieces:
-    """The pieces of words, stored for the words of the vocabulary only, so that no text of users is kept: saves 4 %."""
-
-    def __init__(self, pieces: Callable[[str], Sequence[int]], vocab: Vocab) -> None:
-        self.pieces, self.words = pieces, vocab.words.ids
-        self._stored: dict[str, Sequence[int]] = {}
-
-    def __call__(self, form: str) -> Sequence[int]:
-        pieces = self._stored.get(form) or self.pieces(form)
-        if form in self.words:
-            self._stored[form] = pieces
-        return pieces
 
 
 class Corpus:
@@ -115,8 +122,10 @@ class Corpus:
         self.table = forms
         self.lengths = np.array([len(tokens) for tokens in sentences], np.int64)
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
-        lookup = forms.lookup
-        self.forms = np.fromiter((lookup(token.form) for s in sentences for token in s), np.int64, self.starts[-1])
+        words = [token[0] for tokens in sentences for token in tokens]
+        for word in dict.fromkeys(words):
+            forms.lookup(word)
+        self.forms = np.fromiter(map(forms.index.__getitem__, words), np.int64, self.starts[-1])
         known = forms.vocab.tags.ids
         self.tags = np.zeros(self.starts[-1], np.int64)
         if tags:

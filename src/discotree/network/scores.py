@@ -128,7 +128,7 @@ def grouped_labeler(project: Callable[[F32], F32], labels: int, always: Callable
         differs = np.ones(len(heads), bool)
         np.any(heads[1:] != heads[:-1], axis=1, out=differs[1:])
         starts = np.flatnonzero(differs)  # (H,) the first arc of every head
-        arcs = np.diff(starts, append=len(heads))  # (H,) how many arcs it has
+        arcs = np.bincount(differs.cumsum() - 1)  # (H,) how many arcs it has
         order = np.argsort(arcs, kind="stable")  # heads with as many arcs are multiplied at once
         size = dependents.shape[1]
         features, own = dependents, heads[starts]
@@ -141,7 +141,7 @@ def grouped_labeler(project: Callable[[F32], F32], labels: int, always: Callable
             part = order[begin : begin + step]
             weights = project(own[part]).reshape(len(part), size, labels)
             count = arcs[part]
-            edges = [*np.flatnonzero(np.diff(count, prepend=0)).tolist(), len(part)]
+            edges = [0, *(np.flatnonzero(count[1:] != count[:-1]) + 1).tolist(), len(part)]
             for first, end in pairwise(edges):
                 chosen = starts[part[first:end], None] + np.arange(count[first])  # (heads, arcs of each)
                 scores[chosen] = features[chosen] @ weights[first:end]
@@ -184,9 +184,9 @@ class ArcWeights:
             self.bounds: F64 = self.arcs.copy()  # the weights, or upper bounds of them
         else:
             self.known = np.ones(shape, bool)
-            self.labels, self.names = finite(scores.best[0]), scores.best[1].astype(np.int64, copy=False)
+            self.labels, self.names = finite(scores.best[0]), scores.best[1]
             self.bounds = self.arcs + self.labels
-        self._row: I64 = np.full(shape, -1)  # number of the stored row of scores, or -1
+        self._row = np.full(shape, -1, np.int32)  # number of the stored row of scores, or -1
         self._rows: list[F32] = []
 
     def score(self, sentence: I64, word: I64, column: I64) -> None:
@@ -233,14 +233,14 @@ def legal_arcs(scores: Scores) -> F64:
     words = np.arange(legal.shape[1])
     legal[:, words, words + 1] = -np.inf
     beyond = np.arange(legal.shape[2]) > scores.lengths[:, None]  # (B, N+1)
-    legal += np.where(beyond, -np.inf, 0.0)[:, None]
+    np.copyto(legal, -np.inf, where=beyond[:, None])
     return legal
 
 
 def finite(scores: F32) -> F64:
     """Return scores with infinity and NaN replaced by IMPOSSIBLE, so that they can be added and compared."""
     result: F64 = scores.astype(np.float64)
-    result[~(np.abs(result) < -IMPOSSIBLE)] = IMPOSSIBLE
+    np.copyto(result, IMPOSSIBLE, where=~(np.abs(scores) < -IMPOSSIBLE))
     return result
 
 
@@ -265,7 +265,10 @@ class Engine(Protocol):
     @property
     def device(self) -> str: ...  # "cpu", "cuda", "cuda:1"
 
-    def forked(self) -> None:
+    def prepare_forks(self) -> None:
+        """Bring the weights into the form that forked processes can share."""
+
+    def forked(self, threads: int = 1, /) -> None:
         """Make the engine work in a forked process, in which the threads of its parent do not exist."""
 
     def start(self, batch: Batch) -> Callable[[], Scores]:

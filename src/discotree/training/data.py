@@ -375,7 +375,8 @@ def select_numbers(trees: list[Tree | None], source: DataSource) -> list[Tree | 
     if missing:
         # A different version of the treebank, where the ranges would select other sentences
         raise TreebankError(f"sentences: expected at least {missing[0]:,} sentences, got {len(trees):,}", source.file)
-    return [tree for number, tree in enumerate(trees, 1) if any(first <= number <= last for first, last in ranges)]
+    chosen = {number for first, last in ranges for number in range(first, int(min(last, len(trees))) + 1)}
+    return [tree for number, tree in enumerate(trees, 1) if number in chosen]
 
 
 def _ranges(source: DataSource) -> list[tuple[int, float]]:

@@ -14,10 +14,9 @@ import numpy as np
 
 from discotree.decoding.decode import Decoded
 from discotree.decoding.gap_penalty import GapPenalties, has_gap, rerank_discontinuous
-from discotree.decoding.trees import Prediction
 from discotree.evaluation.parseval import evaluate
 from discotree.network.arrays import I64, Bool
-from discotree.network.scores import ArcWeights, Scores, finite
+from discotree.network.scores import ArcWeights, Auxiliary, Scores, finite
 from discotree.parsing.parser import Parser
 from discotree.training.data import Split
 from discotree.trees.tree import Tree
@@ -62,11 +61,11 @@ class GapPenaltyFit:
         trials: dict[int, GapTrial] = {}
         for numbers, scores in parser._scores(parser._corpus(split.inputs)):
             decoded = parser._decode(scores, unpenalised)
-            predictions = zip(numbers.tolist(), Prediction.for_batch(decoded, scores), strict=True)
-            for row, (number, prediction) in enumerate(predictions):
-                trees[number] = parser._tree_builder.tree(split.inputs[number], prediction)
-                if parser._phrases.has_gaps(prediction.heads, prediction.labels):
-                    trials[number] = GapTrial(parser, split, number, prediction, decoded, scores, row)
+            batch_trees = parser._tree_builder.trees([split.inputs[number] for number in numbers], decoded, scores)
+            trees.update(zip(numbers.tolist(), batch_trees, strict=True))
+            for row, (number, n) in enumerate(zip(numbers.tolist(), scores.lengths.tolist(), strict=True)):
+                if parser._phrases.has_gaps(decoded.heads[row, :n].tolist(), decoded.labels[row, :n].tolist()):
+                    trials[number] = GapTrial(parser, split, number, decoded, scores, row)
         self.without = np.array([_counts(gold, trees[k]) for k, gold in enumerate(split.trees)])  # (sentences, 6)
         self.trials = [trials[number] for number in sorted(trials)]
         self.with_gaps = ~self.all
@@ -154,26 +153,36 @@ class GapTrial:
         parser: Parser,
         split: Split,
         number: int,
-        prediction: Prediction,
         decoded: Decoded,
         scores: Scores,
         row: int,
     ) -> None:
         self.gold, self.tokens, self.builder = split.trees[number], split.inputs[number], parser._tree_builder
-        self.prediction = prediction
-        n = len(prediction.heads)
-        alone = Scores(
-            scores.lengths[row : row + 1],
-            scores.arcs[row : row + 1, :n, : n + 1].copy(),
-            scores.dependents[row : row + 1, :n].copy(),
-            scores.heads[row : row + 1, : n + 1].copy(),
+        n = len(self.tokens)
+        part = slice(row, row + 1)
+        self.decoded = Decoded(
+            decoded.heads[part, :n],
+            decoded.labels[part, :n],
+            decoded.arc_probability[part, :n],
+            decoded.label_probability[part, :n],
+            decoded.log_probability[part],
+        )
+        self.scores = Scores(
+            scores.lengths[part],
+            scores.arcs[part, :n, : n + 1].copy(),
+            scores.dependents[part, :n].copy(),
+            scores.heads[part, : n + 1].copy(),
             scores.labeler,
-            {},
+            {
+                head: Auxiliary(found.classes[part, :n], found.log_probability[part, :n])
+                for head, found in scores.auxiliary.items()
+            },
         )
         with np.errstate(divide="ignore"):
-            arcs = np.log(decoded.arc_probability[row, None, :n]) + np.log(decoded.label_probability[row, None, :n])
-        self.weights, self.arc_scores = ArcWeights(alone), finite(arcs)
+            arcs = np.log(self.decoded.arc_probability) + np.log(self.decoded.label_probability)
+        self.weights, self.arc_scores = ArcWeights(self.scores), finite(arcs)
         self.results: list[tuple[dict[int, float], I64]] = []  # the penalties that mattered, and numbers of brackets
+        self.known: dict[bytes, I64] = {}  # numbers of brackets by heads and labels
 
     def counts(self, penalties: GapPenalties) -> I64:
         """Return the numbers of brackets (6,) with these penalties."""
@@ -181,14 +190,19 @@ class GapTrial:
             if all(penalties.penalties[label] == penalty for label, penalty in used.items()):
                 return counts
         recorder = _Recorder(penalties.penalties)
-        heads, labels = np.array([self.prediction.heads]), np.array([self.prediction.labels])
         heads, labels = rerank_discontinuous(
-            self.weights, heads, labels, self.arc_scores, replace(penalties, penalties=recorder)
+            self.weights,
+            self.decoded.heads,
+            self.decoded.labels,
+            self.arc_scores,
+            replace(penalties, penalties=recorder),
         )
-        prediction = replace(self.prediction, heads=heads[0].tolist(), labels=labels[0].tolist())
-        counts = _counts(self.gold, self.builder.tree(self.tokens, prediction))
-        self.results.append((recorder.used, counts))
-        return counts
+        key = heads.tobytes() + labels.tobytes()
+        if key not in self.known:
+            (tree,) = self.builder.trees([self.tokens], replace(self.decoded, heads=heads, labels=labels), self.scores)
+            self.known[key] = _counts(self.gold, tree)
+        self.results.append((recorder.used, self.known[key]))
+        return self.known[key]
 
 
 class _Recorder(list[float]):

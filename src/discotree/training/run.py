@@ -185,7 +185,7 @@ def build(
     vocab = extra.extend_vocab(vocab) if extra else vocab
     vocab = vocab.with_lemmas(train.encoded, ignored, train.lexicon())
     if base is not None:
-        vocab = base.extend_vocab(vocab)
+        vocab = base.extend_vocab(vocab, config.language)
     for head, classes in vocab.outputs.items():
         if not len(classes):
             raise ConfigError(f"every training source ignores {head!r}; set network.{head}_weight=0")

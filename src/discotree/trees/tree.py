@@ -12,9 +12,9 @@ packages draw and encode trees; ``draw``, ``dependencies`` and similar methods i
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import pairwise
+from dataclasses import dataclass, field, fields
+from functools import lru_cache, partial
+from itertools import pairwise, repeat
 from operator import eq, is_
 from os import PathLike
 from reprlib import Repr
@@ -43,6 +43,7 @@ GAP = " … "
 ROOT_LABELS = frozenset({ROOT, "VROOT", "TOP", "top", "S1"})  # names of the virtual root elsewhere
 MAX_REPR = 1000  # characters
 PROBABILITY_DIGITS = 6
+MAX_OPENINGS = 10_000  # in memory
 Offsets = Sequence[tuple[int, int]]
 
 
@@ -115,6 +116,12 @@ class TextToken(Token):
 
 
 _TOKEN_CLASSES = {Token, TextToken}
+new_token = partial(tuple.__new__, Token)  # from all five fields
+
+
+def plain_tokens(words: Iterable[str]) -> list[Token]:
+    """Return words as tokens without annotation, four times as fast as one by one."""
+    return list(map(new_token, zip(words, *[repeat(NONE)] * 4, strict=False)))
 
 
 class SecondaryEdge(NamedTuple):
@@ -129,8 +136,8 @@ class SecondaryEdge(NamedTuple):
     parent: int
 
 
-class Node:
-    """A labelled constituent over nodes and token positions."""
+class _NodeFields:
+    """A node while it is made; ``__class__ = Node`` then makes it immutable, in a third of the time of five setters."""
 
     __slots__ = ("children", "first", "function", "label", "mask")
 
@@ -140,7 +147,13 @@ class Node:
     mask: int  # bit i is set when the node covers token i
     first: int  # position of its first token
 
-    def __init__(self, label: str, children: "Iterable[Node | int]", function: str = NONE) -> None:
+
+class Node(_NodeFields):
+    """A labelled constituent over nodes and token positions."""
+
+    __slots__ = ()
+
+    def __new__(cls, label: str, children: "Iterable[Node | int]", function: str = NONE) -> "Node":
         children = tuple(children)
         if not label or not children:
             raise TreeError(f"node {label!r} has no {'children' if label else 'label'}")
@@ -166,11 +179,7 @@ class Node:
             last = first
         if not in_order:
             children = tuple(sorted(children, key=_first))
-        _set_label(self, label)
-        _set_children(self, children)
-        _set_function(self, function)
-        _set_mask(self, mask)
-        _set_first(self, _first(children[0]))
+        return _node(label, children, function, mask, _first(children[0]))
 
     def _refuse(self, *_: object) -> NoReturn:
         raise AttributeError("a Node cannot be changed")
@@ -273,11 +282,16 @@ class Node:
         return _from_flat, (flat,)
 
 
-_set_label = Node.__dict__["label"].__set__
-_set_children = Node.__dict__["children"].__set__
-_set_function = Node.__dict__["function"].__set__
-_set_mask = Node.__dict__["mask"].__set__
-_set_first = Node.__dict__["first"].__set__
+def _node(label: str, children: tuple[Node | int, ...], function: str, mask: int, first: int) -> Node:
+    """Return a node of parts that fit together; nothing is checked."""
+    node = _NodeFields()
+    node.label = label
+    node.children = children
+    node.function = function
+    node.mask = mask
+    node.first = first
+    node.__class__ = Node
+    return node  # type: ignore[return-value]
 
 
 def shortened(text: str) -> str:
@@ -398,8 +412,27 @@ class Constituent:
         return f"<{self.label}: {shortened(self.text)}>"
 
 
+Outline = tuple[list[str | int | None], list[str]]
+"""A tree as a flat list: the label of a node where it begins, None where it ends, and the positions of words; and the
+functions of the nodes in the order of their labels."""
+
+
+TokenColumns = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+NodeColumns = tuple[list[str], list[str], list[int]]
+Columns = tuple[TokenColumns, NodeColumns]
+
+
+class _Lazy:
+    """Holds what the tokens, the nodes or the confidences of a tree will be made from; None if they are there."""
+
+    __slots__ = ("__weakref__", "_columns", "_evidence", "_outline")
+    _columns: Columns | None
+    _evidence: tuple[Any, ...] | None  # a function that sets the confidences, and what it needs
+    _outline: Outline | None
+
+
 @dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(_Lazy):
     """A sentence and its constituents. The root covers every token exactly once, or building the Tree fails.
 
     ``for node in tree`` yields constituents, and ``tree["NP"]`` has those with a label. Comparing trees ignores
@@ -440,6 +473,23 @@ class Tree:
                 if not (0 <= edge.child < end and len(self.tokens) <= edge.parent < end):
                     raise TreeError(f"{edge} leads outside the tree")
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Make the tokens, nodes or confidences; attributes without a value are looked up here."""
+            if name in ("_columns", "_evidence", "_outline"):
+                return None
+            if name in ("confidence", "confidences") and (evidence := self._evidence) is not None:
+                evidence[0]()
+            if name == "tokens" and (columns := self._columns) is not None:
+                _set_tokens(self, tuple(map(new_token, zip(*columns[0], strict=True))))
+            elif name == "root" and (outline := self._outline) is not None:
+                _set_tokens(self, self.tokens)  # before the columns are dropped
+                _set_root(self, _make_nodes(outline))
+                _set_outline(self, None)
+                _set_columns(self, None)
+            return object.__getattribute__(self, name)  # another thread may have made it
+
     @classmethod
     def parse(cls, text: str, id: str = "") -> "Tree":
         """Return the tree of a text of brackets with positions, and give it an ``id``; the inverse of ``str``.
@@ -475,28 +525,37 @@ class Tree:
         parents = [*token_parents, *[node[2] for node in nodes]]
         if parents and (min(parents) < -1 or max(parents) >= len(nodes)):
             raise TreeError(f"expected parents from -1 to {len(nodes) - 1}")
+        # From every token up to the first node that another token has led to: all children are then in order.
         children: list[list[Node | int]] = [[] for _ in range(len(nodes) + 1)]  # the root's are the last, [-1]
-        for position, parent in enumerate(token_parents):
-            children[parent].append(position)
-        inner: list[list[int]] = [[] for _ in children]  # child nodes by index
-        for index, (_, _, parent) in enumerate(nodes):
-            inner[parent].append(index)
-        order = list(inner[-1])
-        for index in order:  # grows during the loop: parents come before their children
-            if inner[index]:
-                order += inner[index]
-        if len(order) < len(nodes):
-            lost = min(set(range(len(nodes))).difference(order))
-            raise TreeError(f"node {nodes[lost][0]!r} is part of a cycle", lost)
+        masks = [0] * len(children)
+        order: list[tuple[int, int, int]] = []  # first token, node, number among its siblings: parents before children
+        for position, index in enumerate(token_parents):
+            siblings = children[index]
+            masks[index] |= 1 << position
+            if not siblings and index >= 0:
+                chain = []
+                while not siblings and index >= 0:
+                    siblings.append(position)  # for a node, this is replaced below
+                    parent = nodes[index][2]
+                    siblings = children[parent]
+                    chain.append((position, index, len(siblings)))
+                    index = parent
+                order += reversed(chain)
+            siblings.append(position)
         built: list[Node] = [None] * len(nodes)  # type: ignore[list-item]
-        for index in reversed(order):
+        label = ROOT
+        for first, index, number in reversed(order):
             label, function, parent = nodes[index]
-            try:
-                built[index] = node = Node(label, children[index], function)
-            except TreeError as error:
-                raise TreeError(str(error), index) from None
-            children[parent].append(node)
-        top = Node(root[0], children[-1], root[1])
+            mask = masks[index]
+            masks[parent] |= mask
+            if not label:
+                break
+            built[index] = children[parent][number] = _node(label, tuple(children[index]), function, mask, first)
+        if len(order) < len(nodes) or masks[-1] != (1 << len(token_parents)) - 1 or not label:
+            _refuse_parents(children, nodes)
+        if not root[0] or not children[-1]:
+            raise TreeError(f"node {root[0]!r} has no {'children' if root[0] else 'label'}")
+        top = _node(root[0], tuple(children[-1]), root[1], masks[-1], 0)
         if secondary:
             secondary = _readdress(secondary, len(tokens), [top, *built], top)
         return cls(tuple(tokens), top, id, tuple(secondary), comment, confidence, tuple(confidences))
@@ -508,6 +567,22 @@ class Tree:
         """
         token_parents = [-1] * len(self.tokens)
         nodes: list[tuple[str, str, int]] = []
+        outline = self._outline
+        if outline is not None:
+            items, functions = outline
+            path = [-2]  # the numbers of the nodes that have begun, above them that of nothing
+            number = -2
+            for item in items:
+                if item.__class__ is int:
+                    token_parents[item] = path[-1]
+                elif item is None:
+                    path.pop()
+                else:
+                    number += 1
+                    if number >= 0:
+                        nodes.append((item, functions[number + 1], path[-1]))  # type: ignore[arg-type]
+                    path.append(number)
+            return token_parents, nodes
         stack: list[tuple[Node, int]] = [(self.root, -1)]
         while stack:
             node, parent = stack.pop()
@@ -769,10 +844,129 @@ class Tree:
 
     def __str__(self) -> str:
         """The tree as one line of brackets; ``Tree.parse`` reads it."""
-        return format_brackets(self.tokens, self.root)
+        outline = self._outline
+        if outline is None:
+            return format_brackets(self.tokens, self.root)
+        return _format_outline(self.tokens, outline[0])
 
     def __repr__(self) -> str:
         return f"Tree.parse({shortened(str(self))!r}, id={shortened(self.id)!r})"
+
+
+_TREE_SETTERS = [Tree.__dict__[one.name].__set__ for one in fields(Tree)]
+_set_tokens, _set_root, _set_id = _TREE_SETTERS[:3]
+_set_columns, _set_outline = _Lazy.__dict__["_columns"].__set__, _Lazy.__dict__["_outline"].__set__
+_set_confidence, _set_confidences, _set_evidence = *_TREE_SETTERS[5:7], _Lazy.__dict__["_evidence"].__set__
+_OUTLINED_SETTERS = [_set_tokens, _set_outline, *_TREE_SETTERS[2:5], _TREE_SETTERS[7], _set_evidence]
+_DEFAULTS = list(zip(_TREE_SETTERS[3:], [one.default for one in fields(Tree)[3:]], strict=True))
+
+
+def outlined_tree(
+    tokens: tuple[Token, ...],
+    outline: Outline,
+    id: str,
+    heads: tuple[int, ...] = (),
+    evidence: tuple[Any, ...] | None = None,
+) -> Tree:
+    """Return a tree whose nodes are made when they are asked for; nothing is checked.
+
+    The first item of ``evidence`` is a function that calls ``set_confidences`` when confidences are asked for.
+    """
+    tree = object.__new__(Tree)
+    for set_field, value in zip(_OUTLINED_SETTERS, (tokens, outline, id, (), "", heads, evidence), strict=True):
+        set_field(tree, value)
+    if evidence is None:
+        set_confidences(tree, None, ())
+    return tree
+
+
+def set_confidences(tree: Tree, confidence: float | None, confidences: tuple[float, ...]) -> None:
+    """Set the confidences of a tree of ``outlined_tree``."""
+    _set_confidence(tree, confidence)
+    _set_confidences(tree, confidences)
+    _set_evidence(tree, None)
+
+
+def _make_nodes(outline: Outline) -> Node:
+    """Return the root of an outline."""
+    items, functions = outline
+    number = mask = 0  # of the next node, and of all words so far
+    begun: list[tuple[str, str, int]] = []  # for every node that has not ended: its names, and the words before it
+    children: list[list[Node | int]] = [[]]
+    for item in items:
+        if item.__class__ is int:
+            children[-1].append(item)
+            mask |= 1 << item
+        elif item is None:
+            inner = tuple(children.pop())
+            label, function, before = begun.pop()
+            children[-1].append(_node(label, inner, function, mask ^ before, _first(inner[0])))
+        else:
+            begun.append((item, functions[number], mask))  # type: ignore[arg-type]
+            children.append([])
+            number += 1
+    return children[0][0]  # type: ignore[return-value]
+
+
+def tree_of_columns(columns: Columns, outline: Outline, id: str) -> Tree:
+    """Return a tree whose tokens and nodes are made when they are asked for; nothing is checked."""
+    tree = object.__new__(Tree)
+    _set_columns(tree, columns)
+    _set_outline(tree, outline)
+    _set_id(tree, id)
+    for set_field, value in _DEFAULTS:
+        set_field(tree, value)
+    return tree
+
+
+def node_columns(tree: Tree) -> NodeColumns:
+    """Return the labels, the functions and the masks of all nodes, in the order of ``nodes()``."""
+    columns = tree._columns
+    if columns is not None:
+        return columns[1]
+    outline = tree._outline
+    if outline is None:
+        nodes = list(tree.nodes())
+        return [node.label for node in nodes], [node.function for node in nodes], [node.mask for node in nodes]
+    items, functions = outline
+    labels: list[str] = []
+    masks: list[int] = []
+    begun: list[tuple[int, int]] = []  # for every node that has not ended: its number, and the words before it
+    mask = 0  # of all words so far
+    for item in items:
+        if item.__class__ is int:
+            mask |= 1 << item
+        elif item is None:
+            number, before = begun.pop()
+            masks[number] = mask ^ before
+        else:
+            begun.append((len(masks), mask))
+            labels.append(item)  # type: ignore[arg-type]
+            masks.append(0)
+    return labels, functions, masks
+
+
+def token_columns(tree: Tree) -> TokenColumns:
+    """Return the forms, tags, lemmas, morphological features and functions of all tokens, with ``NONE``."""
+    columns = tree._columns
+    return columns[0] if columns is not None else tuple(zip(*tree.tokens, strict=True))  # type: ignore[return-value]
+
+
+def _refuse_parents(children: list[list[Node | int]], nodes: Sequence[tuple[str, str, int]]) -> None:
+    """Raise an error for a cycle, or else for the lowest node without a label or children."""
+    inner: list[list[int]] = [[] for _ in children]
+    for index, (_, _, parent) in enumerate(nodes):
+        inner[parent].append(index)
+    order = list(inner[-1])
+    for index in order:  # grows during the loop
+        order += inner[index]
+    if len(order) < len(nodes):
+        lost = min(set(range(len(nodes))).difference(order))
+        raise TreeError(f"node {nodes[lost][0]!r} is part of a cycle", lost)
+    for index in reversed(order):
+        label = nodes[index][0]
+        if not label or not (children[index] or inner[index]):
+            raise TreeError(f"node {label!r} has no {'children' if label else 'label'}", index)
 
 
 def _readdress(
@@ -797,6 +991,82 @@ _ODD_SPACE = re.compile(r"[^\S \t\r\n]")  # whitespace that does not end a word 
 _CHARACTERS = {"#LRB#": "(", "#RRB#": ")", "#HASH#": "#"}
 _CHARACTERS |= {f"#U+{ord(space):04X}#": space for space in _ODD_SPACE.findall("".join(map(chr, range(0x3001))))}
 _CODE = re.compile("|".join(map(re.escape, _CHARACTERS)))
+
+
+_POSITIONS = {str(position): position for position in range(1000)}
+_OPENING = re.compile(r"(?: ?\([^ ()]+)+")
+_NAME = re.compile(r"[^ ()]+")
+
+
+class _Openings(dict[str, tuple[list[str], str]]):
+    """Map the brackets before a word to the labels of the nodes that begin there, and the word's tag."""
+
+    def __missing__(self, text: str) -> tuple[list[str], str]:
+        if not _OPENING.fullmatch(text):
+            raise KeyError
+        if len(self) >= MAX_OPENINGS:
+            self.clear()
+        *labels, tag = _NAME.findall(text)
+        self[text] = found = labels, "$(" if tag == "$[" else tag
+        return found
+
+
+_openings = _Openings()  # the same ones come again and again
+
+
+@lru_cache(maxsize=1)  # many predicted trees are equal to the gold tree, which is read just before
+def parse_line(text: str) -> tuple[Columns, Outline] | None:
+    """Return the columns and the outline of one line, or None if it needs ``parse_brackets``.
+
+    Such lines have errors, odd spaces, or children that are not sorted. Others take less than half the time.
+    """
+    *pieces, end = text.split(")")
+    forms: dict[int, str] = {}
+    tags: dict[int, str] = {}
+    outline: list[str | int | None] = []
+    labels: list[str] = []
+    masks: list[int] = []  # of a node that has not ended: the words before it
+    firsts: list[int] = []  # the first positions of the nodes
+    begun: list[int] = []  # the numbers of the nodes that have not ended
+    mask = 0  # of all words so far
+    last = 0  # the first position of the child before
+    try:
+        for piece in pieces:
+            if piece:
+                brackets, _, leaf = piece.rpartition(" ")
+                number, _, form = leaf.partition("=")
+                names, tag = _openings[brackets]
+                position = _POSITIONS[number]
+                if position < last:
+                    return None
+                last = position
+                for name in names:
+                    begun.append(len(labels))
+                    labels.append(name)
+                    masks.append(mask)
+                    firsts.append(position)
+                    outline.append(name)
+                outline.append(position)
+                mask |= 1 << position
+                forms[position] = form
+                tags[position] = tag
+            else:
+                node = begun.pop()
+                masks[node] ^= mask
+                last = firsts[node]
+                outline.append(None)
+        n = len(forms)
+        is_whole = masks[0] == (1 << n) - 1 and text.count("(") == n + len(labels)
+    except (KeyError, IndexError):
+        return None
+    if begun or end or not is_whole or "" in forms.values():
+        return None
+    words = [forms[position] for position in range(n)]
+    if "#" in text:
+        words = list(map(_decoded, words))
+    none, functions = (NONE,) * n, [NONE] * len(labels)
+    tokens = (tuple(words), tuple([tags[position] for position in range(n)]), none, none, none)
+    return (tokens, (labels, functions, masks)), (outline, functions)
 
 
 def parse_brackets(text: str) -> tuple[tuple[Token, ...], Node]:
@@ -851,6 +1121,17 @@ def format_brackets(tokens: Sequence[Token], root: Node) -> str:
             stack.append(None)
             stack.extend(reversed(item.children))  # type: ignore[union-attr]
     return "".join(pieces)[1:]
+
+
+def _format_outline(tokens: Sequence[Token], items: list[str | int | None]) -> str:
+    """Return the line of an outline: twice as fast as that of its nodes."""
+    leaves: list[str] = []
+    for token in tokens:
+        form = token[0]
+        leaves.append(f" ({_label(token[1])} {len(leaves)}={form if form.isalnum() else _encoded(form)})")
+    return "".join(
+        [")" if item is None else leaves[item] if item.__class__ is int else f" ({_label(item)}" for item in items]
+    )[1:]
 
 
 @lru_cache(maxsize=1 << 12)

@@ -128,8 +128,12 @@ def test_a_forked_process_begins_anew():
     engine = engines(parser, random_weights(parser))[1]
     batch = corpus_for(parser).batch(np.array([0]))
     before = engine.start(batch)()
-    engine.forked()
+    engine.prepare_forks()
+    session = engine._session("network", 1)
+    engine.forked(2)
     assert largest_difference(before, engine.start(batch)()) == 0
+    assert engine.threads == 2
+    assert engine._session("network", 1) is session  # shared, not loaded again
 
 
 def test_what_goes_wrong_in_the_runtime_is_an_error_of_ours(capfd):

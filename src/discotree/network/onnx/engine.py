@@ -120,10 +120,20 @@ class OnnxEngine:
         self._sessions: dict[tuple[str, int], Session] = {}
         self._lock = threading.RLock()
 
-    def forked(self) -> None:
-        """Start again with one thread. The parent's threads do not exist here; joining them would deadlock."""
+    def prepare_forks(self) -> None:
+        """Load the graphs used so far again for one thread: a forked process can only use those."""
+        for name, _ in list(self._sessions):
+            self._session(name, 1)
+
+    def forked(self, threads: int = 1) -> None:
+        """Start again with new threads. The parent's threads do not exist here; joining them would deadlock.
+
+        Sessions with one thread run in the thread that calls them, so they still work.
+        """
         _LEAKED_ON_FORK.append((self._workers, self._sessions))
-        self._begin(1)
+        sessions = {key: session for key, session in self._sessions.items() if key[1] == 1}
+        self._begin(threads)
+        self._sessions = sessions
 
     def start(self, batch: Batch) -> Callable[[], Scores]:
         """Start scoring a batch, and return a function that waits for its scores."""

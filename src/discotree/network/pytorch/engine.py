@@ -85,13 +85,20 @@ class TorchEngine:
         on_gpu = self.place.type == "cuda"
         self.batch_words = BATCH_WORDS_GPU if on_gpu else BATCH_WORDS
         self.ahead = 2 if on_gpu else 1
-        self.stream = torch.cuda.Stream(self.place, priority=-1) if on_gpu else None  # type: ignore[no-untyped-call]
+        # One stream fetches scores, the other scores single labels: neither waits for the network of the next batch.
+        self.stream, self.label_stream = (
+            torch.cuda.Stream(self.place, priority=-1) if on_gpu else None  # type: ignore[no-untyped-call]
+            for _ in range(2)
+        )
 
     @property
     def device(self) -> str:
         return str(self.place)
 
-    def forked(self) -> None:
+    def prepare_forks(self) -> None:
+        """Do nothing: forked processes share the weights in any case."""
+
+    def forked(self, _: int = 1, /) -> None:
         """Use one thread. Waiting for those of the first process would never end; oneDNN remembers their number."""
         torch.set_num_threads(1)
         torch.backends.mkldnn.enabled = False  # type: ignore[assignment]
@@ -148,14 +155,15 @@ class TorchEngine:
         return wait
 
     def _labeler(self, bilinear: Tensor) -> Labeler:
-        weights = bilinear.float()
-        rows = max(1, CHUNK // max(1, weights.shape[0] * weights.shape[1]))
+        rows = max(1, CHUNK // max(1, bilinear.shape[0] * bilinear.shape[1]))
 
         def labels(dependents: Any, heads: Any) -> Any:
-            with torch.inference_mode():
+            with torch.inference_mode(), torch.cuda.stream(self.label_stream):  # None: the current stream
                 sides = (torch.from_numpy(np.ascontiguousarray(side)).to(self.place) for side in (dependents, heads))
                 pairs = zip(*(torch.split(side, rows) for side in sides), strict=True)
-                return torch.cat([label_scores(weights, *pair).log_softmax(-1) for pair in pairs]).cpu().numpy()
+                return (
+                    torch.cat([label_scores(bilinear.float(), *pair).log_softmax(-1) for pair in pairs]).cpu().numpy()
+                )
 
         return labels
 

@@ -144,7 +144,8 @@ class BiLSTM(nn.Module):
         """Return outputs (B, N, D) → (B, N, 2·size), and the last layer's final cells (B, 2·size)."""
         packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
         data, sizes = packed.data, packed.batch_sizes  # (T, D): all first words, then all second words, …
-        sentence = torch.cat([torch.arange(int(size)) for size in sizes]).to(x.device)  # (T,)
+        if self.training and self.dropout:
+            sentence = torch.cat([torch.arange(int(size)) for size in sizes]).to(x.device)  # (T,)
         cells = x
         for layer in self.layers:
             if self.training and self.dropout:
