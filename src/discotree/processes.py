@@ -5,11 +5,14 @@ main process raises an error.
 """
 
 import gc
+import math
 import os
 import signal
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from discotree.errors import SENTENCE_ERRORS, DiscotreeError
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 
 
 TASKS_PER_PROCESS = 2  # one to work on and one queued, so that no process waits
+PENDING_PER_PROCESS = 4  # including results that wait for an earlier one
 SECONDS_TO_EXIT = 5
 
 Task = TypeVar("Task")
@@ -29,14 +33,20 @@ Work = Callable[[Task], Result]
 class OrderedPool(Generic[Task, Result]):
     """A pool of processes that start with the first tasks. Each calls ``begin`` and then ``set_up``, once.
 
-    Every process has a pipe of its own. Those of ``concurrent.futures`` share one with a lock, and one that is stopped
-    in the middle of a result leaves the main process waiting for the rest.
+    A process is forked if ``forks``: it starts at once, and shares the memory of everything that has been loaded.
+    Otherwise it is a new process, which loads everything again.
+
+    Every process has a pipe of its own. The processes of ``concurrent.futures`` share one with a lock: if one is killed
+    while it sends a result, the main process waits for the rest forever.
     """
 
-    def __init__(self, set_up: Callable[[], Work[Task, Result]], workers: int, begin: Callable[[], None]) -> None:
+    def __init__(
+        self, set_up: Callable[[], Work[Task, Result]], workers: int, begin: Callable[[], None], forks: bool = False
+    ) -> None:
         self.set_up = set_up
         self.workers = workers
         self.begin = begin
+        self.forks = forks
         self.processes: list[_Process] = []
         self.pending: deque[_Pending] = deque()
 
@@ -48,13 +58,15 @@ class OrderedPool(Generic[Task, Result]):
             process.stop()
 
     def results(self, task: Task) -> Iterator[tuple[Task, Result]]:
-        """Submit a task; yield the results that are ready, and wait for more if too many tasks are pending."""
+        """Submit a task, and yield results that are ready. Wait for results if too many tasks are pending."""
         self._receive(timeout=0)
+        while len((process := self._least_busy()).tasks) >= TASKS_PER_PROCESS:
+            self._receive(timeout=None)
         pending = _Pending(task)
         with _explain_dead_worker():
-            self._least_busy().send(pending)
+            process.send(pending)
         self.pending.append(pending)
-        while len(self.pending) > TASKS_PER_PROCESS * self.workers or (self.pending and self.pending[0].is_done):
+        while len(self.pending) > PENDING_PER_PROCESS * self.workers or (self.pending and self.pending[0].is_done):
             yield self._first()
 
     def remaining(self) -> Iterator[tuple[Task, Result]]:
@@ -67,7 +79,7 @@ class OrderedPool(Generic[Task, Result]):
         process = min(self.processes, key=lambda process: len(process.tasks), default=None)
         if process is None or (process.tasks and len(self.processes) < self.workers):
             with _block_interrupts():
-                process = _Process(self.set_up, self.begin)
+                process = _Process(self)
                 self.processes.append(process)
         return process
 
@@ -76,6 +88,7 @@ class OrderedPool(Generic[Task, Result]):
             self._receive(timeout=None)
         first = self.pending.popleft()
         if first.error is not None:
+            self.pending.clear()  # later results would not be in order
             raise first.error
         return first.task, first.result
 
@@ -103,14 +116,18 @@ class _Pending:
 class _Process:
     """A worker process, its connection, and the tasks that it has not finished."""
 
-    def __init__(self, set_up: Callable[[], Work[Any, Any]], begin: Callable[[], None]) -> None:
+    def __init__(self, pool: OrderedPool[Any, Any]) -> None:
         from multiprocessing import get_context
 
-        context = get_context("spawn")
+        context: Any = get_context("fork" if pool.forks else "spawn")
         self.connection, theirs = context.Pipe()
         self.tasks: deque[_Pending] = deque()
-        self.process = context.Process(target=_work, args=(theirs, set_up, begin), daemon=True)
-        self.process.start()
+        inherited = [self.connection, *(other.connection for other in pool.processes)] if pool.forks else []
+        arguments = (theirs, pool.set_up, pool.begin, inherited)
+        self.process = context.Process(target=_work, args=arguments, daemon=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the threads of this process are idle
+            self.process.start()
         theirs.close()  # or reading from a dead process would not end
 
     def send(self, pending: _Pending) -> None:
@@ -151,12 +168,20 @@ def _explain_dead_worker() -> Iterator[None]:
         raise DiscotreeError("a worker process died, possibly out of memory; try fewer --workers") from None
 
 
-def _work(connection: "Connection", set_up: Callable[[], Work[Any, Any]], begin: Callable[[], None]) -> None:
+def _work(
+    connection: "Connection",
+    set_up: Callable[[], Work[Any, Any]],
+    begin: Callable[[], None],
+    inherited: "list[Connection]",
+) -> None:
     """Work on tasks until the main process closes its end of the pipe or dies."""
     from queue import SimpleQueue
     from threading import Thread
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for end in inherited:  # otherwise the pipes would stay open when the main process dies
+        end.close()
+    gc.freeze()  # collecting garbage would copy the pages of all objects that are shared with the main process
     tasks: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_receive_tasks, args=(connection, tasks), daemon=True).start()
     begin()
@@ -188,9 +213,24 @@ def _fail_with(message: str) -> Work[Any, Any]:
     return fail
 
 
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def usable_cores(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
+    """Return the number of cores that this process may use: those of the machine, or the quota of its container."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError):  # only Linux has control groups
+        group = groups / own.read_text().rpartition("::/")[2].strip()
+        for folder in (group, *group.parents):
+            with suppress(OSError, ValueError):  # most groups have no quota
+                quota, period = map(int, (folder / "cpu.max").read_text().split())
+                cores = min(cores, max(1, math.ceil(quota / period)))
+    return cores
+
+
+def release_free_memory() -> None:
+    """Return free memory to the system. Without this, glibc keeps most of it, and a little more with every batch."""
+    import ctypes
+
+    with suppress(AttributeError, OSError, TypeError):  # other C libraries return it by themselves
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def test_less_shows_the_first_tree_of_a_huge_treebank_at_once(tmp_path: Path) ->
         stream.writelines(re.sub("(?m)(OS) 1$", rf"\1 {k}", sentence) for k in range(100_000))
     seen, seconds = on_a_terminal(huge, pager="less", enough=b"Interessantes")
     assert b"\x1b[35mNP" in seen
-    assert seconds < 10  # all of them would take minutes
+    assert seconds < 30  # all of them would take minutes
 
 
 # --- which trees

@@ -104,11 +104,11 @@ def test_labels_of_an_unknown_scheme_give_a_warning(folder: Path) -> None:
     assert (row["words"], row["clauses"], row["dependency_length"], row["depth"]) == ("2", "", "", "1")
 
 
-def test_missing_functions_give_a_warning() -> None:
+def test_alpino_trees_need_no_functions() -> None:
     done = run(GERMAN.parent / "dutch.discbracket")
-    assert "12 sentences have no functions, which the head rules of alpino need" in done.stderr
+    assert not done.stderr
     (row,) = rows(done)
-    assert (row["dependency_length"], row["edge_degree_low"]) == ("", "")
+    assert float(row["dependency_length"]) > 1
     assert float(row["clauses"]) == 15 / 12
 
 

@@ -11,13 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from support.assembly import assembled, confidences, with_functions
+from support.assembly import Prediction, assembled, built, confidences, with_functions
 from support.networks import CALM, TREES, overfitted, parser_of, torch_parser
 
 from discotree import Dependencies, Token, to_dependencies, to_tree
 from discotree.config.schema import AUXILIARY_HEADS, Decoding
 from discotree.decoding.k_best import k_best
-from discotree.decoding.trees import Prediction
 from discotree.encoding.head_rules import HeadRules
 from discotree.encoding.lemmas import LemmaRules
 from discotree.errors import ConfigError, InputError, ModelError
@@ -301,7 +300,7 @@ def test_confidences_are_those_of_the_definition(engine, untrained, is_trained, 
     seen = 0
     for numbers, scores in parser._scores(corpus):
         for row, decided in enumerate(Prediction.for_batch(parser._decode(scores, settings), scores)):
-            tree = parser._tree_builder.tree(WORDS[numbers[row]], decided)
+            tree = built(parser._tree_builder, WORDS[numbers[row]], decided)
             assert tree == assembled(WORDS[numbers[row]], decided, parser.vocab)
             assert tree.confidences == pytest.approx(by_definition(tree, decided))
             assert tree.confidences == pytest.approx(confidences(tree, decided))

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.helpers import parsed
@@ -88,16 +89,26 @@ def test_headings_tell_several_drawings_apart(model: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "size", "cores", "expected"),
+    ("device", "forks", "size", "cores", "expected"),
     [
-        ("cpu", 10, 16, 1),
-        ("cpu", None, 16, 1),  # standard input
-        ("cpu", 10_000_000, 16, 4),
-        ("cpu", 10_000_000, 2, 1),  # one process keeps two cores busy
-        ("cuda", 10_000_000, 16, 1),
-        ("cuda:1", 100_000_000, 16, 16),
+        ("cpu", True, 10, 16, 16),  # they start when there is enough to do
+        ("cpu", True, None, 16, 16),  # standard input
+        ("cpu", True, 10_000_000, 2, 1),  # one process keeps two cores busy
+        ("cpu", False, 10, 16, 1),
+        ("cpu", False, None, 16, 1),
+        ("cpu", False, 10_000_000, 16, 4),
+        ("cuda", False, 10_000_000, 16, 1),
+        ("cuda:1", False, 100_000_000, 16, 16),
     ],
 )
-def test_more_processes_for_more_work(monkeypatch, device, size, cores, expected) -> None:
+def test_more_processes_for_more_work(monkeypatch, device, forks, size, cores, expected) -> None:
     monkeypatch.setattr(outputs, "usable_cores", lambda: cores)
-    assert outputs.suitable_workers(device, size) == expected
+    assert outputs.suitable_workers(SimpleNamespace(device=device, _forks=forks), size) == expected
+
+
+def test_processes_get_small_windows_where_there_are_many_cores(model: Path, monkeypatch) -> None:
+    worker = worker_for(model, "export")
+    monkeypatch.setattr(outputs, "usable_cores", lambda: 2)
+    assert worker.max_window == worker.parser._window
+    monkeypatch.setattr(outputs, "usable_cores", lambda: 16)
+    assert worker.max_window == outputs.MAX_WINDOW

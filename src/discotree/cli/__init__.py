@@ -9,6 +9,7 @@ To add a command, write a module with a Click command and add a line to ``GROUPS
 import atexit
 import errno
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ from discotree.cli.console import (
 from discotree.errors import DiscotreeError, printable
 from discotree.version import __version__
 
+PARSING = ("parse", "bulk", "measure", "serve", "annotate")  # their matrices are too small for several threads
 GC_THRESHOLD = 100_000  # new objects before the garbage collector runs
 WIDTH = 100  # most columns of a help text
 
@@ -88,6 +90,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in PARSING:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read when NumPy is imported
         command = getattr(import_module(f"discotree.cli.{COMMANDS[cmd_name].module}"), cmd_name.replace("-", "_"))
         assert isinstance(command, click.Command)
         return command

@@ -12,7 +12,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -80,9 +80,10 @@ from discotree.parsing.outputs import (
     StreamSink,
     Texts,
     Window,
+    WorkerPool,
     output_for,
-    parse_in_processes,
     suitable_workers,
+    worker_pool,
 )
 from discotree.treebanks import write
 from discotree.trees.tree import Tree
@@ -205,7 +206,6 @@ def parse(
     check_model_input(worker.parser, sources, tags)
     if threshold and not worker.parser.model.calibration:
         warn("this model is not calibrated, so its confidences are unreliable")
-    window = K_BEST_WINDOW if k else worker.parser._window
     language = worker.parser.config.language
     if model:
         sample, sources = beginning_of(sources, encoding, tags, waits=False)
@@ -220,13 +220,15 @@ def parse(
         )
 
     if format in WHOLE:
+        window = K_BEST_WINDOW if k else worker.parser._window
         failed, omitted = _write_whole(worker, sentences(), window, format, output, bar)
     else:
         sink = _sink(output, worker.header, settings, folder, resume, format == DRAW)
-        processes = workers or suitable_workers(worker.parser.device, size_of(names))
-        run = ParseRun(sink, worker, processes, window, bar)
+        processes = workers or suitable_workers(worker.parser, size_of(names))
+        window = K_BEST_WINDOW if k else worker.max_window
+        run = ParseRun(sink, worker, processes, window, bar, 1 if workers else window)
         # The windows of a file depend on its sentences alone, so that a run can be resumed.
-        run(sentences(None if sink.is_file or processes > 1 else run.flush))
+        run(sentences(None if sink.is_file else run.flush))
         failed, omitted = sink.counts.failed, sink.counts.omitted
         report_written(f"{sink.counts.written:,} sentences", output)
     if omitted:
@@ -353,17 +355,26 @@ def windows_of(sentences: Sentences, max_window: int, done: int = 0) -> Iterator
 
 
 class ParseRun:
-    """Parses sentences and writes them to a sink."""
+    """Parses sentences and writes them to a sink.
 
-    def __init__(self, sink: Sink, worker: ParseWorker, processes: int, max_window: int, bar: ProgressBar) -> None:
+    The first window is parsed in this process, and so are all others before the first one of ``min_shared`` sentences.
+    From then on, several ``processes`` share everything that has been loaded.
+    """
+
+    def __init__(
+        self, sink: Sink, worker: ParseWorker, processes: int, max_window: int, bar: ProgressBar, min_shared: int = 1
+    ) -> None:
         self.sink = sink
         self.worker = worker
         self.processes = processes
         self.max_window = max_window
         self.bar = bar
+        self.min_shared = min_shared
+        self.pool: WorkerPool | None = None
         self.window: Window = []
         self.positions: deque[int] = deque()  # input bytes read for each unfinished window
         self.failures = FailureReport()
+        self.read = self.readable = 0  # sentences in finished and unfinished windows; those without a reading error
         self.unparsable = 0  # sentences that could be read but not parsed
         self.checksum = hashlib.blake2b(digest_size=16)  # of the input
 
@@ -371,10 +382,7 @@ class ParseRun:
         self.skip(sentences)
         try:
             with self.bar:
-                if self.processes > 1:
-                    self.run_in_processes(sentences)
-                else:
-                    self.run_here(sentences)
+                self.parse(sentences)
             with uninterrupted():
                 self.sink.finish(self.worker.footer)
         except BrokenPipeError:
@@ -398,39 +406,48 @@ class ParseRun:
                 self.sink.stop(self.worker.footer)
             raise
 
-    def run_here(self, sentences: Sentences) -> None:
-        """Parse in this process."""
-        try:
-            for sentence in sentences:
-                self.window.append(sentence)
-                if len(self.window) >= window_size(self.sink.counts.done, self.max_window):
-                    self.flush()
-            self.flush()
-        except OutputFailedError as problem:
-            raise problem.error from None
-
-    def run_in_processes(self, sentences: Sentences) -> None:
-        """Parse in several processes."""
-        numbered = self.numbered_windows(sentences)
-        with closing(parse_in_processes(self.worker.job, self.processes, numbered, show_warnings)) as results:
-            for window, number, texts in results:
-                is_numbered = number == self.sink.counts.parsed + 1  # unless an earlier sentence failed
-                self.write(window, texts if is_numbered else self.worker(window, self.sink.counts.parsed + 1))
-
-    def numbered_windows(self, sentences: Sentences) -> Iterator[tuple[Window, int]]:
-        """Yield all windows, each with the number of its first sentence if all sentences before it can be parsed."""
-        done, parsed = self.sink.counts[:2]
-        for window in windows_of(sentences, self.max_window, done):
-            self.positions.append(self.bar.bytes)
-            yield window, parsed + 1 - self.unparsable
-            parsed += sum(not isinstance(item, TreebankError) for item in window)
+    def parse(self, sentences: Sentences) -> None:
+        """Parse all sentences and write their texts."""
+        self.read, self.readable = done, _ = self.sink.counts[:2]
+        with ExitStack() as stack:
+            try:
+                for sentence in sentences:
+                    self.window.append(sentence)
+                    if (size := len(self.window)) >= window_size(self.read, self.max_window):
+                        if self.processes > 1 and not self.pool and self.read > done and size >= self.min_shared:
+                            self.pool = stack.enter_context(worker_pool(self.worker, self.processes, begin_worker))
+                        self.parse_window()
+                self.flush()
+            except OutputFailedError as problem:
+                raise problem.error from None
+            except DiscotreeError:  # the input cannot be read any further
+                if self.pool is not None:
+                    self.write_all(self.pool.remaining())
+                raise
 
     def flush(self) -> None:
-        """Parse and write the sentences that have been read."""
+        """Parse and write all sentences that have been read."""
         if self.window:
-            self.positions.append(self.bar.bytes)
-            self.write(self.window, self.worker(self.window, self.sink.counts.parsed + 1))
-            self.window = []
+            self.parse_window()
+        if self.pool is not None:
+            self.write_all(self.pool.remaining())
+
+    def parse_window(self) -> None:
+        """Parse the sentences that have been read, or let another process do so, and write those that are done."""
+        window, number = self.window, self.readable + 1 - self.unparsable
+        self.window = []
+        self.positions.append(self.bar.bytes)
+        self.read += len(window)
+        self.readable += sum(not isinstance(item, TreebankError) for item in window)
+        if self.pool is None:
+            self.write(window, self.worker(window, number))
+        else:
+            self.write_all(self.pool.results((window, number)))
+
+    def write_all(self, results: Iterable[tuple[tuple[Window, int], Texts]]) -> None:
+        for (window, number), texts in results:
+            is_numbered = number == self.sink.counts.parsed + 1  # unless an earlier sentence failed
+            self.write(window, texts if is_numbered else self.worker(window, self.sink.counts.parsed + 1))
 
     def write(self, window: Window, texts: Texts) -> None:
         """Write the texts of a window and report failed sentences."""
@@ -460,6 +477,13 @@ class ParseRun:
                 if item.constraints:
                     content = (*content, item.constraints)
             self.checksum.update(f"{content!r}\n".encode())
+
+
+def begin_worker() -> None:
+    """Open standard error again: a thread of the parent, which a forked process does not have, may have locked it."""
+    sys.stderr = open(2, "w", encoding=sys.stderr.encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    err.__dict__.pop("_console", None)
+    show_warnings()
 
 
 @contextmanager

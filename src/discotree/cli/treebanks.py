@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 @format_option("--to", FORMATS, "Format of the output, if the name of the file does not show it")
 @choice_option("--punctuation", Punctuation, "Re-attach punctuation low, remove it, or attach it to the root.", "keep")
 @choice_option("--functions", Functions, "Strip functions, join them to labels (NP-SBJ), or split them off.", "keep")
-@click.option("--heads", metavar="RULES", help="Head rules for conllu: negra, alpino, ptb, icepahc, or a file.")
+@click.option(
+    "--heads", metavar="RULES", help="Head rules for conllu: negra, alpino, ptb, icepahc, n1904, squoia-es, or a file."
+)
 @click.option(
     "--ids", metavar="FILE", help="Keep only these sentences: a list of ids, or a table with the columns id and split."
 )

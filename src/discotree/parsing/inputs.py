@@ -27,7 +27,7 @@ from discotree.text.recognition import SAMPLE_CHARACTERS, recognise, sample_of
 from discotree.text.streams import BLOCK, lines_of
 from discotree.treebanks import FORMATS, files, guess_format, read
 from discotree.trees.constraints import Constraint, constraints_of, partial_tree
-from discotree.trees.tree import Token
+from discotree.trees.tree import Token, plain_tokens
 
 TEXT, LINES, TOKENS = "text", "lines", "tokens"
 TEXT_KINDS = (TEXT, LINES, TOKENS)
@@ -60,7 +60,7 @@ class InputSentence:
     def tokens(self) -> list[Token]:
         if self.tags:
             return [Token(word, tag) for word, tag in zip(self.words, self.tags, strict=True)]
-        return [Token(word) for word in self.words]
+        return plain_tokens(self.words)
 
 
 InputItem = InputSentence | TreebankError

@@ -22,12 +22,12 @@ import json
 import lzma
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from discotree.config.schema import Method
 from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, first_line, printable
@@ -43,12 +43,15 @@ from discotree.files.jobs import (
 )
 from discotree.files.writing import base_name, is_archive
 from discotree.parsing.inputs import InputItem, InputSentence
-from discotree.processes import OrderedPool, gc_paused, usable_cores
+from discotree.processes import OrderedPool, gc_paused, release_free_memory, usable_cores
 from discotree.treebanks import FORMATS, TEXT_FORMATS, guess_format
 from discotree.treebanks.json_lines import JsonWriter
 from discotree.treebanks.writer import Writer
 from discotree.trees.tree import Tree
 from discotree.version import __version__
+
+if TYPE_CHECKING:
+    from discotree.parsing.parser import Parser
 
 DRAW, JSON, DEFAULT_FORMAT = "draw", "json", "discbracket"
 OUTPUTS = (DRAW, *TEXT_FORMATS)
@@ -78,8 +81,11 @@ def output_for(name: str) -> str:
 
 # Work on windows
 
-CORES_PER_PROCESS = 4  # cores that one process can keep busy on a CPU
-CPU_BYTES, GPU_BYTES = 2_000_000, 20_000_000  # size of an input for which several processes are started
+BUSY_CORES = 2  # cores that one process can keep busy on a CPU
+CORES_PER_PROCESS = 4  # cores for each process that needs memory of its own
+CPU_BYTES, GPU_BYTES = 2_000_000, 20_000_000  # input size from which several such processes are started
+MAX_WINDOW = 250  # sentences for one of many processes: with more, all would wait for the last one
+RELEASE_AFTER = 1_000  # parsed sentences
 Window = list[InputItem]
 
 
@@ -91,6 +97,7 @@ class FailedSentence:
 
 
 Texts = list[str | FailedSentence | None]  # None: omitted, because the confidence is below the minimum
+WorkerPool = OrderedPool[tuple[Window, int], Texts]  # a window, and the number of its first sentence in the file
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,7 @@ class ParseWorker:
         self.footer = self.writer.footer if self.writer else ""
         decoding = self.parser.config.decoding
         self.decoding = replace(decoding, method=job.decode) if job.decode else decoding
+        self.parsed = 0  # sentences since free memory was released
 
     def __call__(self, window: Window, number: int) -> Texts:
         """Return the text of every sentence; ``number`` is the number of the first one in the file."""
@@ -142,7 +150,18 @@ class ParseWorker:
                 else:
                     texts.append(None if self.omits(trees) else text)
                     number += 1
+        self.parsed += len(window)
+        if self.parsed >= RELEASE_AFTER:
+            release_free_memory()
+            self.parsed = 0
         return texts
+
+    @property
+    def max_window(self) -> int:
+        """The largest number of sentences in a window of a stream. It does not depend on the number of processes."""
+        window = self.parser._window
+        is_split = self.parser.device == "cpu" and usable_cores() > BUSY_CORES
+        return min(window, MAX_WINDOW) if is_split else window
 
     def text(self, sentence: InputSentence, trees: Sequence[Tree], number: int) -> str:
         """Return the text of a sentence; ``number`` is that of its first tree in the file."""
@@ -186,26 +205,28 @@ def _failed(sentence: InputSentence, error: Exception) -> FailedSentence:
     return FailedSentence(f"{sentence.where}: {first_line(error)}")
 
 
-def suitable_workers(device: str, size: int | None) -> int:
-    """Return a suitable number of processes for a device and the size of the input in bytes, if known."""
+def suitable_workers(parser: "Parser", size: int | None) -> int:
+    """Return a suitable number of processes for a parser and the size of the input in bytes, if known."""
     cores = usable_cores()
-    if device == "cpu":
-        return max(1, cores // CORES_PER_PROCESS) if (size or 0) >= CPU_BYTES else 1
-    return cores if (size or 0) >= GPU_BYTES else 1
+    if parser.device != "cpu":
+        return cores if (size or 0) >= GPU_BYTES else 1
+    if parser._forks:
+        return cores if cores > BUSY_CORES else 1
+    return max(1, cores // CORES_PER_PROCESS) if (size or 0) >= CPU_BYTES else 1
 
 
-def parse_in_processes(
-    job: ParseJob, workers: int, windows: Iterable[tuple[Window, int]], begin: Callable[[], None]
-) -> Generator[tuple[Window, int, Texts], None, None]:
-    """Parse windows, each with the number of its first sentence, in several processes that call ``begin`` first."""
+def worker_pool(worker: ParseWorker, workers: int, begin: Callable[[], None]) -> WorkerPool:
+    """Return processes that parse windows and call ``begin`` first. They share a parser that can be forked."""
     threads = max(1, usable_cores() // workers)
-    pool: OrderedPool[tuple[Window, int], Texts]
-    with OrderedPool(partial(_set_up, replace(job, threads=threads)), workers, begin) as pool:
-        for numbered in windows:
-            for (window, number), texts in pool.results(numbered):
-                yield window, number, texts
-        for (window, number), texts in pool.remaining():
-            yield window, number, texts
+    if not worker.parser._forks:
+        return OrderedPool(partial(_set_up, replace(worker.job, threads=threads)), workers, begin)
+    worker.parser.engine.prepare_forks()
+
+    def set_up() -> Callable[[tuple[Window, int]], Texts]:
+        worker.parser._forked(threads)
+        return lambda numbered: worker(*numbered)
+
+    return OrderedPool(set_up, workers, begin, forks=True)
 
 
 def _set_up(job: ParseJob) -> Callable[[tuple[Window, int]], Texts]:

@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain, islice, tee
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import Literal, get_args
@@ -38,7 +39,7 @@ from discotree.models.card import CARD, Card
 from discotree.models.finding import Candidates, announce_licence, find, mismatch, names
 from discotree.models.folder import Model, read_model, write_with_card
 from discotree.network.arrays import I64
-from discotree.network.batch import Corpus, Forms, KnownPieces, by_length
+from discotree.network.batch import Corpus, FormEntry, Forms, by_length
 from discotree.network.scores import Engine, Scores, check_engine
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
@@ -46,7 +47,7 @@ from discotree.parsing.constrained import ConstrainedParse
 from discotree.processes import gc_paused
 from discotree.text.recognition import sample_of
 from discotree.trees.constraints import Constraint, WordHas, check_constraints, constraints_of
-from discotree.trees.tree import NONE, Token, Tree
+from discotree.trees.tree import NONE, Token, Tree, plain_tokens
 
 DEFAULT_MODEL = "DISCOTREE_MODEL"  # environment variable with the model to use if none is named
 CPU, TORCH, FLOAT32 = "cpu", "torch", "onnx-float32"
@@ -107,7 +108,8 @@ class Parser:
         self._batch_words = self.engine.batch_words
         self._levels = np.array(model.vocab.levels)
         self._phrases = GapPenalties.for_labels(model.vocab.labels.symbols, model.vocab.root)
-        self._pieces = KnownPieces(model.subwords.pieces, model.vocab) if model.subwords else None
+        self._penalties: tuple[Decoding, GapPenalties] | None = None  # the last ones
+        self._known_forms: dict[str, FormEntry] = {}
         language = model.config.language
         rules = text.convention(language) if language in text.LANGUAGES else None
         self._tree_builder = TreeBuilder(model.vocab, self.has_tags, model.calibration, rules)
@@ -297,7 +299,10 @@ class Parser:
             return [token for tokens in sentences for token in tokens]
         if isinstance(sentence, Token) or not isinstance(sentence, Iterable):
             raise TypeError(f"{EXPECTED}, got {describe(sentence)}")
-        return [word if isinstance(word, Token) else _token(word) for word in sentence]
+        words = list(sentence)
+        if {*map(type, words)} == {str}:
+            return plain_tokens(words)  # type: ignore[arg-type]
+        return [word if isinstance(word, Token) else _token(word) for word in words]
 
     def k_best(self, sentence: Sentence, k: int, id: str = "", constraints: Constraints = ()) -> list[Tree]:
         """Return the tree that ``parse`` finds and the other most probable trees of a sentence: k in all, best first.
@@ -401,8 +406,8 @@ class Parser:
             return "has no words"
         if len(tokens) > MAX_WORDS:
             return f"has {len(tokens):,} words, expected at most {MAX_WORDS:,}; split it"
-        if empty := [position for position, token in enumerate(tokens) if not token.form]:
-            return f"has an empty word at position {empty[0]}; leave it out"
+        if not all(map(itemgetter(0), tokens)):
+            return f"has an empty word at position {[token[0] for token in tokens].index('')}; leave it out"
         known = self.vocab.tags.ids
         if self.has_tags and NONE not in known and all(token.tag == NONE for token in tokens):
             return "has no tags, and this model reads tags; pass Tokens that have them"
@@ -414,10 +419,7 @@ class Parser:
         The engine starts on the next batches before the scores of the last one are used.
         """
         if self._process != os.getpid():
-            if self.device != CPU:
-                raise ModelError("a forked process cannot use the GPU of its parent; start it with the method 'spawn'")
-            self.engine.forked()
-            self._process = os.getpid()
+            self._forked()
         started: list[tuple[I64, Callable[[], Scores]]] = []
         for sentences in by_length(corpus.lengths, batch_words or self._batch_words):
             started.append((sentences, self.engine.start(corpus.batch(sentences))))
@@ -427,6 +429,18 @@ class Parser:
         for numbers, wait in started:
             yield numbers, wait()
 
+    def _forked(self, threads: int = 1) -> None:
+        """Use the parser in a forked process."""
+        if self.device != CPU:
+            raise ModelError("a forked process cannot use the GPU of its parent; start it with the method 'spawn'")
+        self.engine.forked(threads)
+        self._process = os.getpid()
+
+    @property
+    def _forks(self) -> bool:
+        """Whether forked processes can use the parser at full speed. PyTorch's threads do not survive a fork."""
+        return sys.platform == "linux" and self.engine.name != TORCH
+
     def _decode(self, scores: Scores, decoding: Decoding | None = None) -> Decoded:
         """Find heads and labels with these settings, or with those of the model."""
         decoding = decoding or self.config.decoding
@@ -435,11 +449,17 @@ class Parser:
 
     def _gap_penalties(self, decoding: Decoding) -> GapPenalties | None:
         """Return the gap penalties of the settings, or None if there are none."""
-        return self._phrases.with_penalties(decoding.gap_penalties) if any(decoding.gap_penalties.values()) else None
+        if not any(decoding.gap_penalties.values()):
+            return None
+        stored = self._penalties
+        if stored is None or stored[0] is not decoding:
+            stored = self._penalties = decoding, self._phrases.with_penalties(decoding.gap_penalties)
+        return stored[1]
 
     def _forms(self) -> Forms:
         """Return an empty table of words."""
-        return Forms(self.vocab, self.config.network.max_chars, self._pieces)
+        pieces = self.model.subwords.pieces if self.model.subwords else None
+        return Forms(self.vocab, self.config.network.max_chars, pieces, self._known_forms)
 
     def _corpus(self, sentences: Sequence[Sequence[Token]]) -> Corpus:
         """Return sentences as input for the network."""
