@@ -74,7 +74,7 @@ def together(parsers: dict[str, dt.Parser]) -> Iterator[Submit]:
         batcher = Batcher(parsers["xx"], Limits(queued_words=4000))
         open_ones.append(batcher)
         options = options or [DEFAULT] * len(requests)
-        with batcher.changed:  # the batcher waits until all are queued
+        with batcher.lock:  # the batcher waits until all are queued
             return [batcher.submit(*pair) for pair in zip(requests, options, strict=True)]
 
     yield submit
@@ -122,7 +122,7 @@ def test_only_requests_with_equal_options_share_a_batch_and_none_starves(togethe
 def test_clients_take_turns(parsers: dict[str, dt.Parser], watched: Watched) -> None:
     """However many requests one client has, another one gets every second sentence."""
     batcher = Batcher(parsers["xx"], Limits())
-    with batcher.changed:
+    with batcher.lock:
         for _ in range(50):
             batcher.submit(tokens(*["a"] * 20), DEFAULT, "greedy client")
         other = batcher.submit(tokens("b", "b", "b"), DEFAULT, "other client")
@@ -162,6 +162,22 @@ def test_a_short_sentence_does_not_wait_for_a_long_one(
     assert not long.done()
     go.set()
     assert len(long.result(20)) == 1
+    batcher.close()
+
+
+def test_a_full_batch_does_not_wait_for_the_one_before_it(parsers: dict[str, dt.Parser], watched: Watched) -> None:
+    watched.go.clear()
+    batcher = Batcher(parsers["xx"], Limits())
+    first = batcher.submit(tokens(*["a"] * 600), DEFAULT)
+    assert watched.began.wait(20)
+    watched.began.clear()
+    few = batcher.submit(tokens("b"), DEFAULT)
+    assert not watched.began.wait(0.1)
+    rest = batcher.submit(tokens(*["c"] * 900), DEFAULT)
+    assert watched.began.wait(20)
+    watched.go.set()
+    assert [len(future.result(20)) for future in (first, few, rest)] == [600, 1, 900]
+    assert sorted(map(len, watched.batches)) == [1501 - 2 * 512, 512, 512]
     batcher.close()
 
 

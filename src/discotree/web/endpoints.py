@@ -1,8 +1,9 @@
 """The API calls: parsing, tasks in worker processes, and annotation."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,11 @@ from discotree.errors import ConfigError, InputError, TreebankError
 from discotree.models.card import Card
 from discotree.parsing.parser import QUICK_STEPS, ParseOptions
 from discotree.treebanks.json_lines import json_line
+from discotree.trees.tree import Token
 from discotree.web import tasks
 from discotree.web.annotation.project import ConflictError
 from discotree.web.annotation.session import AnnotationSession
-from discotree.web.batching import Batcher
+from discotree.web.batching import Batcher, TreeLists
 from discotree.web.limits import MIB, SMALL_BODY_BYTES, Limits, RequestRefused
 from discotree.web.schemas import (
     AcceptedTreesRequest,
@@ -48,6 +50,7 @@ CLIENT = "discotree.client"  # key in the scope of a request: the client, for fa
 ANNOTATOR = "discotree.annotator"  # the annotator whose token the request has sent, or ""
 RETRY_HEADERS = {"Retry-After": "2"}  # of every 503
 THREADS = 2  # for work of a few milliseconds that would still block the event loop
+MAX_INLINE_BYTES = 500  # such a request, with its trees, takes less time than waiting for a thread
 STORAGE_FULL = 507
 MAX_DETAIL_CHARACTERS = 500
 MAX_STEP_BYTES = MIB  # annotation calls run in the server process
@@ -84,7 +87,8 @@ class Endpoints:
         self.parsers = parsers
         self.limits = limits
         self.cards = cards
-        self.batchers = {name: Batcher(parser, limits) for name, parser in parsers.items()}
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.batchers = {name: Batcher(parser, limits, self.call_in_loop) for name, parser in parsers.items()}
         self.context = tasks.WorkerContext(
             limits,
             {name: tasks.ModelTraits(parser.config.language, parser.has_tags) for name, parser in parsers.items()},
@@ -102,6 +106,25 @@ class Endpoints:
 
     async def run_in_thread(self, function: Callable[..., Any], *arguments: object) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self.threads, function, *arguments)
+
+    def call_in_loop(self, function: Callable[[], None]) -> None:
+        """Call a function in the event loop, from another thread."""
+        with suppress(RuntimeError):  # the loop is closed
+            assert self.loop is not None
+            self.loop.call_soon_threadsafe(function)
+
+    async def trees(
+        self, model: str, sentences: Sequence[Sequence[Token]], options: ParseOptions, client: str
+    ) -> TreeLists:
+        """Parse sentences; with ``asyncio.wrap_future``, every result of a batch would wake up the event loop."""
+        self.loop = asyncio.get_running_loop()
+        parsed, result = asyncio.Event(), self.batchers[model].submit(sentences, options, client)
+        result.add_done_callback(lambda _: parsed.set())
+        try:
+            await parsed.wait()
+        finally:
+            result.cancel()  # if nobody waits for it any more
+        return result.result()
 
     async def health(self) -> Health:
         """Report that the server is running, and the names of its models."""
@@ -138,7 +161,9 @@ class Endpoints:
         return await self.serve(request, self._parse)
 
     async def _read(self, task: Callable[..., Any], body: bytes, client: str) -> Any:
-        """Read a request: a small one in a thread, a large one in a worker process."""
+        """Read a request: a very small one here, a small one in a thread, a large one in a worker process."""
+        if len(body) <= MAX_INLINE_BYTES:
+            return task(self.context, body)
         if len(body) <= SMALL_BODY_BYTES:
             return await self.run_in_thread(task, self.context, body)
         return await self.workers.run(client, task, body)
@@ -150,13 +175,14 @@ class Endpoints:
         decoding = replace(default, method=decode) if decode else None
         options = ParseOptions(decoding, k, constraints=[constraints] if constraints else ())
         sentences = [sentence.tokens for sentence in request_sentences]
-        tree_lists = await asyncio.wrap_future(self.batchers[model].submit(sentences, options, client))
+        tree_lists = await self.trees(model, sentences, options, client)
         trees = [
             (index, replace(tree, id=f"{index + 1}.{rank}" if k else str(index + 1)))
             for index, ranked in enumerate(tree_lists)
             for rank, tree in enumerate(ranked, 1)
         ]
-        content = await self.run_in_thread(tasks.parse_response, self.context, parse_input, trees)
+        respond = partial(tasks.parse_response, self.context, parse_input, trees)
+        content = respond() if len(body) <= MAX_INLINE_BYTES and not k else await self.run_in_thread(respond)
         if output != "json":
             content = await self.workers.run(client, tasks.render, content, output, model)
         # Responses that are not JSON have the fields "model", "notice" and "warning" as headers.
@@ -177,8 +203,8 @@ class Endpoints:
         if correction.constraints:
             options = ParseOptions(constraints=[correction.required], max_steps=QUICK_STEPS)
             try:
-                batch = self.batchers[correction.model].submit([correction.corrected.tokens], options, client)
-                ((parsed,),) = await asyncio.wrap_future(batch)
+                sentences = [correction.corrected.tokens]
+                ((parsed,),) = await self.trees(correction.model, sentences, options, client)
             except InputError as error:  # conflicting constraints, or labels that the model does not have
                 problem = str(error)
         content = await self.run_in_thread(tasks.reparse_response, self.context, correction, parsed, problem)

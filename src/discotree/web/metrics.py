@@ -3,10 +3,10 @@
 import json
 import logging
 import logging.handlers
+import random
 import re
 import sys
 import time
-import uuid
 from datetime import datetime, timezone
 from functools import partial
 
@@ -64,7 +64,7 @@ class MetricsMiddleware:
             await self.app(scope, receive, send)
             return
         sent_id = Headers(scope=scope).get(ID_HEADER, "")
-        scope[REQUEST_ID] = request_id = sent_id if VALID_ID.fullmatch(sent_id) else uuid.uuid4().hex
+        scope[REQUEST_ID] = request_id = sent_id if VALID_ID.fullmatch(sent_id) else f"{random.getrandbits(128):032x}"
         begin = time.perf_counter()
         status = sent = 0
 

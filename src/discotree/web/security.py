@@ -76,6 +76,7 @@ class SecurityMiddleware:
         self.request_budget = ByteBudget(3 * limits.body_bytes, 2 * limits.body_bytes)
         self.response_budget = ByteBudget(3 * limits.response_bytes // 2, limits.response_bytes)
         self.key_hashes = [hash_key(key) for key in access.api_keys]
+        self.routes: set[str | None] = set()  # the paths of the app, known when it is complete
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -112,8 +113,8 @@ class SecurityMiddleware:
     def _locate(self, scope: Scope) -> None:
         """Let the path begin with the root path, whether or not a proxy has removed it, for the routes and the keys."""
         root_path, path = self.access.root_path, scope["path"]
-        routes = {getattr(route, "path", None) for route in scope["app"].routes}
-        if path.removeprefix(root_path) not in routes or path in routes:
+        self.routes = self.routes or {getattr(route, "path", None) for route in scope["app"].routes}
+        if path.removeprefix(root_path) not in self.routes or path in self.routes:
             path = root_path + path
         scope["root_path"], scope["path"] = root_path, path
 
@@ -223,7 +224,8 @@ class _Exchange:
             headers.update(SECURITY_HEADERS)
             if self.has_more and self.received:
                 headers["Connection"] = "close"
-            await self._send(message)
+        if message["type"] == "http.response.start" or len(message.get("body", b"")) <= CHUNK_BYTES:
+            await self._send(message)  # GuardedProtocol limits the time of a single chunk
             return
         seconds = self.pace_seconds + len(message.get("body", b"")) / PACE_BYTES_PER_SECOND
         try:

@@ -195,7 +195,7 @@ def _outcome(context: WorkerContext, task: Callable[..., Any], arguments: list[A
         return error
     except DiscotreeError as error:
         return RequestRefused(422, str(error))
-    except MemoryError:
+    except (MemoryError, SystemError):  # Python's own C code sometimes fails without MemoryError when memory runs out
         maximum = f"{context.limits.worker_bytes / MIB:g} MiB"
         return RequestRefused(413, f"the request needs more than {maximum} of memory; request less")
     except Exception:
