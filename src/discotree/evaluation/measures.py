@@ -31,13 +31,13 @@ MEASURES = {
     "dependency_length": ("dependency_length", "dependencies"),
     "gap_degree": ("gap_degree", "sentences"),
     "block_degree": ("block_degree", "sentences"),
-    "dependency_gap_degree": ("dependency_gap_degree", "with_heads"),
-    "dependency_block_degree": ("dependency_block_degree", "with_heads"),
-    "edge_degree": ("edge_degree", "with_heads"),
-    "ill_nested": ("ill_nested", "with_heads"),
+    "dependency_gap_degree": ("dependency_gap_degree", "with_scheme"),
+    "dependency_block_degree": ("dependency_block_degree", "with_scheme"),
+    "edge_degree": ("edge_degree", "with_scheme"),
+    "ill_nested": ("ill_nested", "with_scheme"),
     "discontinuous": ("discontinuous", "constituents"),
 }
-"""The two counts of each measure. ``with_scheme`` and ``with_heads`` count sentences with a known scheme and heads."""
+"""The two counts of each measure. ``with_scheme`` counts sentences with a known scheme."""
 
 COUNTS = list(dict.fromkeys(chain.from_iterable(MEASURES.values())))
 
@@ -82,8 +82,7 @@ def summarise(sentences: Iterable[Counter[str]]) -> dict[str, tuple[float | None
 def count(tree: Tree, scheme: str | None) -> Counter[str]:
     """Return the counts of a sentence, which are all 0 if it has no words.
 
-    Clauses and dependencies are counted only if the scheme is known, and dependencies only if the tree has the
-    functions that the head rules of the scheme need.
+    Clauses and dependencies are counted only if the scheme is known.
     """
     if all(map(is_punctuation, tree.tokens)):
         return Counter()
@@ -97,9 +96,7 @@ def count(tree: Tree, scheme: str | None) -> Counter[str]:
     counts["block_degree"] = counts["gap_degree"] + 1
     if scheme is not None:
         counts.update(count_clauses(tree, CLAUSES[scheme]))
-        rules = _load_rules(HEAD_RULES[scheme])
-        if not rules.uses_functions or not gaps or any(token.function for token in tree.tokens):
-            counts.update(count_dependencies(to_dependencies(tree, rules).heads))
+        counts.update(count_dependencies(to_dependencies(tree, _load_rules(HEAD_RULES[scheme])).heads))
     return counts
 
 
@@ -139,7 +136,6 @@ def count_dependencies(heads: Sequence[int]) -> dict[str, int]:
     arcs = [(head, dependent) for dependent, head in enumerate(heads) if head >= 0]
     block_degree = max([len(mask_spans(mask)) for mask in yields])
     return {
-        "with_heads": 1,
         "dependencies": len(arcs),
         "dependency_length": sum([abs(head - dependent) for head, dependent in arcs]),
         "dependency_gap_degree": block_degree - 1,

@@ -16,7 +16,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from operator import itemgetter
 from os import PathLike
 from typing import Literal, NamedTuple
@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 from discotree.errors import EvaluationError, list_some
 from discotree.evaluation.params import PROPER, Params
 from discotree.treebanks.source import RunningNumber
-from discotree.trees.tree import FUNCTION, LEMMA, NONE, Tree
+from discotree.trees.tree import FUNCTION, NONE, NodeColumns, Tree, node_columns, token_columns
 
 Mode = Literal["labelled", "unlabelled"]
 
@@ -75,6 +75,9 @@ class SentenceScore(NamedTuple):
         if discontinuous:
             return self.labelled_discontinuous if mode == "labelled" else self.unlabelled_discontinuous
         return self.labelled if mode == "labelled" else self.unlabelled
+
+
+_NO_BRACKETS = BracketCounts()
 
 
 def percent(part: int, whole: int) -> float:
@@ -330,6 +333,7 @@ def _agree(gold: Tree, predicted: Tree) -> bool:
 
 
 _FUNCTION = re.compile(r"[-=]")
+_NOTHING = frozenset({NONE})
 
 Bracket = tuple[str, int]  # label, and mask over the gold tree's positions without deleted words
 
@@ -384,6 +388,8 @@ class Labels(dict[str, str | None]):
     def __init__(self, params: Params) -> None:
         super().__init__()
         self.params = params
+        eq, deleted = params.eq_label, params.delete_label
+        self.deleted_tags = {tag for tag in {*deleted, *eq} if eq.get(tag, tag) in deleted}
 
     def __missing__(self, label: str) -> str | None:
         name = label if label.startswith("-") else _FUNCTION.split(label, maxsplit=1)[0] or label
@@ -395,36 +401,39 @@ class Labels(dict[str, str | None]):
 def compare(gold: Tree, predicted: Tree | None, params: Params = PROPER, labels: Labels | None = None) -> Comparison:
     """Return the brackets that count in a gold tree and its prediction."""
     labels = labels if labels is not None else Labels(params)
-    eq, deleted, deleted_words = params.eq_label, params.delete_label, params.delete_word
-    keep = 0
-    bit = 1
-    for form, tag, _, _, _ in gold.tokens:
-        if eq.get(tag, tag) not in deleted and form not in deleted_words:
-            keep |= bit
-        bit <<= 1
-    if predicted is not None and gold.words != predicted.words:
+    words, tags, *_ = token_columns(gold)
+    keep = (1 << len(words)) - 1
+    delete_tags, delete_words = labels.deleted_tags, params.delete_word
+    pairs = zip(words, tags, strict=True)
+    for position in [k for k, (word, tag) in enumerate(pairs) if tag in delete_tags or word in delete_words]:
+        keep ^= 1 << position
+    if predicted is not None and words != token_columns(predicted)[0]:
         predicted = _align(gold, predicted, keep)
-    gold_brackets, gold_functions = _brackets(gold, keep, labels)
-    predicted_brackets, predicted_functions = _brackets(predicted, keep, labels) if predicted is not None else ([], [])
-    return Comparison(gold, predicted, keep, gold_brackets, predicted_brackets, gold_functions, predicted_functions)
+    gold_columns = node_columns(gold)
+    gold_brackets, gold_functions = brackets = _brackets(gold_columns, keep, labels)
+    if predicted is None:
+        brackets = [], []
+    elif (columns := node_columns(predicted)) != gold_columns:
+        brackets = _brackets(columns, keep, labels)
+    return Comparison(gold, predicted, keep, gold_brackets, brackets[0], gold_functions, brackets[1])
 
 
-def _brackets(tree: Tree, keep: int, labels: Labels) -> tuple[list[Bracket], list[str]]:
-    brackets = []
-    functions = []
-    for node in tree.nodes():
-        label = labels[node.label]
-        if label is not None:
-            mask = node.mask & keep
-            if mask:
-                brackets.append((label, mask))
-                functions.append(node.function)
-    return brackets, functions
+def _brackets(columns: NodeColumns, keep: int, labels: Labels) -> tuple[list[Bracket], list[str]]:
+    names, functions, masks = columns
+    brackets = [
+        (label, kept)
+        for label, mask in zip(map(labels.__getitem__, names), masks, strict=True)
+        if label is not None and (kept := mask & keep)
+    ]
+    if _NOTHING.issuperset(functions):
+        return brackets, [NONE] * len(brackets)
+    rows = zip(names, functions, masks, strict=True)
+    return brackets, [function for name, function, mask in rows if labels[name] is not None and mask & keep]
 
 
 def is_discontinuous(mask: int, keep: int) -> bool:
     """Return whether kept words are missing between the first and the last word of the mask."""
-    return ((1 << mask.bit_length()) - (mask & -mask)) & keep != mask
+    return (mask | ~keep) + (mask & -mask) & mask != 0  # the sum has no bit of an unbroken stretch that begins a mask
 
 
 def _align(gold: Tree, predicted: Tree, keep: int) -> Tree:
@@ -461,54 +470,69 @@ def _align(gold: Tree, predicted: Tree, keep: int) -> Tree:
 
 def _score_sentence(comparison: Comparison, params: Params) -> SentenceScore:
     gold, predicted, keep, gold_brackets, predicted_brackets = comparison[:5]
-    length = len(gold)
+    _, gold_tags, gold_lemmas, _, gold_functions = token_columns(gold)
+    length = len(gold_tags)
     if params.delete_label_for_length:
-        length -= sum(token.tag in params.delete_label_for_length for token in gold.tokens)
-    gold_gaps = [b for b in gold_brackets if is_discontinuous(b[1], keep)]
-    predicted_gaps = [b for b in predicted_brackets if is_discontinuous(b[1], keep)]
+        length -= sum(tag in params.delete_label_for_length for tag in gold_tags)
     labelled = match(gold_brackets, predicted_brackets)
-    labelled_gaps = match(gold_gaps, predicted_gaps)
-    unlabelled = match([b[1] for b in gold_brackets], [b[1] for b in predicted_brackets])
-    unlabelled_gaps = match([b[1] for b in gold_gaps], [b[1] for b in predicted_gaps])
-    tokens = keep.bit_count()
-    correct_tags = correct_lemmas = 0
-    lemmas = sum(keep >> position & 1 and token[LEMMA] != NONE for position, token in enumerate(gold.tokens))
-    has_lemmas = predicted is not None and any(token[LEMMA] != NONE for token in predicted.tokens)
-    if predicted is not None:
-        eq = params.eq_label
-        for position, (a, b) in enumerate(zip(gold.tokens, predicted.tokens, strict=True)):
-            if keep >> position & 1:
-                correct_tags += eq.get(a.tag, a.tag) == eq.get(b.tag, b.tag)
-                correct_lemmas += a[LEMMA] == b[LEMMA] != NONE
-    functions, correct_functions, has_functions = _functions(comparison)
+    gold_masks, predicted_masks = [m for _, m in gold_brackets], [m for _, m in predicted_brackets]
+    unlabelled = match(gold_masks, predicted_masks)
+    labelled_gaps = unlabelled_gaps = _NO_BRACKETS
+    deleted = ~keep
+    gaps = {m for m in {*gold_masks, *predicted_masks} if (m | deleted) + (m & -m) & m}  # as in is_discontinuous
+    if gaps:
+        gold_gaps = [b for b in gold_brackets if b[1] in gaps]
+        predicted_gaps = [b for b in predicted_brackets if b[1] in gaps]
+        labelled_gaps = match(gold_gaps, predicted_gaps)
+        unlabelled_gaps = match([b[1] for b in gold_gaps], [b[1] for b in predicted_gaps])
+    tokens = correct_tags = correct_functions = keep.bit_count()
+    lemmas = correct_lemmas = 0
+    if not _NOTHING.issuperset(gold_lemmas):
+        lemmas = correct_lemmas = _count_kept(keep, [lemma != NONE for lemma in gold_lemmas])
+    functions = tokens + labelled.matched
+    has_lemmas = has_functions = False
+    if predicted is None:
+        correct_tags = correct_lemmas = functions = correct_functions = 0
+    else:
+        _, tags, other_lemmas, _, other_functions = token_columns(predicted)
+        has_lemmas = not _NOTHING.issuperset(other_lemmas)
+        # A system that predicts no function in any sentence does not label functions, and gets no score for them.
+        has_functions = not _NOTHING.issuperset([*other_functions, *comparison.predicted_functions])
+        if gold_tags != tags:
+            eq = params.eq_label
+            pairs = zip(gold_tags, tags, strict=True)
+            correct_tags = _count_kept(keep, [a == b or eq.get(a, a) == eq.get(b, b) for a, b in pairs])
+        if gold_lemmas != other_lemmas:
+            pairs = zip(gold_lemmas, other_lemmas, strict=True)
+            correct_lemmas = _count_kept(keep, [a == b != NONE for a, b in pairs])
+        if gold_functions != other_functions:
+            correct_functions = _count_kept(keep, map(str.__eq__, gold_functions, other_functions))
+        if has_functions or not _NOTHING.issuperset(comparison.gold_functions):
+            correct_functions += sum([a == b for a, b in _bracket_functions(comparison)])
+        else:
+            correct_functions += labelled.matched
     return SentenceScore(
         gold.id, length, labelled, unlabelled, labelled_gaps, unlabelled_gaps,
         tokens, correct_tags, functions, correct_functions, has_functions, lemmas, correct_lemmas, has_lemmas,
     )  # fmt: skip
 
 
+def _count_kept(keep: int, values: Iterable[bool]) -> int:
+    """Return how many of the words that are not deleted have the value True."""
+    return sum([keep >> position & 1 for position, value in enumerate(values) if value])
+
+
 def match(gold: list[Bracket] | list[int], predicted: list[Bracket] | list[int]) -> BracketCounts:
     """Count brackets, or bare masks; one that both sides have several times matches the smaller number of times."""
-    gold_set, predicted_set = set(gold), set(predicted)
+    gold_set = set(gold)
+    if gold == predicted:
+        return BracketCounts(len(gold), len(gold), len(gold), len(gold_set), len(gold_set))
+    predicted_set = set(predicted)
     if len(gold_set) == len(gold) or len(predicted_set) == len(predicted):
         matched = len(gold_set & predicted_set)  # a bracket that one side has once matches once
     else:
         matched = (Counter(gold) & Counter(predicted)).total()
     return BracketCounts(len(gold), len(predicted), matched, len(gold_set), len(predicted_set))
-
-
-def _functions(comparison: Comparison) -> tuple[int, int, bool]:
-    """Return the number of words and matched brackets, how many have the correct function, and if any was predicted.
-
-    A system that predicts no function in any sentence does not label functions, and gets no score for them.
-    """
-    predicted = comparison.predicted
-    if predicted is None:
-        return 0, 0, False
-    predicted_functions = [token[FUNCTION] for token in predicted.tokens]
-    has_any = not {NONE}.issuperset(predicted_functions) or not {NONE}.issuperset(comparison.predicted_functions)
-    pairs = function_pairs(comparison)
-    return len(pairs), sum([a == b for a, b in pairs]), has_any
 
 
 def function_pairs(comparison: Comparison) -> list[tuple[str, str]]:
@@ -518,10 +542,19 @@ def function_pairs(comparison: Comparison) -> list[tuple[str, str]]:
         return []
     tokens = zip(gold.tokens, predicted.tokens, strict=True)
     pairs = [(a[FUNCTION], b[FUNCTION]) for k, (a, b) in enumerate(tokens) if keep >> k & 1]
-    gold_functions: dict[Bracket, list[str]] = {}  # a unary chain of equal brackets has several, from top to bottom
-    for bracket, function in zip(comparison.gold_brackets, comparison.gold_functions, strict=True):
-        gold_functions.setdefault(bracket, []).append(function)
-    for bracket, function in zip(comparison.predicted_brackets, comparison.predicted_functions, strict=True):
-        if gold_functions.get(bracket):
-            pairs.append((gold_functions[bracket].pop(0), function))
-    return pairs
+    return pairs + _bracket_functions(comparison)
+
+
+def _bracket_functions(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return the gold and the predicted functions of matched brackets."""
+    gold, predicted = comparison.gold_brackets, comparison.predicted_brackets
+    gold_functions = dict(zip(gold, comparison.gold_functions, strict=True))
+    functions = comparison.predicted_functions
+    if len(gold_functions) == len(gold):
+        found = map(gold_functions.pop, predicted, repeat(None))
+        return [(a, b) for a, b in zip(found, functions, strict=True) if a is not None]
+    chains: dict[Bracket, list[str]] = {}  # a unary chain of equal brackets has several functions, from top to bottom
+    for bracket, function in zip(gold, comparison.gold_functions, strict=True):
+        chains.setdefault(bracket, []).append(function)
+    pairs = zip(predicted, functions, strict=True)
+    return [(chains[bracket].pop(0), function) for bracket, function in pairs if chains.get(bracket)]
