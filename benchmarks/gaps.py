@@ -24,7 +24,6 @@ import discotree as dt
 from discotree.decoding.decode import Decoded, decode
 from discotree.decoding.gap_penalty import GapPenalties, has_gap
 from discotree.decoding.k_best import k_best, rank_with_penalties
-from discotree.decoding.trees import Prediction
 from discotree.evaluation.parseval import evaluate
 from discotree.network.scores import Scores
 from discotree.parsing.parser import Parser
@@ -131,8 +130,8 @@ def compare(parser: Parser, split: Split, fixed: Penalties | None) -> None:
         for numbers, scores in batches:
             for b, (number, decoded) in enumerate(zip(numbers.tolist(), decide(scores), strict=True)):
                 alone, n = sentence_of(scores, b), int(scores.lengths[b])
-                (prediction,) = Prediction.for_batch(cut(decoded, n), alone)
-                tree = parser._tree_builder.tree(split.inputs[number], prediction, split.trees[number].id)
+                one, id = cut(decoded, n), split.trees[number].id
+                (tree,) = parser._tree_builder.trees([split.inputs[number]], one, alone, [id])
                 trees[number] = mend(tree)
         took = time.process_time() - start
         score = evaluate(split.trees, [trees[number] for number in range(len(split))])

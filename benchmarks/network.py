@@ -138,7 +138,7 @@ def main() -> None:
 
 
 def scoring(model: Parser, sentences: Sequence[Sequence[dt.Token]], words: int, rate: float) -> None:
-    corpus = Corpus(sentences, model.forms())
+    corpus = Corpus(sentences, model._forms())
     batches = list(by_length(corpus.lengths, words))
     middle = batches[len(batches) // 2 : len(batches) // 2 + max(1, 4000 // words)]
     count, length = sum(map(len, middle)), int(corpus.lengths[np.concatenate(middle)].sum())
@@ -163,7 +163,7 @@ def scoring(model: Parser, sentences: Sequence[Sequence[dt.Token]], words: int, 
 def by_sentence_length(model: Parser, rng: random.Random, longest: int) -> None:
     length = 10
     while length <= longest:
-        corpus = Corpus([invented(rng, length).tokens for _ in range(max(1, 2000 // length))], model.forms())
+        corpus = Corpus([invented(rng, length).tokens for _ in range(max(1, 2000 // length))], model._forms())
         batches = list(by_length(corpus.lengths, 4000))
 
         def run(corpus: Corpus = corpus, batches: list[np.ndarray] = batches) -> None:
@@ -176,7 +176,7 @@ def by_sentence_length(model: Parser, rng: random.Random, longest: int) -> None:
 
 
 def training(model: Parser, trees: Sequence[Dependencies], words: int, rate: float, device: torch.device) -> None:
-    corpus = Corpus([tree.tokens for tree in trees], model.forms())
+    corpus = Corpus([tree.tokens for tree in trees], model._forms())
     corpus.learn(trees)
     batches = list(by_length(corpus.lengths, words))
     middle = batches[len(batches) // 2 : len(batches) // 2 + (2 if device.type == "cpu" else 20)]
