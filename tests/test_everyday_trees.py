@@ -71,12 +71,12 @@ def test_the_test_half_has_as_many_trees_as_promised_of_every_kind(language: str
 
 
 @each_language
-def test_half_of_the_training_trees_have_a_gap(language: str) -> None:
+def test_many_of_the_training_trees_have_a_gap(language: str) -> None:
     trees = training(language)
     assert len(trees) >= SIZES[language]
     assert len({tree.id for tree in trees}) == len(trees)
     assert all(tree.id.startswith(f"{language}/train-") for tree in trees)
-    assert with_gaps(trees) >= len(trees) // 2
+    assert with_gaps(trees) >= len(trees) * 2 // 5
 
 
 @each_language
