@@ -214,7 +214,8 @@ def main() -> None:
         for split, found in table_rows(scores[size]).items()
     }
     command = "distill --recipe" if about.teachers else "train"
-    made = f"`discotree {command} {trained.config.name}` and `tools/make_model.py`"
+    base = f" --base {about.base}" if about.base else ""
+    made = f"`discotree {command} {trained.config.name}{base}` and `tools/make_model.py`"
     texts = {CARD: card.to_json(), README: page(card, arguments.name, rows, made)}
     folder = model_folder(arguments.name, arguments.out)
     write_model(dataclasses.replace(shipped, config=public(shipped.config)), folder, texts)

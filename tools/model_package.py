@@ -26,6 +26,7 @@ LICENCE_TEXTS = {
     "CC-BY-4.0": MODELS / "is" / "LICENSE",
     "CC-BY-NC-SA-4.0": MODELS / "de-nc" / "LICENSE",
     "LGPL-2.1-or-later": MODELS / "nl" / "LICENSE",
+    "LGPL-3.0-or-later": MODELS / "fo" / "LICENSE",
 }
 
 PROJECT = """[build-system]

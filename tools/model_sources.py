@@ -11,6 +11,7 @@ CRAFT = Source("CRAFT", "https://github.com/UCDenver-ccp/CRAFT", "CC-BY-3.0")
 GENIA = Source("GENIA", "http://www.geniaproject.org", "CC-BY-3.0")
 MASC = Source("MASC", "https://anc.org/data/masc/", "LicenseRef-ANC-unrestricted")
 ICEPAHC = Source("IcePaHC", "https://github.com/antonkarl/icecorpus", "CC-BY-4.0")
+FARPAHC = Source("FarPaHC", "https://github.com/einarfs/farpahc", "LGPL-3.0-or-later")
 
 _PARLIAMENT = "https://github.com/UDS-SFB-B6-Datasets/Multilingual-Parallel-Direct-Europarl"
 _REUSE = "LicenseRef-European-Parliament-reuse"
@@ -33,6 +34,11 @@ ENGLISH_TEXTS = (
     RawText("eLife", "https://github.com/elifesciences/elife-article-xml", "CC-BY-4.0", 17_400_000),
     RawText("ELTeC-eng", "https://github.com/COST-ELTeC/ELTeC-eng", _PUBLIC_DOMAIN, 2_600_000),
     RawText("Europarl", _PARLIAMENT, _REUSE, 1_800_000),
+)
+ICELANDIC_TEXTS = (
+    RawText("Icelandic Error Corpus", "https://github.com/antonkarl/iceErrorCorpus", "CC-BY-4.0", 1_030_000),
+    RawText("Common Voice", _COMMON_VOICE, "CC0-1.0", 50_000),
+    RawText("Lagasafn", "https://github.com/althingi-net/lagasafn-xml", "LicenseRef-public-domain", 2_430_000),
 )
 MINILM = Source("MiniLM", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2", "Apache-2.0")
 
@@ -69,6 +75,10 @@ ATTRIBUTIONS: dict[Source, tuple[str, str]] = {
         "IcePaHC: the Icelandic Parsed Historical Corpus",
         "Joel C. Wallenberg, Anton Karl Ingason, Einar Freyr Sigurðsson, Eiríkur Rögnvaldsson",
     ),
+    FARPAHC: (
+        "FarPaHC: the Faroese Parsed Historical Corpus",
+        "Copyright 2012 Einar Freyr Sigurðsson, Anton Karl Ingason, Joel C. Wallenberg, Eiríkur Rögnvaldsson",
+    ),
     **dict.fromkeys(
         (DUTCH_TEXTS[0], GERMAN_TEXTS[0], ENGLISH_TEXTS[2]),
         ("Proceedings of the European Parliament", "Source: European Parliament, © European Union"),
@@ -88,6 +98,15 @@ ATTRIBUTIONS: dict[Source, tuple[str, str]] = {
     ),
     ENGLISH_TEXTS[0]: ("eLife", "Articles of eLife Sciences Publications, by their authors"),
     ENGLISH_TEXTS[1]: ("ELTeC-eng: European Literary Text Collection", "COST Action 16204, Distant Reading"),
+    ICELANDIC_TEXTS[0]: (
+        "Icelandic Error Corpus (IceEC), with its corrections",
+        "Anton Karl Ingason, Lilja Björk Stefánsdóttir, Þórunn Arnardóttir, Xindan Xu",
+    ),
+    ICELANDIC_TEXTS[1]: (
+        "Common Voice: Icelandic sentences to be read aloud",
+        "Common Voice contributors, Mozilla Foundation",
+    ),
+    ICELANDIC_TEXTS[2]: ("Lagasafn: the statutes of Iceland", "Althingi; laws carry no copyright"),
     MINILM: ("all-MiniLM-L6-v2, whose weights were changed by further training", "sentence-transformers"),
 }
 
@@ -102,6 +121,7 @@ class About:
     texts: tuple[RawText, ...] = ()  # what it has read without trees
     encoders: tuple[Source, ...] = ()
     teachers: tuple[str, ...] = ()
+    base: str = ""  # the model that it was fine-tuned from, for another language
     extra: str = ""  # the extra of discotree that it needs
 
     @property
@@ -131,6 +151,10 @@ ICELANDIC = (
     "Trained on nine centuries of prose, sermons and law in modern spelling, with little text of today. "
     "Words follow IcePaHC: a clitic article is a separate word."
 )
+FAROESE = (
+    "Trained on three Bible texts of the 19th and 20th centuries, so less reliable on other text. "
+    "Words follow FarPaHC: a suffixed article is a separate word. The sub-word vectors do not cover Faroese."
+)
 
 ABOUT = {
     "nl": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, teachers=("nl-large",)),
@@ -140,9 +164,10 @@ ABOUT = {
     "is": About(
         (ICEPAHC,), f"{ICELANDIC} The sub-word vectors do not cover Icelandic.", TRACES, teachers=("is-large",)
     ),
+    "fo": About((FARPAHC, ICEPAHC), FAROESE, TRACES, base="is"),
     "nl-large": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), extra=TRANSFORMER),
     "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
     "de-free-large": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, extra=TRANSFORMER),
     "en-large": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, (MINILM,), extra=TRANSFORMER),
-    "is-large": About((ICEPAHC,), ICELANDIC, TRACES, extra=TRANSFORMER),
+    "is-large": About((ICEPAHC,), ICELANDIC, TRACES, ICELANDIC_TEXTS, extra=TRANSFORMER),
 }
