@@ -24,6 +24,8 @@ demo: $(LIGHT)
 test: $(READY)
 	$(MAKE) --no-print-directory --jobs 2 check tests
 
+# Compiled tests and modules are kept: without them, every process spends seconds on rewriting assertions.
+tests: export PYTHONDONTWRITEBYTECODE :=
 tests: $(READY)
 	$(BIN)/pytest --numprocesses auto
 

@@ -16,6 +16,7 @@ from discotree import config
 from discotree.models.card import Card
 from discotree.models.finding import find, installed, published, tier
 from discotree.training.data import load_held_out, resolve
+from discotree.trees.tree import format_brackets
 from discotree.validation import updated
 
 TEXTS = {
@@ -23,6 +24,7 @@ TEXTS = {
     "de": ("Er hat ein Buch gekauft, das niemand kennt.", "S"),
     "en": ("The mice that we analyzed were fed a normal diet.", "VP"),
     "is": ("Þá sagði hann að konan hafði séð hestinn.", "IP"),
+    "fo": ("Hvønn leita tit eftir?", "IP"),
 }
 EXAMPLES = {  # in make demo, on the cards and on the web page, with the trees that they should get
     "nl": {
@@ -51,10 +53,13 @@ EXAMPLES = {  # in make demo, on the cards and on the web page, with the trees t
         "Þessu trúi ég ekki.": "(ROOT (IP (NP 0) 1 (NP 2) 3 4))",
         "Þá sagði hann að konan hafði séð hestinn.": ("(ROOT (IP (ADVP 0) 1 (NP 2) (CP 3 (IP (NP 4) 5 6 (NP 7))) 8))"),
     },
+    "fo": {
+        "Ein maður kom, sum eingin kendi.": "(ROOT (IP (NP 0 1 (CP 4 (IP (NP 5) 6))) 2 3 7))",
+    },
 }
 GALLERY = {  # on the web page only, with the trees of the small models
     "Daar heb ik nog nooit van gehoord.": "(ROOT (smain (ppart (pp 0 5) (advp 3 4) 6) 1 2) 7)",
-    "Auf den Bus müssen Sie leider eine Stunde warten.": "(ROOT (S (VP (PP 0 1 2) (NP 6 7) 8) 3 4 5) 9)",
+    "Auf den Bus haben wir eine Stunde gewartet.": "(ROOT (S (VP (PP 0 1 2) (NP 5 6) 7) 3 4) 8)",
     "Wem hast du das Fahrrad geliehen?": "(ROOT (S (VP 0 (NP 3 4) 5) 1 2) 6)",
     '"Heute", sagte er, "bleibe ich zu Hause."': "(ROOT 0 (S (S 1 8 9 (PP 10 11)) 2 3 4 5 6 7) 12 13)",
     "Es kam nichts Interessantes.": "(ROOT (S (NP 0 (NP 2 3)) 1) 4)",  # Figure 1 of the paper
@@ -130,6 +135,16 @@ def test_the_gallery_of_the_page_comes_out_right(language):
     gallery = json.loads((Path(dt.__file__).parent / "web" / "page" / "examples.json").read_text("utf-8"))
     for sentence in [sentence for name, _, sentence in gallery if name == language]:
         assert repr(parser(sentence).root) == {**EXAMPLES[language], **GALLERY}[sentence], sentence
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "examples").glob("*.discbracket")), ids=lambda path: path.stem)
+def test_the_trees_of_the_page_of_examples_are_those_of_the_model(path):
+    parser, page = dt.load(path.stem, "cpu"), path.with_suffix(".md").read_text("utf-8")
+    for tree in dt.read(path):
+        (sentence,) = re.findall(rf"^\| {tree.id.rpartition('/')[2]} \| ([^|]+) \|", page, re.MULTILINE)
+        assert tree.id.startswith(f"{path.stem}/")
+        parsed = parser(sentence)
+        assert format_brackets(parsed.tokens, parsed.root) == format_brackets(tree.tokens, tree.root)
 
 
 @pytest.mark.parametrize("language", EXAMPLES)

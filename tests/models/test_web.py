@@ -54,10 +54,24 @@ def subword_features(parser: dt.Parser, batch: Any) -> Any:
     return np.array(rows, np.float32)
 
 
-@pytest.mark.parametrize("name", ["tiny", "nl"])
-def test_the_graphs_give_the_scores_of_the_parser(tmp_path: Path, model: Path, name: str) -> None:
-    folder = find(name) if name == "nl" else model
-    write_web_model(read_model(folder), tmp_path / "web")
+@pytest.fixture(scope="module")
+def german(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An installed model for the web."""
+    folder = tmp_path_factory.mktemp("web") / "de"
+    size = write_web_model(read_model(find("de")), folder)
+    assert size == sum(path.stat().st_size for path in folder.iterdir()) < 18_000_000
+    return folder
+
+
+@pytest.mark.parametrize("name", ["tiny", "de"])
+def test_the_graphs_give_the_scores_of_the_parser(
+    tmp_path: Path, model: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    if name == "de":
+        folder, web = find("de"), request.getfixturevalue("german")
+    else:
+        folder, web = model, tmp_path / "web"
+        write_web_model(read_model(model), web)
     parser = dt.load(folder, "cpu", engine="onnx-float32", threads=1)
     corpus = Corpus([parser.tokens(words) for words in WORDS], parser._forms())
     batch = corpus.batch(np.arange(len(WORDS)))
@@ -65,14 +79,14 @@ def test_the_graphs_give_the_scores_of_the_parser(tmp_path: Path, model: Path, n
     feeds = dict(vars(batch))
     if parser.model.subwords:
         feeds["subwords"] = subword_features(parser, batch)
-    found = run((tmp_path / "web" / "network.onnx.gz").read_bytes(), feeds)
+    found = run((web / "network.onnx.gz").read_bytes(), feeds)
     for row, n in enumerate(scores.lengths.tolist()):
         assert np.abs(found["arcs"][row, :n, : n + 1] - scores.arcs[row, :n, : n + 1]).max() < 1e-4
         assert np.abs(found["dependents"][row, :n] - scores.dependents[row, :n]).max() < 1e-4
         for head, classes in scores.auxiliary.items():
             assert np.array_equal(found[f"{head}.classes"][row, :n], classes.classes[row, :n])
     heads = scores.heads[0]
-    weights = run((tmp_path / "web" / "labeler.onnx.gz").read_bytes(), {"heads": heads})["weights"]
+    weights = run((web / "labeler.onnx.gz").read_bytes(), {"heads": heads})["weights"]
     wanted = parser.engine._projected(heads)  # type: ignore[attr-defined]
     assert np.abs(weights - wanted).max() < 1e-3 * np.abs(wanted).max()
 
@@ -97,12 +111,10 @@ def test_the_index_names_all_files_with_their_digests(tmp_path: Path, model: Pat
     assert (tmp_path / "web" / "model.json").read_bytes() == before
 
 
-def test_an_installed_model_comes_with_its_licences(tmp_path: Path) -> None:
-    size = write_web_model(read_model(find("de")), tmp_path / "de")
-    assert size == sum(path.stat().st_size for path in (tmp_path / "de").iterdir()) < 18_000_000
-    assert "Apache License" in (tmp_path / "de" / "LICENSE").read_text("utf-8")
-    assert "SQUOIA" in (tmp_path / "de" / "NOTICE").read_text("utf-8")
-    assert "Universal Sentence Encoder" in (tmp_path / "de" / "NOTICE.subwords").read_text("utf-8")
+def test_an_installed_model_comes_with_its_licences(german: Path) -> None:
+    assert "Apache License" in (german / "LICENSE").read_text("utf-8")
+    assert "SQUOIA" in (german / "NOTICE").read_text("utf-8")
+    assert "Universal Sentence Encoder" in (german / "NOTICE.subwords").read_text("utf-8")
 
 
 def test_other_models_and_folders_are_refused(tmp_path: Path, model: Path) -> None:
