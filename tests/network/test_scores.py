@@ -5,7 +5,7 @@ import pytest
 from support.scores import bilinear_labeler, random_scores
 
 from discotree.network import scores as module
-from discotree.network.scores import grouped_labeler, log_softmax
+from discotree.network.scores import Auxiliary, Scores, grouped_labeler, join_batches, log_softmax
 
 LENGTHS = [4, 1, 6]
 BILINEAR = np.random.default_rng(3).normal(size=(5, 3, 3)).astype(np.float32)
@@ -110,3 +110,30 @@ def test_there_are_no_more_best_labels_than_labels(scores):
     assert best.shape == which.shape == (3, 6, 7, 5)
     assert (np.sort(which[2], -1) == np.arange(5)).all()
     assert (np.diff(best[2]) <= 0).all()
+
+
+@pytest.mark.parametrize(("limit", "sizes"), [(0, [[2], [1], [3]]), (15, [[2, 1], [3]]), (100, [[2, 1, 3]])])
+def test_batches_that_follow_each_other_are_joined(monkeypatch, limit, sizes):
+    monkeypatch.setattr(module, "JOINED", limit)
+    whole = random_scores([1, 3, 5, 6, 2, 4], 1)
+    classes = np.arange(36).reshape(6, 6)
+    batches = []
+    for part in np.split(np.arange(6), [2, 3]):
+        n = whole.lengths[part].max()
+        auxiliary = {"tag": Auxiliary(classes[part, :n], classes[part, :n] / 7)}
+        arrays = whole.arcs[part, :n, : n + 1], whole.dependents[part, :n], whole.heads[part, : n + 1]
+        batches.append((part, Scores(whole.lengths[part], *arrays, whole.labeler, auxiliary, (arrays[0], arrays[0]))))
+    joined = list(join_batches(batches))
+    assert [list(map(len, groups)) for groups, _ in joined] == sizes
+    assert np.array_equal(np.concatenate([part for groups, _ in joined for part in groups]), np.arange(6))
+    rows = [(scores, b) for _, scores in joined for b in range(len(scores))]
+    for row, (scores, b) in enumerate(rows):
+        n = int(whole.lengths[row])
+        assert scores.lengths[b] == n
+        assert np.array_equal(scores.arcs[b, :n, : n + 1], whole.arcs[row, :n, : n + 1])
+        assert (scores.arcs[b, :, n + 1 :] == -np.inf).all()
+        assert np.array_equal(scores.best[0][b, :n, : n + 1], whole.arcs[row, :n, : n + 1])
+        assert np.array_equal(scores.dependents[b, :n], whole.dependents[row, :n])
+        assert np.array_equal(scores.heads[b, : n + 1], whole.heads[row, : n + 1])
+        assert np.array_equal(scores.auxiliary["tag"].classes[b, :n], classes[row, :n])
+        assert np.array_equal(scores.auxiliary["tag"].log_probability[b, :n], classes[row, :n] / 7)

@@ -40,7 +40,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, pairwise, repeat
+from itertools import chain, islice, pairwise, repeat
 from typing import Any
 from weakref import ReferenceType, ref
 
@@ -382,7 +382,7 @@ def sigmoid(logits: F64) -> F64:
 
 
 class Rater:
-    """Computes the confidences of the trees of a batch when those of the first one are asked for.
+    """Computes the confidences of some trees of a batch when those of the first one are asked for.
 
     Until then every tree has its own evidence, so that a tree does not keep that of others in memory: the scores of
     arcs (n, n+1), the scores of words (4, n), the words of its C nodes without the root (C, n), and their labels,
@@ -393,19 +393,6 @@ class Rater:
         self.builder = builder
         self.calibration = calibration
         self.trees: list[ReferenceType[Tree]] = []
-
-    def evidence(
-        self, decoded: Decoded, scores: Scores, covered: Bool, nodes: npt.NDArray[np.int16], counts: I64
-    ) -> Iterator[tuple[Callable[[], None], F32, F64, Bool, npt.NDArray[np.int16]]]:
-        """Yield the evidence for every tree: ``rate``, and arrays."""
-        zeros = np.zeros(decoded.heads.shape)
-        logs = [scores.auxiliary[head].log_probability if head in scores.auxiliary else zeros for head in RATED]
-        words: F64 = np.stack([decoded.labels, decoded.label_probability, *logs])  # (4, B, N)
-        begin = 0
-        for b, (n, count) in enumerate(zip(scores.lengths.tolist(), counts.tolist(), strict=True)):
-            own = slice(begin, begin := begin + count)
-            arcs = scores.arcs[b, :n, : n + 1].copy()
-            yield self.rate, arcs, words[:, b, :n].copy(), covered[own, :n].copy(), nodes[:, own].copy()
 
     def rate(self) -> None:
         """Set the confidences of all trees that are still in use and have none."""
@@ -497,9 +484,16 @@ class TreeBuilder:
         return np.array(rows, np.int64)
 
     def trees(
-        self, sentences: Sequence[Sequence[Token]], decoded: Decoded, scores: Scores, ids: Sequence[str] = ()
+        self,
+        sentences: Sequence[Sequence[Token]],
+        decoded: Decoded,
+        scores: Scores,
+        ids: Sequence[str] = (),
+        groups: Sequence[int] = (),
     ) -> list[Tree]:
         """Return the trees of a batch of sentences. Their nodes are made when they are asked for.
+
+        ``groups`` are the numbers of trees whose confidences are computed together; without them, all are.
 
         Confidences are calibrated if there is a calibration. If not, a phrase has the product of the probabilities of
         the arcs that join it, with the labels that were predicted for them, and a phrase over a single word has the
@@ -541,16 +535,18 @@ class TreeBuilder:
             [0, *counts.cumsum().tolist()],
             strict=True,
         )
-        rater = Rater(self, self.calibration) if self.calibration else None
+        groups = groups or [len(sentences)]
+        raters = [Rater(self, self.calibration) for _ in groups] if self.calibration else []
         evidence: Iterator[Any] = repeat(None)
-        if rater:
+        if raters:
             is_top = np.zeros(len(phrase) + 1, bool)
             is_top[tops] = is_top[-1] = True
             inner = np.flatnonzero(phrase < len(phrases))
             covered, head = phrases.covered[phrase[inner]], phrases.position[phrases.word[phrase[inner]]]
             has_one_child = ~is_top[inner + 1] | (covered.sum(1) == 1)
             nodes = np.stack([label[inner], head, has_one_child]).astype(np.int16)
-            evidence = rater.evidence(decoded, scores, covered, nodes, counts - 1)
+            rates = [rater.rate for rater, size in zip(raters, groups, strict=True) for _ in range(size)]
+            evidence = self._evidence(rates, decoded, scores, covered, nodes, counts - 1)
         trees = [
             outlined_tree(
                 tuple(tokens[word:end_word]),
@@ -561,15 +557,35 @@ class TreeBuilder:
             )
             for b, ((word, item, node), (end_word, end_item, end_node)) in enumerate(pairwise(ends))
         ]
-        if rater:
-            rater.trees = list(map(ref, trees))
+        references = map(ref, trees)
+        for rater, size in zip(raters, groups, strict=False):
+            rater.trees = list(islice(references, size))
             if inside.shape[1] > MAX_KEPT:
                 rater.rate()
-        else:
+        if not raters:
             parts = np.split(_products(decoded, scores, phrases)[phrase], counts.cumsum()[:-1])
             for tree, part in zip(trees, map(tuple, map(np.ndarray.tolist, parts)), strict=True):
                 set_confidences(tree, mean_confidence(part), part)
         return trees
+
+    def _evidence(
+        self,
+        rates: Sequence[Callable[[], None]],
+        decoded: Decoded,
+        scores: Scores,
+        covered: Bool,
+        nodes: npt.NDArray[np.int16],
+        counts: I64,
+    ) -> Iterator[tuple[Callable[[], None], F32, F64, Bool, npt.NDArray[np.int16]]]:
+        """Yield the evidence for every tree: ``rate`` of its rater, and arrays."""
+        zeros = np.zeros(decoded.heads.shape)
+        logs = [scores.auxiliary[head].log_probability if head in scores.auxiliary else zeros for head in RATED]
+        words: F64 = np.stack([decoded.labels, decoded.label_probability, *logs])  # (4, B, N)
+        begin = 0
+        for b, (rate, n, count) in enumerate(zip(rates, scores.lengths.tolist(), counts.tolist(), strict=True)):
+            own = slice(begin, begin := begin + count)
+            arcs = scores.arcs[b, :n, : n + 1].copy()
+            yield rate, arcs, words[:, b, :n].copy(), covered[own, :n].copy(), nodes[:, own].copy()
 
     def _tokens(
         self, sentences: Sequence[Sequence[Token]], decoded: Decoded, scores: Scores, phrases: Phrases

@@ -4,7 +4,7 @@ Shapes: B sentences, N words in the longest of them, M arcs, L arc labels, K lab
 over 0..N: column 0 is the dummy root, column j + 1 is the word at position j.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, get_args
@@ -13,7 +13,7 @@ import numpy as np
 
 from discotree.config.schema import EngineName
 from discotree.errors import ConfigError
-from discotree.network.arrays import F32, F64, I64, Bool
+from discotree.network.arrays import F32, F64, I64, Array, Bool
 from discotree.network.batch import Batch
 
 Labeler = Callable[[F32, F32], F32]
@@ -27,6 +27,7 @@ IMPOSSIBLE = -1e9  # the weight of an arc to avoid at all costs: far below any s
 MAX_KEPT = 1 << 14  # largest number of arcs in one call whose scores of all labels are stored
 CHUNK = 1 << 23  # most numbers in an intermediate result
 PROJECTED = 1 << 21  # numbers of an intermediate result that is read again at once: they should stay in the cache
+JOINED = 4000  # words of the batches that are decoded together
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,54 @@ class Scores:
             arcs = order[start : start + step]
             b = sentence[arcs]
             yield arcs, self.labeler(self.dependents[b, word[arcs]], self.heads[b, column[arcs]])
+
+
+def join_batches(batches: Iterable[tuple[I64, Scores]]) -> Iterator[tuple[list[I64], Scores]]:
+    """Yield the numbers of the sentences of successive batches, and the scores of these batches as those of one.
+
+    Decoding calls numpy hundreds of times for a batch, which takes most of its time if the batch is small.
+    """
+    group: list[tuple[I64, Scores]] = []
+    for batch in batches:
+        both = [scores for _, scores in (*group, batch)]
+        if group and sum(map(len, both)) * max(scores.arcs.shape[1] for scores in both) > JOINED:
+            yield [numbers for numbers, _ in group], _joined([scores for _, scores in group])
+            group = []
+        group.append(batch)
+    if group:
+        yield [numbers for numbers, _ in group], _joined([scores for _, scores in group])
+
+
+def _joined(scores: Sequence[Scores]) -> Scores:
+    if len(scores) == 1:
+        return scores[0]
+    auxiliary = {
+        head: Auxiliary(
+            _stacked([one.auxiliary[head].classes for one in scores]),
+            _stacked([one.auxiliary[head].log_probability for one in scores]),
+        )
+        for head in scores[0].auxiliary
+    }
+    best = [_stacked(arrays) for arrays in zip(*[one.best for one in scores if one.best], strict=True)]
+    return Scores(
+        np.concatenate([one.lengths for one in scores]),
+        _stacked([one.arcs for one in scores], -np.inf),
+        _stacked([one.dependents for one in scores]),
+        _stacked([one.heads for one in scores]),
+        scores[0].labeler,
+        auxiliary,
+        (best[0], best[1]) if best else None,
+    )
+
+
+def _stacked(arrays: Sequence[Array], filler: float = 0) -> Array:
+    """Return arrays (B, …) as one, padded to the largest of them."""
+    shape = np.max([array.shape for array in arrays], 0)
+    stacked = np.full((sum(map(len, arrays)), *shape[1:]), filler, arrays[0].dtype)
+    begin = 0
+    for array in arrays:
+        stacked[(slice(begin, begin := begin + len(array)), *map(slice, array.shape[1:]))] = array
+    return stacked
 
 
 def grouped_labeler(project: Callable[[F32], F32], labels: int, always: Callable[[F32], F32] | None = None) -> Labeler:

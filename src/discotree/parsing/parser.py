@@ -40,7 +40,7 @@ from discotree.models.finding import Candidates, announce_licence, find, mismatc
 from discotree.models.folder import Model, read_model, write_with_card
 from discotree.network.arrays import I64
 from discotree.network.batch import Corpus, FormEntry, Forms, by_length
-from discotree.network.scores import Engine, Scores, check_engine
+from discotree.network.scores import Engine, Scores, check_engine, join_batches
 from discotree.network.transformer import Pretrained
 from discotree.network.vocab import Vocab
 from discotree.parsing.constrained import ConstrainedParse
@@ -393,10 +393,12 @@ class Parser:
         part_ids = [ids[number] if ids else "" for number, sentence_parts in enumerate(split) for _ in sentence_parts]
         trees: dict[int, Tree] = {}
         with gc_paused():
-            for numbers, scores in self._scores(self._corpus(parts)):
+            for groups, scores in join_batches(self._scores(self._corpus(parts))):
+                numbers = np.concatenate(groups).tolist()
                 batch, names = [parts[number] for number in numbers], [part_ids[number] for number in numbers]
-                batch_trees = self._tree_builder.trees(batch, self._decode(scores, decoding), scores, names)
-                trees.update(zip(numbers.tolist(), batch_trees, strict=True))
+                decoded = self._decode(scores, decoding)
+                batch_trees = self._tree_builder.trees(batch, decoded, scores, names, list(map(len, groups)))
+                trees.update(zip(numbers, batch_trees, strict=True))
             in_order = (trees[number] for number in range(len(parts)))
             return [join_parts([next(in_order) for _ in sentence_parts]) for sentence_parts in split]
 
