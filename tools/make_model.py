@@ -5,11 +5,11 @@
 
 The run may also be the folder around the model of an existing package, models/nl/src/discotree_nl: its weights stay.
 
-Leaves out the auxiliary head that only helps training and, with --least, labels that hardly occur. Rounds weights to a
-few bits, scores the result on dev and test beside the trained model in half precision, fits gap penalties and
-confidences on dev, and writes models/NAME: the model with its card, and the package around it. Treebanks that have a
-name in the recipe are scored apart, those of --also-score besides. A new model needs an entry in model_sources.py and
-one in src/discotree/models/published.toml.
+Leaves out the auxiliary head that only helps training, with --least labels that hardly occur, and with --own-words the
+words of a base model for another language. Rounds weights to a few bits, scores the result on dev and test beside the
+trained model in half precision, fits gap penalties and confidences on dev, and writes models/NAME: the model with its
+card, and the package around it. Treebanks that have a name in the recipe are scored apart, those of --also-score
+besides. A new model needs an entry in model_sources.py and one in src/discotree/models/published.toml.
 """
 
 import argparse
@@ -30,8 +30,8 @@ from discotree.models.card import CARD, README, UNMEASURED, Card, SplitMetrics, 
 from discotree.models.finding import published
 from discotree.models.folder import Model, metrics_of, public, read_model, shapes, write_model
 from discotree.network.scores import ENGINES
-from discotree.network.vocab import Alphabet
-from discotree.network.weights import QuantizedMatrix, rounded
+from discotree.network.vocab import Alphabet, normalized
+from discotree.network.weights import QuantizedMatrix, Weight, rounded
 from discotree.parsing.parser import Parser, new_engine
 from discotree.training.calibrate import calibrate_model, fit_on_held_out
 from discotree.training.data import Split, corpus_of, load_splits, resolve
@@ -41,6 +41,7 @@ from discotree.training.run import MODEL
 BITS = 6
 TRAINING_ONLY = "spine"  # the auxiliary head whose predictions are not used
 LABELS = "label_bilinear"  # the weights that belong to the labels of arcs
+WORDS = "encoder.words.weight"
 SMALL = 1000  # sentences of dev and test below which a card also has their scores together
 
 
@@ -68,13 +69,28 @@ def with_frequent_labels(model: Model, trees: Iterable[Dependencies], least: int
     counts = Counter(label for tree in trees for label in tree.labels)
     kept = [number for number, label in enumerate(model.vocab.labels.symbols) if counts[label] >= least]
     vocab = dataclasses.replace(model.vocab, labels=Alphabet([model.vocab.labels.symbols[number] for number in kept]))
-    weight = model.weights[LABELS]
-    fewer = (
-        QuantizedMatrix(weight.values[kept], weight.scale[kept])
-        if isinstance(weight, QuantizedMatrix)
-        else weight[kept]
-    )
-    return dataclasses.replace(model, vocab=vocab, weights={**model.weights, LABELS: fewer})
+    return dataclasses.replace(model, vocab=vocab, weights={**model.weights, LABELS: rows(model.weights[LABELS], kept)})
+
+
+def with_own_words(model: Model, trees: Iterable[Dependencies]) -> Model:
+    """Return a copy of the model with only those words that the trees have.
+
+    A model that was fine-tuned from one for another language would keep the words of that language.
+    """
+    known = model.vocab.words
+    used = {normalized(token.form) for tree in trees for token in tree.tokens}
+    kept = [number for number, word in enumerate(known.symbols, known.reserved) if word in used]
+    words = Alphabet([known[number] for number in kept], known.reserved)
+    weight = rows(model.weights[WORDS], [*range(known.reserved), *kept])
+    vocab = dataclasses.replace(model.vocab, words=words)
+    return dataclasses.replace(model, vocab=vocab, weights={**model.weights, WORDS: weight})
+
+
+def rows(weight: Weight, kept: list[int]) -> Weight:
+    """Return these rows of a weight."""
+    if isinstance(weight, QuantizedMatrix):
+        return QuantizedMatrix(weight.values[kept], weight.scale[kept])
+    return weight[kept]
 
 
 def with_bits(model: Model, bits: int) -> Model:
@@ -137,6 +153,7 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=BITS)
     parser.add_argument("--also", type=int, nargs="*", default=[8], help="further sizes to score")
     parser.add_argument("--least", type=int, default=0, help="leave out arc labels that fewer words of the trees have")
+    parser.add_argument("--own-words", action="store_true", help="leave out words that the trees lack")
     parser.add_argument("--out", type=Path, default=MODELS, help="where to put the package")
     parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py, together)")
     parser.add_argument("--gpu-speed", type=float, help="the same on one NVIDIA H200")
@@ -166,6 +183,8 @@ def main() -> None:
         trained = dataclasses.replace(trained, config=dataclasses.replace(trained.config, data=data))
     splits = load_splits(resolve(trained.config.data))
     trained = with_frequent_labels(trained, splits["train"].encoded, arguments.least)
+    if arguments.own_words:
+        trained = with_own_words(trained, splits["train"].encoded)
     own_bits = trained.config.training.weight_bits
     sizes = (
         {config.schema.HALF_PRECISION_BITS, arguments.bits, *arguments.also}

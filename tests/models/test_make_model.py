@@ -15,7 +15,10 @@ from support.tiny import TINY, small_recipe
 import discotree as dt
 from discotree.config.recipes import load_recipe
 from discotree.models.card import Card
+from discotree.models.folder import read_model
+from discotree.network.vocab import normalized
 from discotree.training import run as train
+from discotree.training.data import load_splits, resolve
 
 pytestmark = pytest.mark.slow
 
@@ -81,6 +84,17 @@ def test_labels_that_hardly_occur_are_left_out(run: Path, tmp_path: Path, monkey
     assert 0 < len(kept) < len(trained)
     assert kept == [label for label in trained if label in kept]
     assert len(parser("Wij lopen.").words) == 3
+
+
+def test_words_that_the_trees_lack_are_left_out(run: Path) -> None:
+    model = read_model(run / "model")
+    trees = load_splits(resolve(model.config.data))["train"].encoded[:3]
+    smaller = make_model.with_own_words(model, trees)
+    kept = smaller.vocab.words.symbols
+    assert 0 < len(kept) < len(model.vocab.words.symbols)
+    words = [token.form for token in trees[0].tokens]
+    assert {normalized(word) for word in words} <= set(kept)
+    assert dt.Parser(smaller)(words).to_dict() == dt.Parser(model)(words).to_dict()
 
 
 def test_the_card_has_every_treebank_apart_small_ones_together_and_what_the_encoder_has_read(
