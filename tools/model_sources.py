@@ -127,7 +127,8 @@ class About:
     @property
     def sources(self) -> tuple[Source, ...]:
         """All that a notice has to name."""
-        return (*self.treebanks, *self.texts, *self.encoders)
+        read_by_base = ABOUT[self.base].texts if self.base else ()
+        return (*self.treebanks, *self.texts, *read_by_base, *self.encoders)
 
 
 TRANSFORMER = "hf"
@@ -155,6 +156,10 @@ FAROESE = (
     "Trained on three Bible texts of the 19th and 20th centuries, so less reliable on other text. "
     "Words follow FarPaHC: a suffixed article is a separate word. The sub-word vectors do not cover Faroese."
 )
+SPANISH = (
+    "Most training trees come from business reports, and few from everyday sentences, so less reliable on other text. "
+    "The treebank has hardly any discontinuous phrases to learn from."
+)
 
 ABOUT = {
     "nl": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, teachers=("nl-large",)),
@@ -165,6 +170,7 @@ ABOUT = {
         (ICEPAHC,), f"{ICELANDIC} The sub-word vectors do not cover Icelandic.", TRACES, teachers=("is-large",)
     ),
     "fo": About((FARPAHC, ICEPAHC), FAROESE, TRACES, base="is"),
+    "es": About((SQUOIA,), SPANISH, base="de"),
     "nl-large": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), extra=TRANSFORMER),
     "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
     "de-free-large": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, extra=TRANSFORMER),

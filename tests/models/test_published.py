@@ -25,6 +25,7 @@ TEXTS = {
     "en": ("The mice that we analyzed were fed a normal diet.", "VP"),
     "is": ("Þá sagði hann að konan hafði séð hestinn.", "IP"),
     "fo": ("Hvønn leita tit eftir?", "IP"),
+    "es": ("La casa que compraron es muy antigua.", "S"),
 }
 EXAMPLES = {  # in make demo, on the cards and on the web page, with the trees that they should get
     "nl": {
@@ -55,6 +56,9 @@ EXAMPLES = {  # in make demo, on the cards and on the web page, with the trees t
     },
     "fo": {
         "Ein maður kom, sum eingin kendi.": "(ROOT (IP (NP 0 1 (CP 4 (IP (NP 5) 6))) 2 3 7))",
+    },
+    "es": {
+        "La casa que compraron es muy antigua.": "(ROOT (S (NP 0 1 (S (NP 2) 3)) 4 (AP (AVP 5) 6) 7))",
     },
 }
 GALLERY = {  # on the web page only, with the trees of the small models

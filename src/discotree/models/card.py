@@ -104,6 +104,7 @@ OPTIONAL = "lemmas"  # no column of the table, if no row has them
 LANGUAGES = {  # names, and a sentence to try
     "de": ("German", "Darüber hat er nie ein Wort verloren."),
     "en": ("English", "The train that we took was late."),
+    "es": ("Spanish", "La casa que compraron es muy antigua."),
     "fo": ("Faroese", "Ein maður kom, sum eingin kendi."),
     "is": ("Icelandic", "Þá sagði hann að konan hafði séð hestinn."),
     "nl": ("Dutch", "Ik heb het hem niet kunnen zeggen."),
