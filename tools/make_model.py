@@ -5,11 +5,12 @@
 
 The run may also be the folder around the model of an existing package, models/nl/src/discotree_nl: its weights stay.
 
-Leaves out the auxiliary head that only helps training, with --least labels that hardly occur, and with --own-words the
-words of a base model for another language. Rounds weights to a few bits, scores the result on dev and test beside the
-trained model in half precision, fits gap penalties and confidences on dev, and writes models/NAME: the model with its
-card, and the package around it. Treebanks that have a name in the recipe are scored apart, those of --also-score
-besides. A new model needs an entry in model_sources.py and one in src/discotree/models/published.toml.
+Leaves out the auxiliary head that only helps training, with --least labels that hardly occur, and with --own-words all
+words that the training trees lack, such as those of a base model for another language. Rounds weights to a few bits,
+scores the result on dev and test beside the trained model in half precision, fits gap penalties and confidences on dev,
+and writes models/NAME: the model with its card, and the package around it. Treebanks that have a name in the recipe are
+scored apart, those of --also-score besides. A new model needs an entry in model_sources.py and one in
+src/discotree/models/published.toml.
 """
 
 import argparse
@@ -69,7 +70,9 @@ def with_frequent_labels(model: Model, trees: Iterable[Dependencies], least: int
     counts = Counter(label for tree in trees for label in tree.labels)
     kept = [number for number, label in enumerate(model.vocab.labels.symbols) if counts[label] >= least]
     vocab = dataclasses.replace(model.vocab, labels=Alphabet([model.vocab.labels.symbols[number] for number in kept]))
-    return dataclasses.replace(model, vocab=vocab, weights={**model.weights, LABELS: rows(model.weights[LABELS], kept)})
+    return dataclasses.replace(
+        model, vocab=vocab, weights={**model.weights, LABELS: select_rows(model.weights[LABELS], kept)}
+    )
 
 
 def with_own_words(model: Model, trees: Iterable[Dependencies]) -> Model:
@@ -81,12 +84,12 @@ def with_own_words(model: Model, trees: Iterable[Dependencies]) -> Model:
     used = {normalized(token.form) for tree in trees for token in tree.tokens}
     kept = [number for number, word in enumerate(known.symbols, known.reserved) if word in used]
     words = Alphabet([known[number] for number in kept], known.reserved)
-    weight = rows(model.weights[WORDS], [*range(known.reserved), *kept])
+    weight = select_rows(model.weights[WORDS], [*range(known.reserved), *kept])
     vocab = dataclasses.replace(model.vocab, words=words)
     return dataclasses.replace(model, vocab=vocab, weights={**model.weights, WORDS: weight})
 
 
-def rows(weight: Weight, kept: list[int]) -> Weight:
+def select_rows(weight: Weight, kept: list[int]) -> Weight:
     """Return these rows of a weight."""
     if isinstance(weight, QuantizedMatrix):
         return QuantizedMatrix(weight.values[kept], weight.scale[kept])

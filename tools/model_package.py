@@ -97,8 +97,11 @@ def notice(card: Card, about: About) -> str:
     """Return the attributions that the licences of treebanks, texts and encoders ask for."""
     banks = _listed([f"the {bank.name}" if " " in bank.name else bank.name for bank in about.treebanks])
     changes = f", {about.changes}" if about.changes else ""
+    base = (
+        f" It was fine-tuned from the model {about.base}; the sources of both are listed below." if about.base else ""
+    )
     terms = "" if card.commercial else " It may not be used commercially."
-    made = f"The model {card.name} was trained by the discotree contributors on {banks}{changes}.{terms}"
+    made = f"The model {card.name} was trained by the discotree contributors on {banks}{changes}.{base}{terms}"
     blocks = [textwrap.fill(made, 120, break_on_hyphens=False)]
     for source in about.sources:
         title, lines = ATTRIBUTIONS[source]

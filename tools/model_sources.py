@@ -127,8 +127,8 @@ class About:
     @property
     def sources(self) -> tuple[Source, ...]:
         """All that a notice has to name."""
-        read_by_base = ABOUT[self.base].texts if self.base else ()
-        return (*self.treebanks, *self.texts, *read_by_base, *self.encoders)
+        of_base = ABOUT[self.base].sources if self.base else ()
+        return tuple(dict.fromkeys((*self.treebanks, *self.texts, *self.encoders, *of_base)))
 
 
 TRANSFORMER = "hf"
@@ -140,6 +140,10 @@ DUTCH = (
     "Most errors are in long coordinations and PP attachment."
 )
 COMMENTARIES = "Trained on few trees, from newspaper commentaries and business reports. If you have TIGER, train on it."
+SOME_GERMAN = (
+    "Trained on few trees, from business reports and everyday sentences. Less reliable on other text, and on "
+    "discontinuous phrases."
+)
 REPORTS = (
     "Trained on few trees, all of them from business reports. "
     "Less reliable on questions, dialogue and discontinuous phrases."
@@ -163,7 +167,7 @@ SPANISH = (
 
 ABOUT = {
     "nl": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, teachers=("nl-large",)),
-    "de": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, teachers=("de-free-large",)),
+    "de": About((SQUOIA,), SOME_GERMAN, TO_TIGER, GERMAN_TEXTS, teachers=("de-free-large",)),
     "de-nc": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, teachers=("de-large",)),
     "en": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, teachers=("en-large",)),
     "is": About(

@@ -114,7 +114,7 @@ def test_there_are_no_more_best_labels_than_labels(scores):
 
 @pytest.mark.parametrize(("limit", "sizes"), [(0, [[2], [1], [3]]), (15, [[2, 1], [3]]), (100, [[2, 1, 3]])])
 def test_batches_that_follow_each_other_are_joined(monkeypatch, limit, sizes):
-    monkeypatch.setattr(module, "JOINED", limit)
+    monkeypatch.setattr(module, "MAX_JOINED", limit)
     whole = random_scores([1, 3, 5, 6, 2, 4], 1)
     classes = np.arange(36).reshape(6, 6)
     batches = []

@@ -431,6 +431,25 @@ class Rater:
             set_confidences(tree, confidence, (ROOT_CONFIDENCE, *part.tolist()))
 
 
+def evidence_of(
+    rates: Sequence[Callable[[], None]],
+    decoded: Decoded,
+    scores: Scores,
+    covered: Bool,
+    nodes: npt.NDArray[np.int16],
+    counts: I64,
+) -> Iterator[tuple[Callable[[], None], F32, F64, Bool, npt.NDArray[np.int16]]]:
+    """Yield the evidence for every tree: ``rate`` of its rater, and arrays."""
+    zeros = np.zeros(decoded.heads.shape)
+    logs = [scores.auxiliary[head].log_probability if head in scores.auxiliary else zeros for head in RATED]
+    words: F64 = np.stack([decoded.labels, decoded.label_probability, *logs])  # (4, B, N)
+    begin = 0
+    for b, (rate, n, count) in enumerate(zip(rates, scores.lengths.tolist(), counts.tolist(), strict=True)):
+        own = slice(begin, begin := begin + count)
+        arcs = scores.arcs[b, :n, : n + 1].copy()
+        yield rate, arcs, words[:, b, :n].copy(), covered[own, :n].copy(), nodes[:, own].copy()
+
+
 # Trees
 
 _token = partial(tuple.__new__, Token)  # makes a Token from its fields without the Python-level __new__
@@ -493,7 +512,8 @@ class TreeBuilder:
     ) -> list[Tree]:
         """Return the trees of a batch of sentences. Their nodes are made when they are asked for.
 
-        ``groups`` are the numbers of trees whose confidences are computed together; without them, all are.
+        ``groups`` are the sizes of successive groups of sentences whose confidences are computed together, by default
+        that of the whole batch. More padding would change the last digits of confidences.
 
         Confidences are calibrated if there is a calibration. If not, a phrase has the product of the probabilities of
         the arcs that join it, with the labels that were predicted for them, and a phrase over a single word has the
@@ -535,8 +555,8 @@ class TreeBuilder:
             [0, *counts.cumsum().tolist()],
             strict=True,
         )
-        groups = groups or [len(sentences)]
-        raters = [Rater(self, self.calibration) for _ in groups] if self.calibration else []
+        group_sizes = list(groups) or [len(sentences)]
+        raters = [Rater(self, self.calibration) for _ in group_sizes] if self.calibration else []
         evidence: Iterator[Any] = repeat(None)
         if raters:
             is_top = np.zeros(len(phrase) + 1, bool)
@@ -545,8 +565,8 @@ class TreeBuilder:
             covered, head = phrases.covered[phrase[inner]], phrases.position[phrases.word[phrase[inner]]]
             has_one_child = ~is_top[inner + 1] | (covered.sum(1) == 1)
             nodes = np.stack([label[inner], head, has_one_child]).astype(np.int16)
-            rates = [rater.rate for rater, size in zip(raters, groups, strict=True) for _ in range(size)]
-            evidence = self._evidence(rates, decoded, scores, covered, nodes, counts - 1)
+            rates = [rater.rate for rater, size in zip(raters, group_sizes, strict=True) for _ in range(size)]
+            evidence = evidence_of(rates, decoded, scores, covered, nodes, counts - 1)
         trees = [
             outlined_tree(
                 tuple(tokens[word:end_word]),
@@ -557,35 +577,18 @@ class TreeBuilder:
             )
             for b, ((word, item, node), (end_word, end_item, end_node)) in enumerate(pairwise(ends))
         ]
-        references = map(ref, trees)
-        for rater, size in zip(raters, groups, strict=False):
-            rater.trees = list(islice(references, size))
-            if inside.shape[1] > MAX_KEPT:
-                rater.rate()
-        if not raters:
+        if raters:
+            references = map(ref, trees)
+            lengths = iter(scores.lengths.tolist())
+            for rater, size in zip(raters, group_sizes, strict=True):
+                rater.trees = list(islice(references, size))
+                if max(islice(lengths, size), default=0) > MAX_KEPT:
+                    rater.rate()
+        else:
             parts = np.split(_products(decoded, scores, phrases)[phrase], counts.cumsum()[:-1])
             for tree, part in zip(trees, map(tuple, map(np.ndarray.tolist, parts)), strict=True):
                 set_confidences(tree, mean_confidence(part), part)
         return trees
-
-    def _evidence(
-        self,
-        rates: Sequence[Callable[[], None]],
-        decoded: Decoded,
-        scores: Scores,
-        covered: Bool,
-        nodes: npt.NDArray[np.int16],
-        counts: I64,
-    ) -> Iterator[tuple[Callable[[], None], F32, F64, Bool, npt.NDArray[np.int16]]]:
-        """Yield the evidence for every tree: ``rate`` of its rater, and arrays."""
-        zeros = np.zeros(decoded.heads.shape)
-        logs = [scores.auxiliary[head].log_probability if head in scores.auxiliary else zeros for head in RATED]
-        words: F64 = np.stack([decoded.labels, decoded.label_probability, *logs])  # (4, B, N)
-        begin = 0
-        for b, (rate, n, count) in enumerate(zip(rates, scores.lengths.tolist(), counts.tolist(), strict=True)):
-            own = slice(begin, begin := begin + count)
-            arcs = scores.arcs[b, :n, : n + 1].copy()
-            yield rate, arcs, words[:, b, :n].copy(), covered[own, :n].copy(), nodes[:, own].copy()
 
     def _tokens(
         self, sentences: Sequence[Sequence[Token]], decoded: Decoded, scores: Scores, phrases: Phrases

@@ -27,7 +27,7 @@ IMPOSSIBLE = -1e9  # the weight of an arc to avoid at all costs: far below any s
 MAX_KEPT = 1 << 14  # largest number of arcs in one call whose scores of all labels are stored
 CHUNK = 1 << 23  # most numbers in an intermediate result
 PROJECTED = 1 << 21  # numbers of an intermediate result that is read again at once: they should stay in the cache
-JOINED = 4000  # words of the batches that are decoded together
+MAX_JOINED = 4000  # words of batches that are decoded together, with padding
 
 
 @dataclass(frozen=True)
@@ -118,49 +118,55 @@ class Scores:
 def join_batches(batches: Iterable[tuple[I64, Scores]]) -> Iterator[tuple[list[I64], Scores]]:
     """Yield the numbers of the sentences of successive batches, and the scores of these batches as those of one.
 
-    Decoding calls numpy hundreds of times for a batch, which takes most of its time if the batch is small.
+    Decoding makes hundreds of numpy calls for every batch; if the batch is small, these calls take most of the time.
     """
-    group: list[tuple[I64, Scores]] = []
-    for batch in batches:
-        both = [scores for _, scores in (*group, batch)]
-        if group and sum(map(len, both)) * max(scores.arcs.shape[1] for scores in both) > JOINED:
-            yield [numbers for numbers, _ in group], _joined([scores for _, scores in group])
-            group = []
-        group.append(batch)
-    if group:
-        yield [numbers for numbers, _ in group], _joined([scores for _, scores in group])
+    numbers: list[I64] = []
+    parts: list[Scores] = []
+    for sentences, scores in batches:
+        longest = max(part.arcs.shape[1] for part in (*parts, scores))
+        if parts and (sum(map(len, parts)) + len(scores)) * longest > MAX_JOINED:
+            yield numbers, _join(parts)
+            numbers, parts = [], []
+        numbers.append(sentences)
+        parts.append(scores)
+    if parts:
+        yield numbers, _join(parts)
 
 
-def _joined(scores: Sequence[Scores]) -> Scores:
-    if len(scores) == 1:
-        return scores[0]
+def _join(parts: Sequence[Scores]) -> Scores:
+    """Return the scores of several batches, made by one engine, as those of one batch."""
+    if len(parts) == 1:
+        return parts[0]
     auxiliary = {
         head: Auxiliary(
-            _stacked([one.auxiliary[head].classes for one in scores]),
-            _stacked([one.auxiliary[head].log_probability for one in scores]),
+            _pad_and_concatenate([part.auxiliary[head].classes for part in parts]),
+            _pad_and_concatenate([part.auxiliary[head].log_probability for part in parts]),
         )
-        for head in scores[0].auxiliary
+        for head in parts[0].auxiliary
     }
-    best = [_stacked(arrays) for arrays in zip(*[one.best for one in scores if one.best], strict=True)]
+    best = None
+    if parts[0].best is not None:
+        scores, labels = zip(*[part.best for part in parts if part.best is not None], strict=True)
+        best = _pad_and_concatenate(scores), _pad_and_concatenate(labels)
     return Scores(
-        np.concatenate([one.lengths for one in scores]),
-        _stacked([one.arcs for one in scores], -np.inf),
-        _stacked([one.dependents for one in scores]),
-        _stacked([one.heads for one in scores]),
-        scores[0].labeler,
+        np.concatenate([part.lengths for part in parts]),
+        _pad_and_concatenate([part.arcs for part in parts], -np.inf),
+        _pad_and_concatenate([part.dependents for part in parts]),
+        _pad_and_concatenate([part.heads for part in parts]),
+        parts[0].labeler,
         auxiliary,
-        (best[0], best[1]) if best else None,
+        best,
     )
 
 
-def _stacked(arrays: Sequence[Array], filler: float = 0) -> Array:
+def _pad_and_concatenate(arrays: Sequence[Array], filler: float = 0) -> Array:
     """Return arrays (B, …) as one, padded to the largest of them."""
     shape = np.max([array.shape for array in arrays], 0)
-    stacked = np.full((sum(map(len, arrays)), *shape[1:]), filler, arrays[0].dtype)
+    joined = np.full((sum(map(len, arrays)), *shape[1:]), filler, arrays[0].dtype)
     begin = 0
     for array in arrays:
-        stacked[(slice(begin, begin := begin + len(array)), *map(slice, array.shape[1:]))] = array
-    return stacked
+        joined[(slice(begin, begin := begin + len(array)), *map(slice, array.shape[1:]))] = array
+    return joined
 
 
 def grouped_labeler(project: Callable[[F32], F32], labels: int, always: Callable[[F32], F32] | None = None) -> Labeler:
