@@ -94,6 +94,12 @@ def test_no_penalty_is_above_the_largest(parser, split):
     assert fit_gap_penalties(parser, split, largest=usual / 2) == {}
 
 
+def test_of_many_sentences_every_nth_is_looked_at(parser, split, monkeypatch):
+    third = split_of(split.trees[::3])
+    monkeypatch.setattr(module, "MAX_SENTENCES", len(third))
+    assert fit_gap_penalties(parser, split) == GapPenaltyFit(parser, third).best()
+
+
 def test_trees_without_gaps_need_no_penalties(parser):
     flat = [Tree.parse(f"(ROOT (S (X 0=a{k}) (X 1=b)))") for k in range(5)]
     words = [replace(tree, id=f"{k}") for k, tree in enumerate(flat)]

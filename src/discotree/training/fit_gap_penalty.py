@@ -27,6 +27,7 @@ COMMON = 20  # discontinuous phrases, gold and predicted, that a label needs for
 SUSPECT = 5  # predicted discontinuous phrases of a label, of which fewer than a quarter are right: mostly wrong
 MARGIN = 0.1  # points of F1 plus discontinuous F1 that a label's own penalty must gain
 PASSES = 2  # over all labels, at most
+MAX_SENTENCES = 2000  # held-out sentences that are looked at; with ten thousand, fitting takes hours
 
 Penalties = dict[str, float]  # by phrase label
 
@@ -40,6 +41,9 @@ def fit_gap_penalties(
     is used on text unlike these trees, two limits help: with ``only_mostly_wrong``, other labels have no penalty, and
     no penalty is above the ``largest``, so that gaps that are rare in these trees but certain in others stay open.
     """
+    step = math.ceil(len(split) / MAX_SENTENCES)
+    if step > 1:
+        split = Split(split.trees[::step], inputs=split.inputs[::step])
     fit = GapPenaltyFit(parser, split, largest)
     return fit.best([fit.mostly_wrong]) if only_mostly_wrong else fit.best()
 
