@@ -18,7 +18,7 @@ export default {
   pennQuotes: false,
   forms: {},
   pictureTag: "X",
-  addressTag: "X",
+  addressTag: "",
   foreignTag: "FW",
   bulletTag: "PUNC",
   /** The meaning of each group of `token`. */
