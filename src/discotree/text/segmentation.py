@@ -49,6 +49,13 @@ class WordSet(frozenset[str]):
         return cls(words)
 
 
+_CLASS_OR_APOSTROPHE = re.compile(r"\[(?:\\.|[^\]\\])+\]|'")
+
+
+def _with_curly_apostrophe(found: re.Match[str]) -> str:
+    return "['’]" if found[0] == "'" else found[0].replace("'", "'’")
+
+
 class Expression(str):
     """Regular expression that matches any of the given ones; an apostrophe in it matches ’ too."""
 
@@ -63,7 +70,7 @@ class Expression(str):
                 raise ConfigError(f"{item!r}: {error}") from None
             if groups:
                 raise ConfigError(f"{item!r}: write (?:…) for a group")
-        return cls("|".join(value).replace("'", "['’]"))
+        return cls(_CLASS_OR_APOSTROPHE.sub(_with_curly_apostrophe, "|".join(value)))
 
 
 class Contractions(tuple[tuple[str, str], ...]):
