@@ -45,7 +45,7 @@ def by_definition(tree, row, decoded, scores):
     """Word by word, of every node but the root: closed, held, head, and whether there is a gap."""
     arcs = arc_probabilities(scores)[row]
     heads = decoded.heads[row, : len(tree)].tolist()
-    counted = [k for k, is_counted in enumerate(counted_words(tree.tokens)) if is_counted]
+    counted = [k for k, is_counted in enumerate(counted_words([tree])) if is_counted]
     for node in list(tree.nodes())[1:]:
         inside = node.positions
         head = next(word for word in inside if heads[word] not in inside)

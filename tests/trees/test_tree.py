@@ -115,7 +115,7 @@ def test_columns_of_tokens_and_nodes_that_have_not_been_made_are_theirs():
     for _ in range(100):
         columns, outline = parse_line(str(random_tree(rng, rng.randrange(1, 12))))
         read = tree_of_columns(columns, outline, "1")
-        parsed = outlined_tree(read.tokens, outline, "1")
+        parsed = outlined_tree(columns[0], outline, "1")
         nodes = [(node.label, node.function, node.mask) for node in Tree.parse(str(read)).nodes()]
         for tree in (read, parsed):
             assert list(zip(*node_columns(tree), strict=True)) == nodes

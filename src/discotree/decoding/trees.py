@@ -37,9 +37,9 @@ Shapes: B sentences and their trees, N words in the longest of them, C constitue
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, islice, pairwise, repeat
 from typing import Any
 from weakref import ReferenceType, ref
@@ -56,7 +56,16 @@ from discotree.network.arrays import F32, F64, I64, Bool
 from discotree.network.scores import Auxiliary, Scores, legal_arcs
 from discotree.network.vocab import Vocab
 from discotree.text.segmentation import Convention, tag_of
-from discotree.trees.tree import NONE, Token, Tree, outlined_tree, set_confidences
+from discotree.trees.tree import (
+    NONE,
+    Token,
+    TokenColumns,
+    Tree,
+    outlined_tree,
+    set_confidences,
+    set_offsets,
+    token_columns,
+)
 from discotree.validation import from_table
 
 LOGARITHMS = (
@@ -108,7 +117,7 @@ def confidence_features(trees: Sequence[Tree], decoded: Decoded, scores: Scores,
     """Return the features of the constituents of a batch of trees; ``levels`` (L,) are those of all labels."""
     n = scores.arcs.shape[1]
     counted = np.zeros(decoded.heads.shape, bool)
-    counted[scores.mask] = counted_words([token for tree in trees for token in tree.tokens])
+    counted[scores.mask] = counted_words(trees)
     evidence = _Evidence.of(counted, decoded, scores, levels)
     nodes = [list(tree.nodes())[1:] for tree in trees]
     counts = np.array([len(below) for below in nodes], np.int64)
@@ -169,12 +178,11 @@ class _Evidence:
         )
 
 
-def counted_words(tokens: Iterable[Token]) -> list[bool]:
-    """Return for every word whether the evaluator counts it, which it does not for punctuation."""
-    tokens = list(tokens)
-    tags = {token[1] for token in tokens}
-    kept = {tag for tag in tags if PROPER.eq_label.get(tag, tag) not in PROPER.delete_label}
-    return [token[1] in kept and token[0] not in PROPER.delete_word for token in tokens]
+def counted_words(trees: Sequence[Tree]) -> list[bool]:
+    """Return for every word of some trees whether the evaluator counts it, which it does not for punctuation."""
+    words = [pair for tree in trees for pair in zip(*token_columns(tree)[:2], strict=True)]
+    kept = {tag for tag in {tag for _, tag in words} if PROPER.eq_label.get(tag, tag) not in PROPER.delete_label}
+    return [tag in kept and form not in PROPER.delete_word for form, tag in words]
 
 
 def _values(evidence: _Evidence, tree: I64, covered: Bool, head: I64) -> F64:
@@ -418,7 +426,7 @@ class Rater:
         scores = Scores(lengths, arcs, arcs, arcs, lambda *_: arcs, auxiliary)
         decoded = Decoded(heads, labels.astype(np.int64), probability, probability, lengths)
         counted = np.zeros(heads.shape, bool)
-        counted[scores.mask] = counted_words(chain.from_iterable([tree.tokens for tree in trees]))
+        counted[scores.mask] = counted_words(trees)
         evidence = _Evidence.of(counted, decoded, scores, self.builder.label_levels)
         tree_of_node = np.repeat(np.arange(size), counts)
         values = _values(evidence, tree_of_node, covered, head)
@@ -451,8 +459,6 @@ def evidence_of(
 
 
 # Trees
-
-_token = partial(tuple.__new__, Token)  # makes a Token from its fields without the Python-level __new__
 
 
 class TreeBuilder:
@@ -510,7 +516,7 @@ class TreeBuilder:
         ids: Sequence[str] = (),
         groups: Sequence[int] = (),
     ) -> list[Tree]:
-        """Return the trees of a batch of sentences. Their nodes are made when they are asked for.
+        """Return the trees of a batch of sentences. Their tokens and nodes are made when they are asked for.
 
         ``groups`` are the sizes of successive groups of sentences whose confidences are computed together, by default
         that of the whole batch. More padding would change the last digits of confidences.
@@ -523,7 +529,7 @@ class TreeBuilder:
         inside = scores.mask
         phrases = Phrases.of(decoded.heads, decoded.labels, inside, self.chains, unary.classes if unary else None)
         outline = phrases.outline(self.chain_sizes)
-        tokens, functions = self._tokens(sentences, decoded, scores, phrases)
+        columns, functions = self._columns(sentences, decoded, scores, phrases)
 
         # Nodes in the order of Tree.nodes(): the labels of a chain follow each other, from top to bottom
         sizes = outline.nodes
@@ -550,7 +556,7 @@ class TreeBuilder:
         function_names = self.function_array[function].tolist()
         heads = decoded.heads.tolist()
         ends = zip(
-            [*phrases.starts.tolist(), len(tokens)],
+            [*phrases.starts.tolist(), len(phrases.sentence)],
             [*begins[phrases.starts].tolist(), len(items)],
             [0, *counts.cumsum().tolist()],
             strict=True,
@@ -569,7 +575,7 @@ class TreeBuilder:
             evidence = evidence_of(rates, decoded, scores, covered, nodes, counts - 1)
         trees = [
             outlined_tree(
-                tuple(tokens[word:end_word]),
+                tuple([column[word:end_word] for column in columns]),  # type: ignore[arg-type]
                 (items[item:end_item], function_names[node:end_node]),
                 ids[b] if ids else "",
                 tuple(heads[b][: end_word - word]),
@@ -577,6 +583,9 @@ class TreeBuilder:
             )
             for b, ((word, item, node), (end_word, end_item, end_node)) in enumerate(pairwise(ends))
         ]
+        if any(words[0].start is not None for words in sentences):
+            for tree, words in zip(trees, sentences, strict=True):
+                set_offsets(tree, words)
         if raters:
             references = map(ref, trees)
             lengths = iter(scores.lengths.tolist())
@@ -590,13 +599,13 @@ class TreeBuilder:
                 set_confidences(tree, mean_confidence(part), part)
         return trees
 
-    def _tokens(
+    def _columns(
         self, sentences: Sequence[Sequence[Token]], decoded: Decoded, scores: Scores, phrases: Phrases
-    ) -> tuple[list[Token], I64]:
+    ) -> tuple[TokenColumns, I64]:
         """Return the words of a batch as they were predicted, and the functions of phrases and roots (P+B,)."""
         inside, auxiliary = scores.mask, scores.auxiliary
-        given = [token for tokens in sentences for token in tokens]
-        forms, tags, lemmas, morphs, functions = map(list, zip(*given, strict=True))
+        words = chain.from_iterable(sentences)
+        forms, tags, lemmas, morphs, functions = map(list, zip(*words, strict=True))
         if "morph" in auxiliary:
             morphs = self.name_arrays["morph"][auxiliary["morph"].classes[inside]].tolist()
         if "tag" in auxiliary and not self.keeps_tags:
@@ -625,13 +634,7 @@ class TreeBuilder:
         if self.lemma_rules is not None:
             heads = np.where(head < 0, head, head + phrases.starts[phrases.sentence]).tolist()
             lemmas = self.lemma_rules.lemmas(forms, tags, functions, heads, self.known_words, self.known_lemmas)
-        tokens = list(map(_token, zip(forms, tags, lemmas, morphs, functions, strict=True)))
-        if any(words[0].start is not None for words in sentences):
-            tokens = [
-                word if token.start is None else Token(*word, token.start, token.end)
-                for word, token in zip(tokens, given, strict=True)
-            ]
-        return tokens, of_phrases
+        return (tuple(forms), tuple(tags), tuple(lemmas), tuple(morphs), tuple(functions)), of_phrases
 
     def _functions(
         self, head: I64, predicted: I64, phrases: Phrases, usual_of_tags: I64, tag: I64, of_phrases: I64

@@ -13,7 +13,7 @@ from discotree.treebanks.writer import Writer, check_texts, unsupported
 from discotree.trees.tree import NONE, Tree, parse_brackets, parse_line, tree_of_columns
 
 _SEPARATOR = re.compile(r"[ \t\r\n]")
-_SUSPICIOUS = re.compile(r"[\t\r\n]|=\)")  # the last may be an empty word
+_SUSPICIOUS = ("\t", "\r", "\n", "=)")  # the last may be an empty word
 
 _BRACKET = re.compile(r"[()]")
 
@@ -43,7 +43,7 @@ class DiscbracketWriter(Writer):
     def tree(self, tree: Tree, number: int) -> str:
         text = str(tree)
         # A line with exactly the spaces that its brackets need, and nothing suspicious, needs no further check.
-        if text.count(" ") != text.count("(") - 1 + len(tree) or _SUSPICIOUS.search(text):
+        if text.count(" ") != text.count("(") - 1 + len(tree) or any(part in text for part in _SUSPICIOUS):
             check_texts(tree, "discbracket", "word", tree.words, _SEPARATOR)
             check_texts(tree, "discbracket", "tag", [token.tag or NONE for token in tree.tokens], _SEPARATOR)
             check_texts(tree, "discbracket", "label", [node.label for node in tree.nodes()], _SEPARATOR)

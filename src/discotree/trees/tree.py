@@ -425,10 +425,11 @@ Columns = tuple[TokenColumns, NodeColumns]
 class _Lazy:
     """Holds what the tokens, the nodes or the confidences of a tree will be made from; None if they are there."""
 
-    __slots__ = ("__weakref__", "_columns", "_evidence", "_outline")
-    _columns: Columns | None
+    __slots__ = ("__weakref__", "_evidence", "_node_columns", "_outline", "_token_columns")
     _evidence: tuple[Any, ...] | None  # a function that sets the confidences, and what it needs
+    _node_columns: NodeColumns | None
     _outline: Outline | None
+    _token_columns: TokenColumns | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,17 +478,18 @@ class Tree(_Lazy):
 
         def __getattr__(self, name: str) -> object:
             """Make the tokens, nodes or confidences; attributes without a value are looked up here."""
-            if name in ("_columns", "_evidence", "_outline"):
+            if name in _Lazy.__slots__:
                 return None
             if name in ("confidence", "confidences") and (evidence := self._evidence) is not None:
                 evidence[0]()
-            if name == "tokens" and (columns := self._columns) is not None:
-                _set_tokens(self, tuple(map(new_token, zip(*columns[0], strict=True))))
+            if name == "tokens" and (columns := self._token_columns) is not None:
+                _set_tokens(self, tuple(map(new_token, zip(*columns, strict=True))))
             elif name == "root" and (outline := self._outline) is not None:
                 _set_tokens(self, self.tokens)  # before the columns are dropped
                 _set_root(self, _make_nodes(outline))
                 _set_outline(self, None)
-                _set_columns(self, None)
+                _set_node_columns(self, None)
+                _set_token_columns(self, None)
             return object.__getattribute__(self, name)  # another thread may have made it
 
     @classmethod
@@ -628,7 +630,7 @@ class Tree(_Lazy):
     @property
     def words(self) -> tuple[str, ...]:
         """The forms of all tokens."""
-        return tuple(token.form for token in self.tokens)
+        return token_columns(self)[0]
 
     @property
     def gap_degree(self) -> int:
@@ -840,14 +842,15 @@ class Tree(_Lazy):
         return to_nltk(self, **options)
 
     def __len__(self) -> int:
-        return len(self.tokens)
+        columns = self._token_columns
+        return len(self.tokens if columns is None else columns[0])
 
     def __str__(self) -> str:
         """The tree as one line of brackets; ``Tree.parse`` reads it."""
         outline = self._outline
         if outline is None:
             return format_brackets(self.tokens, self.root)
-        return _format_outline(self.tokens, outline[0])
+        return _format_outline(token_columns(self), outline[0])
 
     def __repr__(self) -> str:
         return f"Tree.parse({shortened(str(self))!r}, id={shortened(self.id)!r})"
@@ -855,25 +858,26 @@ class Tree(_Lazy):
 
 _TREE_SETTERS = [Tree.__dict__[one.name].__set__ for one in fields(Tree)]
 _set_tokens, _set_root, _set_id = _TREE_SETTERS[:3]
-_set_columns, _set_outline = _Lazy.__dict__["_columns"].__set__, _Lazy.__dict__["_outline"].__set__
-_set_confidence, _set_confidences, _set_evidence = *_TREE_SETTERS[5:7], _Lazy.__dict__["_evidence"].__set__
-_OUTLINED_SETTERS = [_set_tokens, _set_outline, *_TREE_SETTERS[2:5], _TREE_SETTERS[7], _set_evidence]
+_set_confidence, _set_confidences = _TREE_SETTERS[5:7]
+_LAZY_SETTERS = [_Lazy.__dict__[name].__set__ for name in ("_token_columns", "_node_columns", "_outline", "_evidence")]
+_set_token_columns, _set_node_columns, _set_outline, _set_evidence = _LAZY_SETTERS
+_OUTLINED_SETTERS = [_set_token_columns, _set_outline, *_TREE_SETTERS[2:5], _TREE_SETTERS[7], _set_evidence]
 _DEFAULTS = list(zip(_TREE_SETTERS[3:], [one.default for one in fields(Tree)[3:]], strict=True))
 
 
 def outlined_tree(
-    tokens: tuple[Token, ...],
+    columns: TokenColumns,
     outline: Outline,
     id: str,
     heads: tuple[int, ...] = (),
     evidence: tuple[Any, ...] | None = None,
 ) -> Tree:
-    """Return a tree whose nodes are made when they are asked for; nothing is checked.
+    """Return a tree whose tokens and nodes are made when they are asked for; nothing is checked.
 
     The first item of ``evidence`` is a function that calls ``set_confidences`` when confidences are asked for.
     """
     tree = object.__new__(Tree)
-    for set_field, value in zip(_OUTLINED_SETTERS, (tokens, outline, id, (), "", heads, evidence), strict=True):
+    for set_field, value in zip(_OUTLINED_SETTERS, (columns, outline, id, (), "", heads, evidence), strict=True):
         set_field(tree, value)
     if evidence is None:
         set_confidences(tree, None, ())
@@ -885,6 +889,15 @@ def set_confidences(tree: Tree, confidence: float | None, confidences: tuple[flo
     _set_confidence(tree, confidence)
     _set_confidences(tree, confidences)
     _set_evidence(tree, None)
+
+
+def set_offsets(tree: Tree, source: Sequence[Token]) -> None:
+    """Give the tokens of a tree of ``outlined_tree`` the offsets of other tokens."""
+    tokens = [
+        token if other.start is None else Token(*token, other.start, other.end)
+        for token, other in zip(tree.tokens, source, strict=True)
+    ]
+    _set_tokens(tree, tuple(tokens))
 
 
 def _make_nodes(outline: Outline) -> Node:
@@ -911,7 +924,8 @@ def _make_nodes(outline: Outline) -> Node:
 def tree_of_columns(columns: Columns, outline: Outline, id: str) -> Tree:
     """Return a tree whose tokens and nodes are made when they are asked for; nothing is checked."""
     tree = object.__new__(Tree)
-    _set_columns(tree, columns)
+    _set_token_columns(tree, columns[0])
+    _set_node_columns(tree, columns[1])
     _set_outline(tree, outline)
     _set_id(tree, id)
     for set_field, value in _DEFAULTS:
@@ -921,9 +935,9 @@ def tree_of_columns(columns: Columns, outline: Outline, id: str) -> Tree:
 
 def node_columns(tree: Tree) -> NodeColumns:
     """Return the labels, the functions and the masks of all nodes, in the order of ``nodes()``."""
-    columns = tree._columns
+    columns = tree._node_columns
     if columns is not None:
-        return columns[1]
+        return columns
     outline = tree._outline
     if outline is None:
         nodes = list(tree.nodes())
@@ -948,8 +962,8 @@ def node_columns(tree: Tree) -> NodeColumns:
 
 def token_columns(tree: Tree) -> TokenColumns:
     """Return the forms, tags, lemmas, morphological features and functions of all tokens, with ``NONE``."""
-    columns = tree._columns
-    return columns[0] if columns is not None else tuple(zip(*tree.tokens, strict=True))  # type: ignore[return-value]
+    columns = tree._token_columns
+    return columns if columns is not None else tuple(zip(*tree.tokens, strict=True))  # type: ignore[return-value]
 
 
 def _refuse_parents(children: list[list[Node | int]], nodes: Sequence[tuple[str, str, int]]) -> None:
@@ -1115,22 +1129,22 @@ def format_brackets(tokens: Sequence[Token], root: Node) -> str:
             form, tag = tokens[item][:2]
             if not form.isalnum():
                 form = _encoded(form)
-            pieces.append(f" ({_label(tag)} {item}={form})")
+            pieces.append(f"{_opening(tag)} {item}={form})")
         else:
-            pieces.append(f" ({_label(item.label)}")  # type: ignore[union-attr]
+            pieces.append(_opening(item.label))  # type: ignore[union-attr]
             stack.append(None)
             stack.extend(reversed(item.children))  # type: ignore[union-attr]
     return "".join(pieces)[1:]
 
 
-def _format_outline(tokens: Sequence[Token], items: list[str | int | None]) -> str:
-    """Return the line of an outline: twice as fast as that of its nodes."""
-    leaves: list[str] = []
-    for token in tokens:
-        form = token[0]
-        leaves.append(f" ({_label(token[1])} {len(leaves)}={form if form.isalnum() else _encoded(form)})")
+def _format_outline(columns: TokenColumns, items: list[str | int | None]) -> str:
+    """Return the line of an outline: more than twice as fast as that of its nodes."""
+    leaves = [
+        f"{_opening(tag)} {position}={form if form.isalnum() else _encoded(form)})"
+        for position, (form, tag) in enumerate(zip(*columns[:2], strict=True))
+    ]
     return "".join(
-        [")" if item is None else leaves[item] if item.__class__ is int else f" ({_label(item)}" for item in items]
+        [")" if item is None else leaves[item] if item.__class__ is int else _opening(item) for item in items]
     )[1:]
 
 
@@ -1151,10 +1165,9 @@ def _decoded(word: str) -> str:
 
 
 @lru_cache(maxsize=1 << 12)
-def _label(label: str) -> str:
-    if "(" in label or ")" in label:
-        return label.replace("(", "[").replace(")", "]")
-    return label or NONE
+def _opening(label: str) -> str:
+    """Return the beginning of a node or a leaf, as it stands in a line after others."""
+    return " (" + (label.replace("(", "[").replace(")", "]") or NONE)
 
 
 # The record: plain dicts, lists, strings and numbers, ready for JSON. record.schema.json describes every field.
