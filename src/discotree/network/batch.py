@@ -4,9 +4,9 @@ Shapes: B sentences, N words in the longest of them, U distinct words in the bat
 longest of those, P pieces in the longest sentence. Heads are columns 0..N as in Scores: 0 is the dummy root.
 """
 
+from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +56,8 @@ class Batch:
         return len(self.lengths)
 
 
-FormEntry = tuple[int, list[int], Sequence[int]]
-"""The id of a word, its characters and its pieces."""
+FormEntry = tuple[int, bytes, bytes]
+"""The id of a word, its characters and its pieces; both are whole numbers in the machine's format (``array("i")``)."""
 
 
 class Forms:
@@ -77,7 +77,7 @@ class Forms:
         self.stored = {} if stored is None else stored
         self.index: dict[str, int] = {}
         self._entries: list[FormEntry] = []
-        self._arrays: tuple[I64, I64, I64, I64] | None = None
+        self._arrays: tuple[I64, I64, I64, I64, I64] | None = None
 
     def __len__(self) -> int:
         return len(self.index)
@@ -94,25 +94,35 @@ class Forms:
         chars, words = self.vocab.chars.ids, self.vocab.words.ids
         entry = (
             words.get(normalized(form), UNKNOWN),
-            [chars.get(char, UNKNOWN_CHAR) for char in form[: self.max_chars]],
-            self.pieces(form) if self.pieces else (),
+            array("i", [chars.get(char, UNKNOWN_CHAR) for char in form[: self.max_chars]]).tobytes(),
+            array("i", self.pieces(form) if self.pieces else ()).tobytes(),
         )
         if form in words and len(self.stored) < MAX_STORED:
             self.stored[form] = entry
         return entry
 
-    def arrays(self) -> tuple[I64, I64, I64, I64]:
-        """Return ids (F,) and characters (F, C) of the words, all pieces, and where those of each word start (F+1,)."""
+    def arrays(self) -> tuple[I64, I64, I64, I64, I64]:
+        """Return arrays of the words (F,).
+
+        These are their ids (F,), their characters (F, C) and the numbers of these (F,), the pieces of all words, and
+        where those of each word begin, and the last ones end (F+1,).
+        """
         if self._arrays is None:
             words, all_chars, all_pieces = zip(*self._entries, strict=True) if self._entries else ((), (), ())
-            starts = np.zeros(len(self) + 1, np.int64)
-            np.cumsum([len(pieces) for pieces in all_pieces], out=starts[1:])
-            flat = np.fromiter(chain.from_iterable(all_pieces), np.int64, starts[-1])
-            lengths = np.array([len(chars) for chars in all_chars], np.int64)
-            chars = np.zeros((len(self), lengths.max(initial=1)), np.int64)
-            chars[np.arange(chars.shape[1]) < lengths[:, None]] = list(chain.from_iterable(all_chars))
-            self._arrays = (np.array(words, np.int64), chars, flat, starts)
+            flat_chars, char_starts = _flat(all_chars)
+            counts = np.diff(char_starts)
+            chars = np.zeros((len(self), counts.max(initial=1)), np.int64)
+            chars[np.arange(chars.shape[1]) < counts[:, None]] = flat_chars
+            self._arrays = (np.array(words, np.int64), chars, counts, *_flat(all_pieces))
         return self._arrays
+
+
+def _flat(rows: Sequence[bytes]) -> tuple[I64, I64]:
+    """Return the numbers of all rows, and where those of each row begin, and the last ones end: (rows+1,)."""
+    numbers = np.frombuffer(b"".join(rows), np.intc).astype(np.int64)
+    starts = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)) // np.intc().itemsize, out=starts[1:])
+    return numbers, starts
 
 
 class Corpus:
@@ -169,9 +179,9 @@ class Corpus:
         inside = np.arange(n) < lengths[:, None]  # (B, N)
         flat = np.where(inside, self.starts[sentences][:, None] + np.arange(n), 0)
         forms = np.where(inside, self.forms[flat], 0)
-        words, chars, pieces, piece_starts = self.table.arrays()
+        words, chars, char_counts, pieces, piece_starts = self.table.arrays()
         distinct, form = np.unique(forms, return_inverse=True)
-        widest = int((chars[distinct] != 0).sum(1).max(initial=1))  # a convolution needs at least one character
+        widest = int(char_counts[distinct].max(initial=1))  # a convolution needs at least one character
 
         def padded(values: I64, filler: int) -> I64:
             return np.where(inside, values[flat], filler)
