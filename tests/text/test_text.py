@@ -190,8 +190,8 @@ Hv. þingmaður kom kl. 10 .|Það er t.d. 3. gr. laga nr. 16/1983 o.s.frv.|Já 
 Í fyrstuni var orðið , og hr. Dam kom t.d. kl. 10 .|Hann segði tað .
 """,
     "fro": r"""
-Des faictz du roy, l'en dist qu'il vit au chastel .iii. fois; d'el ne l'a veu «Oïl». L'enfant l’omme aujourd'huy.
-D@ @es faictz d@ @u roy , l'en dist qu' il vit a@ @u chastel .iii. fois ;|d' el ne l' a veu << Oïl >> .|L' enfant l’ omme aujourd' huy .
+Des faictz du roy, l'en dist l’enfant aujourd'huy au chastel .iii. fois; d'el ne l'a veu «Oïl».
+D@ @es faictz d@ @u roy , l'en dist l’ enfant aujourd' huy a@ @u chastel .iii. fois ;|d' el ne l' a veu << Oïl >> .
 """,
     "yi": r"""
 er iz oyfn tish hn"l, un' zi hot zikh tsum gebet-bukh gezetst; oyb ikh bin. zi geyt!
