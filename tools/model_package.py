@@ -24,6 +24,7 @@ LICENCE_TEXTS = {
     "Apache-2.0": ROOT / "src" / "discotree" / "network" / "pieces" / "LICENSE",
     "CC-BY-3.0": MODELS / "en" / "LICENSE",
     "CC-BY-4.0": MODELS / "is" / "LICENSE",
+    "CC-BY-SA-4.0": MODELS / "de-early" / "LICENSE",
     "CC-BY-NC-SA-4.0": MODELS / "de-nc" / "LICENSE",
     "LGPL-2.1-or-later": MODELS / "nl" / "LICENSE",
     "LGPL-3.0-or-later": MODELS / "fo" / "LICENSE",
@@ -95,7 +96,8 @@ def project(card: Card, about: About, version: str) -> str:
 
 def notice(card: Card, about: About) -> str:
     """Return the attributions that the licences of treebanks, texts and encoders ask for."""
-    banks = _listed([f"the {bank.name}" if " " in bank.name else bank.name for bank in about.treebanks])
+    names = [bank.name for bank in about.treebanks]
+    banks = _listed([f"the {name}" if " " in name and " and " not in name else name for name in names])
     changes = f", {about.changes}" if about.changes else ""
     base = (
         f" It was fine-tuned from the model {about.base}; the sources of both are listed below." if about.base else ""

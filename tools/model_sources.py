@@ -12,6 +12,10 @@ GENIA = Source("GENIA", "http://www.geniaproject.org", "CC-BY-3.0")
 MASC = Source("MASC", "https://anc.org/data/masc/", "LicenseRef-ANC-unrestricted")
 ICEPAHC = Source("IcePaHC", "https://github.com/antonkarl/icecorpus", "CC-BY-4.0")
 FARPAHC = Source("FarPaHC", "https://github.com/einarfs/farpahc", "LGPL-3.0-or-later")
+FRENCH = Source("MCVF and PPCHF", "https://github.com/beatrice57/mcvf-plus-ppchf", "CC-BY-NC-SA-4.0")
+PPCHY = Source("PPCHY", "https://github.com/beatrice57/penn-parsed-corpus-of-historical-yiddish", "CC-BY-NC-SA-4.0")
+MACULA = Source("MACULA", "https://github.com/Clear-Bible/macula-greek", "CC-BY-4.0")
+ENHG = Source("ReF.UP and Mercurius", "https://github.com/rubcompling/classig-data", "CC-BY-SA-4.0 AND CC-BY-3.0")
 
 _PARLIAMENT = "https://github.com/UDS-SFB-B6-Datasets/Multilingual-Parallel-Direct-Europarl"
 _REUSE = "LicenseRef-European-Parliament-reuse"
@@ -39,6 +43,12 @@ ICELANDIC_TEXTS = (
     RawText("Icelandic Error Corpus", "https://github.com/antonkarl/iceErrorCorpus", "CC-BY-4.0", 1_030_000),
     RawText("Common Voice", _COMMON_VOICE, "CC0-1.0", 50_000),
     RawText("Lagasafn", "https://github.com/althingi-net/lagasafn-xml", "LicenseRef-public-domain", 2_430_000),
+)
+GREEK_TEXT = RawText(
+    "Perseus Digital Library", "https://github.com/PerseusDL/canonical-greekLit", "CC-BY-SA-4.0", 5_000_000
+)
+MIDDLE_FRENCH_TEXT = RawText(
+    "Cent nouvelles nouvelles", "https://github.com/beatrice57/mcvf-plus-ppchf", "CC-BY-NC-SA-4.0", 144_000
 )
 MINILM = Source("MiniLM", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2", "Apache-2.0")
 
@@ -79,6 +89,21 @@ ATTRIBUTIONS: dict[Source, tuple[str, str]] = {
         "FarPaHC: the Faroese Parsed Historical Corpus",
         "Copyright 2012 Einar Freyr Sigurðsson, Anton Karl Ingason, Joel C. Wallenberg, Eiríkur Rögnvaldsson",
     ),
+    FRENCH: (
+        "MCVF 2.0 and PPCHF 1.0: parsed corpora of historical French",
+        "Beatrice Santorini; France Martineau and others (MCVF); texts of the Base de français médiéval",
+    ),
+    PPCHY: ("Penn Parsed Corpus of Historical Yiddish 1.0", "Beatrice Santorini (2021)"),
+    MACULA: (
+        "MACULA Greek Linguistic Datasets, with the text of Nestle 1904",
+        "Copyright 2022-2024 Biblica, Inc.; as Text-Fabric data: CenterBLC/N1904",
+    ),
+    ENHG: (
+        "Referenzkorpus Frühneuhochdeutsch: Baumbank.UP, and the Mercurius treebank",
+        "Ulrike Demske (2019, 2005); Wegera, Solms, Demske and Dipper (2021); as distributed by Katrin Ortmann (2023)",
+    ),
+    GREEK_TEXT: ("Greek prose of the Perseus Digital Library", "Perseus Digital Library, Tufts University"),
+    MIDDLE_FRENCH_TEXT: ("Cent nouvelles nouvelles, a text of MCVF without trees", "As distributed with MCVF 2.0"),
     **dict.fromkeys(
         (DUTCH_TEXTS[0], GERMAN_TEXTS[0], ENGLISH_TEXTS[2]),
         ("Proceedings of the European Parliament", "Source: European Parliament, © European Union"),
@@ -164,6 +189,22 @@ SPANISH = (
     "Most training trees come from business reports, and few from everyday sentences, so less reliable on other text. "
     "The treebank has hardly any discontinuous phrases to learn from."
 )
+OLD_FRENCH = (
+    "Trained on prose and verse of the 11th to 16th centuries, in their own spelling, so less reliable on other "
+    "French. Words follow MCVF: frequent contractions such as des are two words."
+)
+YIDDISH = (
+    "Trained on romanised Yiddish, half of it prose of the 20th century, without raw text. It cannot read Hebrew "
+    "letters, and finds few discontinuous phrases."
+)
+GREEK = (
+    "Trained on most of the New Testament, so less reliable on other Greek. Most discontinuous phrases are split by "
+    "particles such as δέ and γάρ. The sub-word vectors do not cover Greek."
+)
+EARLY_GERMAN = (
+    "The trees it learned are not gold: a rule had moved objects and relative clauses, and was right in four of five "
+    "sentences. Spelling follows the editions of ReF and Mercurius."
+)
 
 ABOUT = {
     "nl": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, teachers=("nl-large",)),
@@ -171,10 +212,18 @@ ABOUT = {
     "de-nc": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, teachers=("de-large",)),
     "en": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, teachers=("en-large",)),
     "is": About(
-        (ICEPAHC,), f"{ICELANDIC} The sub-word vectors do not cover Icelandic.", TRACES, teachers=("is-large",)
+        (ICEPAHC,),
+        f"{ICELANDIC} The sub-word vectors do not cover Icelandic.",
+        TRACES,
+        ICELANDIC_TEXTS,
+        teachers=("is-large",),
     ),
     "fo": About((FARPAHC, ICEPAHC), FAROESE, TRACES, base="is"),
     "es": About((SQUOIA,), SPANISH, base="de"),
+    "fro": About((FRENCH,), OLD_FRENCH, TRACES, (MIDDLE_FRENCH_TEXT,), teachers=("fro-large",)),
+    "yi": About((PPCHY,), YIDDISH, TRACES),
+    "grc": About((MACULA,), GREEK, texts=(GREEK_TEXT,), teachers=("grc-large",)),
+    "de-early": About((ENHG,), EARLY_GERMAN, base="de"),
     "nl-large": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), extra=TRANSFORMER),
     "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
     "de-free-large": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, extra=TRANSFORMER),

@@ -186,8 +186,8 @@ def test_the_only_installed_model_is_not_for_every_language(tmp_path: Path, monk
     ("text", "hint"),
     [
         (DUTCH, "pip install discotree-nl, or"),
-        (FRENCH, "pip install discotree-NAME (nl, de, de-nc, en, is, fo, es)"),
-        ("Ja.", "pip install discotree-NAME (nl, de, de-nc, en, is, fo, es)"),
+        (FRENCH, "pip install discotree-NAME (nl, de, de-nc, en, is, fo, es, fro, yi, grc, de-early)"),
+        ("Ja.", "pip install discotree-NAME (nl, de, de-nc, en, is, fo, es, fro, yi, grc, de-early)"),
     ],
 )
 def test_without_a_model_it_is_said_what_to_install(

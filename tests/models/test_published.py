@@ -26,6 +26,10 @@ TEXTS = {
     "is": ("Þá sagði hann að konan hafði séð hestinn.", "IP"),
     "fo": ("Hvønn leita tit eftir?", "IP"),
     "es": ("La casa que compraron es muy antigua.", "S"),
+    "fro": ("Chevaliers i avoit qui n'osoient issir de la tor.", "CP"),
+    "yi": ("vos iz zi far a kekhin?", "IP"),
+    "grc": ("ἰδὼν δὲ ὁ γεωργὸς τὸν λύκον ἔφυγεν.", "CL"),
+    "de-early": ("Das buoch hab ich gelesen.", "VP"),
 }
 EXAMPLES = {  # in make demo, on the cards and on the web page, with the trees that they should get
     "nl": {
@@ -59,6 +63,20 @@ EXAMPLES = {  # in make demo, on the cards and on the web page, with the trees t
     },
     "es": {
         "La casa que compraron es muy antigua.": "(ROOT (S (NP 0 1 (S (NP 2) 3)) 4 (AP (AVP 5) 6) 7))",
+    },
+    "fro": {
+        "Chevaliers i avoit qui n'osoient issir de la tor.": (
+            "(ROOT (IP (NP 0 (CP (IP (WNP 3) 4 5 (IP 6 (PP 7 (NP 8 9)))))) (CL 1) 2 10))"
+        ),
+    },
+    "yi": {
+        "vos iz zi far a kekhin?": "(ROOT (CP (IP (WNP 0 (PP 3 (NP 4 5))) 1 (NP 2) 6)))",
+    },
+    "grc": {
+        "ἰδὼν δὲ ὁ γεωργὸς τὸν λύκον ἔφυγεν.": "(ROOT (CL (CL (CL 0 (NP 4 5)) (NP 2 3) 6) 1) 7)",
+    },
+    "de-early": {
+        "Das buoch hab ich gelesen.": "(ROOT (S (VP (NP 0 1) 4) 2 3) 5)",
     },
 }
 GALLERY = {  # on the web page only, with the trees of the small models
@@ -110,7 +128,7 @@ def parser(request):
 def test_all_models_are_there_with_their_cards():
     cards = installed()
     assert sorted(cards) == NAMES == sorted(name for name, model in published().items() if model.released)
-    assert sorted(name for name, card in cards.items() if not card.commercial) == ["de-large", "de-nc"]
+    assert sorted(name for name, card in cards.items() if not card.commercial) == ["de-large", "de-nc", "fro", "yi"]
     for name, card in cards.items():
         page = (find(name) / "README.md").read_text("utf-8")
         assert card.licence in page

@@ -103,12 +103,17 @@ METRICS = {  # by field of Metrics: its name on the hub, its name in the table
 OPTIONAL = "lemmas"  # no column of the table, if no row has them
 LANGUAGES = {  # names, and a sentence to try
     "de": ("German", "Darüber hat er nie ein Wort verloren."),
+    "de-early": ("Early New High German", "Das buoch hab ich gelesen."),
     "en": ("English", "The train that we took was late."),
     "es": ("Spanish", "La casa que compraron es muy antigua."),
     "fo": ("Faroese", "Ein maður kom, sum eingin kendi."),
+    "fro": ("Old French", "Chevaliers i avoit qui n'osoient issir de la tor."),
+    "grc": ("Ancient Greek", "ἰδὼν δὲ ὁ γεωργὸς τὸν λύκον ἔφυγεν."),
     "is": ("Icelandic", "Þá sagði hann að konan hafði séð hestinn."),
     "nl": ("Dutch", "Ik heb het hem niet kunnen zeggen."),
+    "yi": ("Yiddish", "vos iz zi far a kekhin?"),
 }
+CODES_ON_THE_HUB = {"de-early": "de"}  # it takes ISO codes only
 # Licences with a name on the hub that a model may have
 LICENCES = """
 afl-3.0 agpl-3.0 apache-2.0 artistic-2.0 bsd bsd-2-clause bsd-3-clause bsl-1.0 cc cc0-1.0 cc-by-2.0 cc-by-2.5 cc-by-3.0
@@ -195,7 +200,7 @@ def metadata(card: Card) -> str:
     ]
     licence, licence_name = _licence(card.licence)
     data = ModelCardData(
-        language=card.code or None,
+        language=CODES_ON_THE_HUB.get(card.code, card.code) or None,
         license=licence,
         license_name=licence_name,
         library_name="discotree",
