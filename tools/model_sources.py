@@ -178,8 +178,8 @@ BIOLOGY = (
     "and fiction."
 )
 ICELANDIC = (
-    "Trained on nine centuries of prose, sermons and law in modern spelling, with little text of today. "
-    "Words follow IcePaHC: a clitic article is a separate word."
+    "Its trees are nine centuries of prose, sermons and law in modern spelling, so less reliable on other text. Words"
+    " follow IcePaHC: a suffixed article is a separate word."
 )
 FAROESE = (
     "Trained on three Bible texts of the 19th and 20th centuries, so less reliable on other text. "
@@ -190,20 +190,20 @@ SPANISH = (
     "The treebank has hardly any discontinuous phrases to learn from."
 )
 OLD_FRENCH = (
-    "Trained on prose and verse of the 11th to 16th centuries, in their own spelling, so less reliable on other "
+    "Trained on prose and verse of the 9th to 16th centuries in the original spelling, so less reliable on other "
     "French. Words follow MCVF: frequent contractions such as des are two words."
 )
 YIDDISH = (
-    "Trained on romanised Yiddish, half of it prose of the 20th century, without raw text. It cannot read Hebrew "
-    "letters, and finds few discontinuous phrases."
+    "Trained on romanised text from 1413 to 1959, half of which is 20th-century prose. It cannot read Hebrew letters,"
+    " and finds few discontinuous phrases."
 )
 GREEK = (
-    "Trained on most of the New Testament, so less reliable on other Greek. Most discontinuous phrases are split by "
-    "particles such as δέ and γάρ. The sub-word vectors do not cover Greek."
+    "Trained on most of the New Testament, so less reliable on other Greek. It finds few noun phrases that are split "
+    "by a verb. The sub-word vectors do not cover Greek."
 )
 EARLY_GERMAN = (
-    "The trees it learned are not gold: a rule had moved objects and relative clauses, and was right in four of five "
-    "sentences. Spelling follows the editions of ReF and Mercurius."
+    "Its training trees are not gold: a rule moved objects and relative clauses back into their phrases, and four of "
+    "five changed trees that were checked are right."
 )
 
 ABOUT = {

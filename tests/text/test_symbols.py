@@ -50,7 +50,7 @@ def test_tags(language: str) -> None:
     assert {tag_of(form, rules) for form in WORDS} == {""}
     assert is_punctuation_tag(tag_of("•", rules))
     assert all((rules.picture_tag, rules.foreign_tag))
-    assert rules.address_tag or rules.contraction_mark == "@"  # half words look like mentions
+    assert rules.address_tag or rules.contraction_mark == "@"  # @es looks like a mention
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

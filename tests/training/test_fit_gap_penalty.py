@@ -94,7 +94,7 @@ def test_no_penalty_is_above_the_largest(parser, split):
     assert fit_gap_penalties(parser, split, largest=usual / 2) == {}
 
 
-def test_of_many_sentences_every_nth_is_looked_at(parser, split, monkeypatch):
+def test_of_many_sentences_every_nth_is_used(parser, split, monkeypatch):
     third = split_of(split.trees[::3])
     monkeypatch.setattr(module, "MAX_SENTENCES", len(third))
     assert fit_gap_penalties(parser, split) == GapPenaltyFit(parser, third).best()

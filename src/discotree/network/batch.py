@@ -104,8 +104,8 @@ class Forms:
     def arrays(self) -> tuple[I64, I64, I64, I64, I64]:
         """Return arrays of the words (F,).
 
-        These are their ids (F,), their characters (F, C) and the numbers of these (F,), the pieces of all words, and
-        where those of each word begin, and the last ones end (F+1,).
+        These are their ids (F,), their characters (F, C) and their lengths (F,), the pieces of all words, and the
+        offsets of each word's pieces (F+1,).
         """
         if self._arrays is None:
             words, all_chars, all_pieces = zip(*self._entries, strict=True) if self._entries else ((), (), ())
@@ -118,7 +118,7 @@ class Forms:
 
 
 def _flat(rows: Sequence[bytes]) -> tuple[I64, I64]:
-    """Return the numbers of all rows, and where those of each row begin, and the last ones end: (rows+1,)."""
+    """Return the numbers of all rows, and the offsets of each row (rows+1,)."""
     numbers = np.frombuffer(b"".join(rows), np.intc).astype(np.int64)
     starts = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)) // np.intc().itemsize, out=starts[1:])
