@@ -206,8 +206,8 @@ El Dr. Pérez llegó al 3.2 % del PIB ( 2009-2011 ) , etc.|¿ Qué hizo ?|Desemp
 ὁ δὲ ἀπ’ αὐτοῦ εἶδεν ·|τίς βλέπει ;|καὶ εἶπεν αὐτοῖς Ἀλλ’ ἔρχομαι , λέγων .|τότε ἦλθεν .
 """,
     "de-early": r"""
-Gott/ der herr/ sprach zum volck // vnd er gieng. Da sprach das volck: sehet/ was er thut.
-Gott / der herr / sprach zum volck // vnd er gieng .|Da sprach das volck : sehet / was er thut .
+Gott/ der herr/ sprach zum volck // vnd hat ers. Da sprach das volck: wiltu sehen/ was er thut.
+Gott / der herr / sprach zum volck // vnd hat er s .|Da sprach das volck : wilt u sehen / was er thut .
 """,
 }
 LINES = {language: block.strip().split("\n") for language, block in AT_WORK.items()}
