@@ -251,8 +251,8 @@ def test_with_one_model_the_others_are_asked_for(dutch: Installed) -> None:
     assert done.returncode == 0
     assert "Alpino Treebank" in dutch("discotree", "models", "nl").stdout.decode()
     listed = dutch("discotree", "models").stdout.decode()
-    assert re.search(r"^nl +Dutch +\d+ MB +\d+", listed, re.MULTILINE)
-    assert re.search(r"^is +Icelandic +\d+ MB +\d+", listed, re.MULTILINE)
+    assert re.search(r"^nl +Dutch +\d+ +\d+ +\d+\.\d", listed, re.MULTILINE)
+    assert re.search(r"^is +Icelandic +\d+ +\d+ +CC-BY-4.0", listed, re.MULTILINE)
 
 
 # What needs no model
