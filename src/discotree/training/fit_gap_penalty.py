@@ -27,7 +27,7 @@ COMMON = 20  # discontinuous phrases, gold and predicted, that a label needs for
 SUSPECT = 5  # predicted discontinuous phrases of a label, of which fewer than a quarter are right: mostly wrong
 MARGIN = 0.1  # points of F1 plus discontinuous F1 that a label's own penalty must gain
 PASSES = 2  # over all labels, at most
-MAX_SENTENCES = 2000  # held-out sentences that are looked at; with ten thousand, fitting takes over an hour
+MAX_SENTENCES = 2000  # held-out sentences that are used; if most have gaps, fitting to these takes 20 minutes
 
 Penalties = dict[str, float]  # by phrase label
 
