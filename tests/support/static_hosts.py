@@ -64,6 +64,8 @@ def hosting(folder: Path, path: str = "/some/path/") -> Iterator[StaticHost]:
         host.url = f"http://127.0.0.1:{server.server_port}{path}"
         thread = Thread(target=server.serve_forever)
         thread.start()
-        yield host
-        server.shutdown()
-        thread.join()
+        try:
+            yield host
+        finally:
+            server.shutdown()
+            thread.join()
