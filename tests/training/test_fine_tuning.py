@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -68,9 +69,9 @@ def test_the_model_brings_its_network_and_scheme_and_the_recipe_its_trees(tmp_pa
     small_recipe(tmp_path)
     recipe = tmp_path / "small.toml"
     extra = 'heads = "negra"\ntags = "gold"\n[network]\nlstm_size = 99\n[training]\nepochs = 70\n'
-    recipe.write_text(f'language = "is"\n{recipe.read_text()}{extra}')
+    recipe.write_text(f"{recipe.read_text()}{extra}")
     config, notes = fine_tuning(str(tmp_path / "base"), recipe, ["training.seed=9"])
-    assert (config.name, config.language, config.training.seed) == ("small", "is", 9)
+    assert (config.name, config.training.seed) == ("small", 9)
     assert config.training.base_model == str(tmp_path / "base")
     assert config.training.epochs < 70
     assert config.training.learning_rate < DEFAULT.training.learning_rate
@@ -78,11 +79,24 @@ def test_the_model_brings_its_network_and_scheme_and_the_recipe_its_trees(tmp_pa
     assert (config.data.punctuation, config.data.heads, config.data.tags) == ("keep", "ptb", "none")
     assert (config.data.folder, config.data.hold_out) == ("", 0)
     assert [source.sentences for source in config.data.dev] == ["15-17"]
-    first, second = notes
+    [note] = notes
     for kept in ("data.heads=ptb (the recipe has negra)", "network.lstm_size=5 (the recipe has 99)",
                  "data.tags=none (the recipe has gold)", "training.epochs="):  # fmt: skip
-        assert kept in first
-    assert second.startswith("the language of the recipe is 'is', that of ")
+        assert kept in note
+    _, [note] = fine_tuning(str(tmp_path / "base"), recipe, ["data.heads=negra", "training.epochs=3"])
+    assert "data.tags=none" in note
+    assert not re.search("heads|epochs", note)
+
+
+def test_a_recipe_for_another_language_brings_its_head_rules(tmp_path):
+    small_recipe(tmp_path)
+    recipe = tmp_path / "small.toml"
+    folder = base(tmp_path / "base")
+    recipe.write_text(f'language = "is"\n{recipe.read_text()}heads = "icepahc"\n')
+    config, notes = fine_tuning(folder, recipe)
+    assert (config.language, config.data.heads) == ("is", "icepahc")
+    assert any(note.startswith("the language of the recipe is 'is', that of ") for note in notes)
+    assert not any("heads" in note for note in notes)
 
 
 def test_a_recipe_that_names_its_model_says_how_to_train(tmp_path):

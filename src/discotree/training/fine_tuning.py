@@ -67,14 +67,17 @@ def fine_tuning(
     )
     wanted = updated(start, table, where)
     is_made_for_this = "base_model" in table.get("training", {})
+    scheme = {name: getattr(start.data, name) for name in SCHEME}
+    if wanted.language != base_config.language:  # its labels are others, and so are the rules for them
+        scheme |= {name: getattr(wanted.data, name) for name in ("heads", "marked_heads")}
     config = replace(
         wanted,
-        data=replace(wanted.data, **{name: getattr(start.data, name) for name in SCHEME}),
+        data=replace(wanted.data, **scheme),
         network=start.network,
         training=replace(wanted.training, base_model=base_model) if is_made_for_this else start.training,
         decoding=start.decoding,
     )
-    notes = _notes(table, wanted, config)
+    notes = _notes(table, wanted, config, settings)
     if config.language != base_config.language:
         notes.append(
             f"the language of the recipe is {config.language!r}, that of {base_model} is {base_config.language!r}"
@@ -120,13 +123,16 @@ def _name(base_model: str, train: Sequence[str]) -> str:
     return "-".join(filter(None, (Path(base_model.partition("@")[0]).name, trees.strip("*?"))))
 
 
-def _notes(table: Mapping[str, Any], wanted: Config, config: Config) -> list[str]:
+def _notes(table: Mapping[str, Any], wanted: Config, config: Config, settings: Sequence[str]) -> list[str]:
     """Describe the settings of the recipe that are ignored, and the values used instead."""
     differences = []
+    overridden = {setting.partition("=")[0].strip() for setting in settings}
     for section in ("data", "network", "training", "decoding"):
         for name in table.get(section, {}):
             value = getattr(getattr(wanted, section), name)
-            if value != getattr(getattr(config, section), name) and name != "base_model":
+            if f"{section}.{name}" in overridden or name == "base_model":
+                continue
+            if value != getattr(getattr(config, section), name):
                 differences.append(f"{section}.{name}={_format(config, section, name)} (the recipe has {value})")
     return [f"fine-tuning keeps {', '.join(differences)}; override with --set"] if differences else []
 
