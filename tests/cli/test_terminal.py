@@ -14,7 +14,7 @@ from rich.table import Table
 import discotree as dt
 from discotree.cli import app, main
 from discotree.cli import console as messages
-from discotree.cli.console import ProgressBar, data_console
+from discotree.cli.console import ProgressBar, data_console, number
 from discotree.errors import printable
 from discotree.trees.tree import Node, Token, Tree
 
@@ -191,3 +191,8 @@ def test_the_concordance_fits_the_terminal_and_is_coloured(
         plain = shown("search", '#n:[cat="NP"]', "a.json")
         assert "\x1b[1;36m" not in plain
         assert "[w20] … [w50]" in OURS.sub("", plain)
+
+
+@pytest.mark.parametrize(("value", "text"), [(86.85, "86.9"), (34.05, "34.1"), (86.84, "86.8"), (None, "–")])
+def test_a_half_is_rounded_up_as_on_the_pages(value: float | None, text: str) -> None:
+    assert number(value) == text

@@ -184,7 +184,8 @@ def write_rich(*parts: Any, output: str) -> None:
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+    """Round for a table. A half is rounded up, also where the float is a little less: 86.85 becomes 86.9."""
+    return "–" if value is None else f"{value + 1e-9:.{digits}f}"
 
 
 def table(columns: Iterable[str], rows: Iterable[Sequence[str]], left: Collection[str]) -> "Table":
