@@ -70,6 +70,16 @@ def test_older_languages_do_not_change_how_others_are_recognised(code: str, monk
     assert found.count(code) > 0.5 * len(found)
 
 
+def test_few_shared_words_do_not_exclude_an_older_language() -> None:
+    sentence = "Er ist gut und hat das nicht getan."
+    assert recognise(sentence).best == "de"
+    assert not recognise(sentence).excludes("de-early")
+    assert recognise(
+        "Ich habe mich sehr über deinen Brief gefreut, und ich hoffe, dass wir uns im Sommer wieder sehen können."
+    ).excludes("de-early")
+    assert recognise(sentence).excludes("yi")
+
+
 def test_only_the_beginning_of_a_text_is_looked_at() -> None:
     dutch = f"{SENTENCES['nl']} " * 100
     assert len(dutch) > SAMPLE_CHARACTERS
