@@ -16,12 +16,15 @@ from support.static_hosts import StaticHost, hosting
 import discotree as dt
 from discotree.drawing import draw_svg
 from discotree.errors import DiscotreeError
-from discotree.web.site import build_site, find_runtime
+from discotree.text import recognition
+from discotree.text.recognition import frequent_words
+from discotree.web.site import build_site, find_runtime, recognition_tables
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")]
 
 MODELS = ("nl", "de", "en")
+EVERYDAY = Path(__file__).parents[2] / "benchmarks" / "everyday"
 MAX_FIRST_VISIT = 20_000_000  # bytes
 SENTENCES = {
     "nl": "Dat boek heb ik gisteren in de trein helemaal uitgelezen.",
@@ -130,6 +133,20 @@ def test_examples_are_shown_by_language_and_phenomenon(page: Page) -> None:
     page.click("#gallery button >> nth=0")
     playwright.expect(page.locator("#results h2")).to_contain_text("What did you buy")
     assert "English" in page.locator("#model-facts").inner_text()
+
+
+def test_languages_are_recognised_as_in_python(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    languages = {code: frequent_words()[code] for code in ("de", "de-early", "fro", "nl")}
+    monkeypatch.setattr(recognition, "frequent_words", lambda: languages)
+    texts = [" ".join(tree.words) for name in ("de", "nl") for tree in dt.read(EVERYDAY / f"{name}.discbracket")]
+    texts += ["Er ist gut.", "vnd sie sprachen alle zu jm", "la reine dist au roy", "", "Dat."]
+    code = """async ([texts, tables]) => {
+      const { recognise } = await import("./page/backend.js");
+      return texts.map((text) => recognise(text, tables));
+    }"""
+    found = page.evaluate(code, [texts, recognition_tables(languages)])
+    assert found == [recognition.recognise(text).language for text in texts]
+    assert {"de", "nl", "de-early", "fro", ""} == set(found)
 
 
 def test_a_text_is_parsed_while_it_is_typed(page: Page) -> None:

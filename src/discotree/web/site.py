@@ -14,7 +14,7 @@ import json
 import re
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,11 +167,18 @@ def _write_models(names: Sequence[str], folder: Path) -> dict[str, Any]:
         "version": __version__,
         "models": models,
         "examples": [row for row in examples if row[0] in languages],
-        "recognition": {
-            "unlisted": UNLISTED,
-            "margin": MIN_MARGIN,
-            "words": {code: frequent_words()[code].words for code in sorted(languages) if code in frequent_words()},
-        },
+        "recognition": recognition_tables(languages),
+    }
+
+
+def recognition_tables(languages: Collection[str]) -> dict[str, Any]:
+    """Return what the page needs to recognise which of these languages a text is in."""
+    known = {code: frequent_words()[code] for code in sorted(languages) if code in frequent_words()}
+    return {
+        "unlisted": UNLISTED,
+        "margin": MIN_MARGIN,
+        "words": {code: language.words for code, language in known.items()},
+        "yields": [code for code, language in known.items() if language.yields],
     }
 
 

@@ -94,10 +94,15 @@ export async function render() {
 export const convert = render;
 
 /** Return the code of the language of a text among those of the models, "" if it is not certain: text/recognition.py. */
-export function recognise(text, { words: tables, unlisted, margin }) {
+export function recognise(text, { words: tables, unlisted, margin, yields }) {
   const words = [...text.slice(0, 4096).replaceAll("’", "'").matchAll(/\p{L}+(?:'\p{L}+)*/gu)].slice(0, 600).map(([word]) => word.toLowerCase());
   const scores = Object.entries(tables).map(([code, table]) =>
     [code, words.reduce((sum, word) => sum + (Object.hasOwn(table, word) ? table[word] : unlisted), 0)]).sort(([, a], [, b]) => b - a);
-  const isCertain = words.length > 0 && scores.length > 0 && (scores.length === 1 || scores[0][1] - scores[1][1] >= margin);
-  return isCertain ? scores[0][0] : "";
+  if (!words.length || !scores.length) return "";
+  const isModern = ([code]) => !yields.includes(code);
+  const leads = ([, score], others) => others.every(([, other]) => score - other >= margin);
+  let best = scores[0];
+  if (!leads(best, scores.slice(1))) best = scores.find(isModern) ?? best;
+  const others = scores.filter((other) => other !== best && (isModern(other) || !isModern(best)));
+  return leads(best, others) ? best[0] : "";
 }
