@@ -1,6 +1,7 @@
 """Sentences per second from tokens to trees, with every engine side by side.
 
     python benchmarks/parse.py TREEBANK [--model nl] [--engine torch onnx] [--device cuda] [--workers 1 2 0]
+    DISCOTREE_DATA=FOLDER python benchmarks/parse.py --model nl de en [--rounds 5]
 
 Three ways of parsing the same sentences of a treebank:
 
@@ -12,11 +13,15 @@ Three ways of parsing the same sentences of a treebank:
 The first two are repeated --rounds times, all engines in each round, and the best round of each counts. "outside the
 network" is the processor time of a sentence when the scores of all batches are already there. Then, from real
 runs of the command: seconds until the first tree is there, and the peak memory of the process.
+
+Without a treebank, every model parses the dev sentences of its own recipe together, and the models take turns: these
+are the speeds on the cards.
 """
 
 import argparse
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,6 +35,7 @@ import discotree as dt
 from discotree.network.batch import Batch
 from discotree.network.scores import Engine, Scores
 from discotree.parsing.parser import Parser
+from discotree.training.data import load_held_out, resolve
 from discotree.treebanks.discbracket import DiscbracketWriter
 
 Sentences = Sequence[Sequence[dt.Token]]
@@ -140,9 +146,28 @@ def compare(name: str, options: argparse.Namespace, sentences: Sentences) -> Non
             show(f"a file, {workers or 'default'} workers", rates, "/s")
 
 
+def compare_models(options: argparse.Namespace) -> None:
+    """Print the median and the fastest round of every model on dev sentences of its own, and the median ratio."""
+    work: dict[str, tuple[Parser, Sentences]] = {}
+    for name in options.model:
+        parser = dt.load(name, options.device)
+        inputs = load_held_out(resolve(parser.config.data), "dev").inputs
+        work[name] = parser, inputs[options.skip : options.skip + options.sentences]
+        together(parser, inputs[:100])  # warm up
+    rounds = [{name: together(*both) for name, both in work.items()} for _ in range(options.rounds)]
+    print(f"{options.device}, {os.cpu_count()} cores; ratios are to {options.model[0]}\n")
+    print("| model | sentences | words each | sentences/s, median | fastest | ratio |\n|---|---|---|---|---|---|")
+    for name, (_, sentences) in work.items():
+        rates = [found[name] for found in rounds]
+        ratio = statistics.median(found[name] / found[options.model[0]] for found in rounds)
+        mean = sum(map(len, sentences)) / len(sentences)
+        speeds = f"{statistics.median(rates):.0f} | {max(rates):.0f}"
+        print(f"| `{name}` | {len(sentences):,} | {mean:.1f} | {speeds} | {ratio:.2f} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("treebank")
+    parser.add_argument("treebank", nargs="?")
     parser.add_argument("--model", nargs="+", default=["nl"], help="names or folders")
     parser.add_argument("--engine", nargs="+", default=["torch", "onnx-float32", "onnx"])
     parser.add_argument("--device", default="cpu")
@@ -152,6 +177,9 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="sentences to skip at the beginning of the treebank")
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
+    if not options.treebank:
+        compare_models(options)
+        return
     trees = list(islice(dt.read(options.treebank), options.skip, options.skip + options.sentences))
     found = [[dt.Token(word) for word in tree.words] for tree in trees]
     sentences = (found * (options.sentences // len(found) + 1))[: options.sentences]
