@@ -81,7 +81,7 @@ if task == "evaluate":
     output = [part.metrics() for part in (score, score.discontinuous, score.unlabelled)]
 else:
     trees = itertools.islice(dt.read("gold.export"), 2000) if task == "read" else trees
-    output = [(str(tree), tree.to_dict(), tree.confidences, tree.heads) for tree in trees]
+    output = [(str(tree), tree.to_dict(), [round(c, 9) for c in tree.confidences or ()], tree.heads) for tree in trees]
 print(json.dumps([wall, processor, hashlib.sha256(repr(output).encode()).hexdigest()[:16]]))
 """
 
