@@ -14,8 +14,8 @@ The first two are repeated --rounds times, all engines in each round, and the be
 network" is the processor time of a sentence when the scores of all batches are already there. Then, from real
 runs of the command: seconds until the first tree is there, and the peak memory of the process.
 
-Without a treebank, every model parses the dev sentences of its own recipe together, and the models take turns: these
-are the speeds on the cards.
+Without a treebank, each model parses dev sentences of its own recipe together, with the engine for the device, and the
+models take turns. These are the speeds on the cards.
 """
 
 import argparse
@@ -147,7 +147,7 @@ def compare(name: str, options: argparse.Namespace, sentences: Sentences) -> Non
 
 
 def compare_models(options: argparse.Namespace) -> None:
-    """Print the median and the fastest round of every model on dev sentences of its own, and the median ratio."""
+    """Print the median and the fastest round of each model on its dev sentences, and the ratio to the first model."""
     work: dict[str, tuple[Parser, Sentences]] = {}
     for name in options.model:
         parser = dt.load(name, options.device)

@@ -184,7 +184,7 @@ def write_rich(*parts: Any, output: str) -> None:
 
 
 def number(value: float | None, digits: int = 1) -> str:
-    """Round for a table. A half is rounded up, also where the float is a little less: 86.85 becomes 86.9."""
+    """Format a number for a table. A half is rounded up, even if its float is slightly below it: 86.85 is 86.9."""
     return "–" if value is None else f"{value + 1e-9:.{digits}f}"
 
 

@@ -94,7 +94,8 @@ class Recognition:
     def excludes(self, code: str) -> bool:
         """Return whether the text is certainly not in this language.
 
-        A sentence in a language that yields may well have only words that a modern language shares.
+        A sentence in a language that yields may consist of words that a modern language also has, so it takes more to
+        exclude it.
         """
         if code not in self.scores:
             return False

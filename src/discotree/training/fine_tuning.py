@@ -3,9 +3,9 @@
     config, notes = fine_tuning("nl", train=["trees.export"], settings=["training.epochs=20"])
     train(config, "runs/nl-trees")
 
-The network, the head rules and the annotation scheme come from the model, the trees from the recipe. The training
-settings of both are made for training from scratch and are ignored, unless the recipe itself names the model
-(``training.base_model``).
+The network, the head rules and the annotation scheme come from the model, the trees from the recipe. A recipe for
+another language brings its own head rules. The training settings of both are made for training from scratch and are
+ignored, unless the recipe itself names the model (``training.base_model``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,8 +68,9 @@ def fine_tuning(
     wanted = updated(start, table, where)
     is_made_for_this = "base_model" in table.get("training", {})
     scheme = {name: getattr(start.data, name) for name in SCHEME}
-    if wanted.language != base_config.language:  # its labels are others, and so are the rules for them
-        scheme |= {name: getattr(wanted.data, name) for name in ("heads", "marked_heads")}
+    own = table.get("data", {})
+    if wanted.language != base_config.language and "heads" in own:  # other labels need other rules
+        scheme |= {"heads": wanted.data.heads, "marked_heads": own.get("marked_heads", False)}
     config = replace(
         wanted,
         data=replace(wanted.data, **scheme),
