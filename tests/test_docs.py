@@ -87,7 +87,12 @@ def _shown(output: dict[str, Any]) -> str:
     return " ".join("".join(output.get("text") or output["data"]["text/plain"]).split())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def _param(page: Path) -> Any:
+    takes_seconds = page.name in ("export.md", "study.md")
+    return pytest.param(page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.slow] if takes_seconds else [])
+
+
+@pytest.mark.parametrize("page", [_param(page) for page in PAGES])
 def test_every_block_runs(page: Path, folder: Path, request: pytest.FixtureRequest) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     printed = ""

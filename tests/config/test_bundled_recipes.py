@@ -258,7 +258,10 @@ def test_trees_are_converted_for_training_alone(name: str) -> None:
         assert [split for split, source in sources(name) if source.scheme and split != "train"] == []
 
 
-@pytest.mark.parametrize("name", ["english", "icelandic", "masc", "alpino-all"])
+SLOW_RECIPES = [pytest.param(name, marks=pytest.mark.slow) for name in ("english", "alpino-all")]
+
+
+@pytest.mark.parametrize("name", ["icelandic", "masc", *SLOW_RECIPES])
 def test_a_recipe_with_new_options_trains_and_reports_every_treebank(name: str, data: Path, tmp_path: Path) -> None:
     config = prepared(name, data, tmp_path, TINY)
     results = train(config, tmp_path / "run", allow_overlap=True)  # there are only a few trees

@@ -63,7 +63,7 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["tiny", "de"])
+@pytest.mark.parametrize("name", ["tiny", pytest.param("de", marks=pytest.mark.slow)])
 def test_the_graphs_give_the_scores_of_the_parser(
     tmp_path: Path, model: Path, name: str, request: pytest.FixtureRequest
 ) -> None:

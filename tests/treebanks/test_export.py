@@ -308,7 +308,7 @@ def test_secondary_edges_of_a_root_go_with_its_own_sentence():
     assert (tree.id, tree.secondary, len(errors)) == ("2", (), 1)
 
 
-@pytest.mark.parametrize("format", ["export", "export3"])
+@pytest.mark.parametrize("format", ["export", pytest.param("export3", marks=pytest.mark.slow)])
 def test_sentences_that_are_split_into_columns_are_read_as_line_by_line(format, file, monkeypatch):
     rng = random.Random(format)
     tokens = (
