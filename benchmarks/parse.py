@@ -1,4 +1,4 @@
-"""Sentences per second from tokens to trees, with every engine side by side.
+"""Sentences per second from tokens to trees: all engines side by side, or several models in turn.
 
     python benchmarks/parse.py TREEBANK [--model nl] [--engine torch onnx] [--device cuda] [--workers 1 2 0]
     DISCOTREE_DATA=FOLDER python benchmarks/parse.py --model nl de en [--rounds 5]
@@ -15,7 +15,7 @@ network" is the processor time of a sentence when the scores of all batches are 
 runs of the command: seconds until the first tree is there, and the peak memory of the process.
 
 Without a treebank, each model parses dev sentences of its own recipe together, with the engine for the device, and the
-models take turns. These are the speeds on the cards.
+models take turns; --engine, --single and --workers have no effect. These are the speeds on the cards.
 """
 
 import argparse

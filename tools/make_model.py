@@ -158,7 +158,7 @@ def main() -> None:
     parser.add_argument("--least", type=int, default=0, help="leave out arc labels that fewer words of the trees have")
     parser.add_argument("--own-words", action="store_true", help="leave out words that the trees lack")
     parser.add_argument("--out", type=Path, default=MODELS, help="where to put the package")
-    parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py, together)")
+    parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py)")
     parser.add_argument("--gpu-speed", type=float, help="the same on one NVIDIA H200")
     parser.add_argument(
         "--penalties",

@@ -178,8 +178,8 @@ BIOLOGY = (
     "and fiction."
 )
 ICELANDIC = (
-    "Its trees are nine centuries of prose, sermons and law in modern spelling, so less reliable on other text. Words"
-    " follow IcePaHC: a suffixed article is a separate word."
+    "Most training trees come from nine centuries of prose, sermons and law in modern spelling, so less reliable on "
+    "other text. Words follow IcePaHC: a suffixed article is a separate word."
 )
 FAROESE = (
     "Trained on three Bible texts of the 19th and 20th centuries, so less reliable on other text. "
@@ -202,8 +202,8 @@ GREEK = (
     "by a verb. The sub-word vectors do not cover Greek."
 )
 EARLY_GERMAN = (
-    "Its training trees are not gold: a rule moved objects and relative clauses back into their phrases, and four of "
-    "five changed trees that were checked are right."
+    "Its training trees are not gold: a rule moved objects and relative clauses back into their phrases. Of 60 changed "
+    "trees that were checked, 80 % are right."
 )
 
 ABOUT = {

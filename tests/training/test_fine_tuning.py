@@ -59,6 +59,13 @@ def started(config):
     return build(config, splits, base=base_model), base_model
 
 
+def longer_recipe(folder, end, start=""):
+    """Write the small recipe with more text."""
+    recipe = small_recipe(folder)
+    recipe.write_text(f"{start}{recipe.read_text()}{end}")
+    return recipe
+
+
 # Settings
 
 
@@ -66,10 +73,8 @@ def test_the_model_brings_its_network_and_scheme_and_the_recipe_its_trees(tmp_pa
     made = parser_of(network=CALM).model
     scheme = dataclasses.replace(made.config.data, punctuation="keep", heads="ptb", folder="/secret")
     write_model(dataclasses.replace(made, config=dataclasses.replace(made.config, data=scheme)), tmp_path / "base")
-    small_recipe(tmp_path)
-    recipe = tmp_path / "small.toml"
     extra = 'heads = "negra"\ntags = "gold"\n[network]\nlstm_size = 99\n[training]\nepochs = 70\n'
-    recipe.write_text(f"{recipe.read_text()}{extra}")
+    recipe = longer_recipe(tmp_path, extra)
     config, notes = fine_tuning(str(tmp_path / "base"), recipe, ["training.seed=9"])
     assert (config.name, config.training.seed) == ("small", 9)
     assert config.training.base_model == str(tmp_path / "base")
@@ -89,10 +94,8 @@ def test_the_model_brings_its_network_and_scheme_and_the_recipe_its_trees(tmp_pa
 
 
 def test_a_recipe_for_another_language_brings_its_head_rules(tmp_path):
-    small_recipe(tmp_path)
-    recipe = tmp_path / "small.toml"
     folder = base(tmp_path / "base")
-    recipe.write_text(f'language = "is"\n{recipe.read_text()}heads = "icepahc"\n')
+    recipe = longer_recipe(tmp_path, 'heads = "icepahc"\n', start='language = "is"\n')
     config, notes = fine_tuning(folder, recipe)
     assert (config.language, config.data.heads) == ("is", "icepahc")
     assert any(note.startswith("the language of the recipe is 'is', that of ") for note in notes)
@@ -100,10 +103,8 @@ def test_a_recipe_for_another_language_brings_its_head_rules(tmp_path):
 
 
 def test_a_recipe_that_names_its_model_says_how_to_train(tmp_path):
-    small_recipe(tmp_path)
-    recipe = tmp_path / "small.toml"
     folder = base(tmp_path / "base")
-    recipe.write_text(f"{recipe.read_text()}[training]\nbase_model = {json.dumps(folder)}\nepochs = 70\n")
+    recipe = longer_recipe(tmp_path, f"[training]\nbase_model = {json.dumps(folder)}\nepochs = 70\n")
     config, notes = fine_tuning(folder, recipe)
     assert (config.training.epochs, notes) == (70, [])
 

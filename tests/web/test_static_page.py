@@ -17,7 +17,6 @@ import discotree as dt
 from discotree.drawing import draw_svg
 from discotree.errors import DiscotreeError
 from discotree.text import recognition
-from discotree.text.recognition import frequent_words
 from discotree.web.site import build_site, find_runtime, recognition_tables
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -136,7 +135,7 @@ def test_examples_are_shown_by_language_and_phenomenon(page: Page) -> None:
 
 
 def test_languages_are_recognised_as_in_python(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    languages = {code: frequent_words()[code] for code in ("de", "de-early", "fro", "nl")}
+    languages = {code: recognition.frequent_words()[code] for code in ("de", "de-early", "fro", "nl")}
     monkeypatch.setattr(recognition, "frequent_words", lambda: languages)
     texts = [" ".join(tree.words) for name in ("de", "nl") for tree in dt.read(EVERYDAY / f"{name}.discbracket")]
     texts += ["Er ist gut.", "vnd sie sprachen alle zu jm", "la reine dist au roy", "", "Dat."]

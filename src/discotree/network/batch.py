@@ -102,10 +102,9 @@ class Forms:
         return entry
 
     def arrays(self) -> tuple[I64, I64, I64, I64, I64]:
-        """Return arrays of the words (F,).
+        """Return the ids of the words (F,), their characters (F, C), their lengths (F,), and their pieces.
 
-        These are their ids (F,), their characters (F, C) and their lengths (F,), the pieces of all words, and the
-        offsets of each word's pieces (F+1,).
+        The pieces of all words are in one array, and the last array has the offsets of each word's pieces (F+1,).
         """
         if self._arrays is None:
             words, all_chars, all_pieces = zip(*self._entries, strict=True) if self._entries else ((), (), ())

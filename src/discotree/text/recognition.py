@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent / "frequent_words"
 SAMPLE_CHARACTERS = 4096  # the part of a text that is looked at
 MAX_WORDS = 600
 MIN_MARGIN = 3.0  # natural logarithm of the odds against the next language: 20 to 1
-SHARED_WORDS_MARGIN = 3 * MIN_MARGIN  # needed to exclude a language that yields
+YIELDING_MARGIN = 3 * MIN_MARGIN  # the margin that excludes a language that yields
 MIN_KNOWN_SHARE = 0.1  # frequent words make up half of a text; with fewer than this, it is in another language …
 MIN_WORDS = 12  # … unless it is short
 COVERAGE = 0.5  # share of running text that the words of a list make up
@@ -99,7 +99,7 @@ class Recognition:
         """
         if code not in self.scores:
             return False
-        least = SHARED_WORDS_MARGIN if frequent_words()[code].yields else MIN_MARGIN
+        least = YIELDING_MARGIN if frequent_words()[code].yields else MIN_MARGIN
         return self.is_foreign or self.margin(code) >= least
 
 

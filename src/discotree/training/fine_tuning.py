@@ -3,9 +3,9 @@
     config, notes = fine_tuning("nl", train=["trees.export"], settings=["training.epochs=20"])
     train(config, "runs/nl-trees")
 
-The network, the head rules and the annotation scheme come from the model, the trees from the recipe. A recipe for
-another language brings its own head rules. The training settings of both are made for training from scratch and are
-ignored, unless the recipe itself names the model (``training.base_model``).
+The network, the head rules and the annotation scheme come from the model, and the trees from the recipe; but a recipe
+for another language brings its own head rules. The training settings of the model and of the recipe are made for
+training from scratch and are ignored, unless the recipe itself names the model (``training.base_model``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,9 +68,10 @@ def fine_tuning(
     wanted = updated(start, table, where)
     is_made_for_this = "base_model" in table.get("training", {})
     scheme = {name: getattr(start.data, name) for name in SCHEME}
-    own = table.get("data", {})
-    if wanted.language != base_config.language and "heads" in own:  # other labels need other rules
-        scheme |= {"heads": wanted.data.heads, "marked_heads": own.get("marked_heads", False)}
+    of_recipe = table.get("data", {})
+    if wanted.language != base_config.language and "heads" in of_recipe:
+        # Head rules go by labels, and a treebank of another language has other labels.
+        scheme |= {"heads": wanted.data.heads, "marked_heads": of_recipe.get("marked_heads", False)}
     config = replace(
         wanted,
         data=replace(wanted.data, **scheme),
@@ -127,13 +128,11 @@ def _name(base_model: str, train: Sequence[str]) -> str:
 def _notes(table: Mapping[str, Any], wanted: Config, config: Config, settings: Sequence[str]) -> list[str]:
     """Describe the settings of the recipe that are ignored, and the values used instead."""
     differences = []
-    overridden = {setting.partition("=")[0].strip() for setting in settings}
+    set_by_user = {"training.base_model", *(setting.partition("=")[0].strip() for setting in settings)}
     for section in ("data", "network", "training", "decoding"):
         for name in table.get(section, {}):
             value = getattr(getattr(wanted, section), name)
-            if f"{section}.{name}" in overridden or name == "base_model":
-                continue
-            if value != getattr(getattr(config, section), name):
+            if value != getattr(getattr(config, section), name) and f"{section}.{name}" not in set_by_user:
                 differences.append(f"{section}.{name}={_format(config, section, name)} (the recipe has {value})")
     return [f"fine-tuning keeps {', '.join(differences)}; override with --set"] if differences else []
 
