@@ -169,10 +169,6 @@ SOME_GERMAN = (
     "Trained on few trees, from business reports and everyday sentences. Less reliable on other text, and on "
     "discontinuous phrases."
 )
-REPORTS = (
-    "Trained on few trees, all of them from business reports. "
-    "Less reliable on questions, dialogue and discontinuous phrases."
-)
 BIOLOGY = (
     "Most training trees come from articles on biology, and few from letters, news, court transcripts, interviews "
     "and fiction."
@@ -226,7 +222,6 @@ ABOUT = {
     "de-early": About((ENHG,), EARLY_GERMAN, base="de"),
     "nl-large": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), extra=TRANSFORMER),
     "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
-    "de-free-large": About((SQUOIA,), REPORTS, TO_TIGER, GERMAN_TEXTS, extra=TRANSFORMER),
     "en-large": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, (MINILM,), extra=TRANSFORMER),
     "is-large": About((ICEPAHC,), ICELANDIC, TRACES, ICELANDIC_TEXTS, extra=TRANSFORMER),
 }
