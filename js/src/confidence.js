@@ -1,6 +1,6 @@
 /** Calibrated confidences of constituents and trees: src/discotree/decoding/trees.py explains the features. */
 
-import { FEATURES, LOGARITHM_COUNT } from "./model.js";
+import { DECISIVE, FEATURES, LOGARITHM_COUNT } from "./model.js";
 
 /** @typedef {import("./model.js").Model} Model */
 /** @typedef {import("./model.js").Calibration} Calibration */
@@ -11,7 +11,7 @@ import { FEATURES, LOGARITHM_COUNT } from "./model.js";
 const LEAST = 1e-6; // smaller probabilities are set to this one
 const LOG_LEAST = Math.log(LEAST);
 const MAX_LOGIT = 30;
-const MARGIN = 1e-3; // between a mean confidence and 0 or 1
+const MARGIN = 1e-3; // between a probability and 0 or 1
 
 /** Return the bounded logarithm of a probability; NaN counts as improbable. @param {number} probability */
 function log(probability) {
@@ -99,7 +99,8 @@ export function calibrate(tree, decoded, weights, auxiliary, model, calibration)
 
 /** @param {Record<string, number>} values @param {string} label @param {Calibration} calibration */
 function logitOf(values, label, calibration) {
-  let sum = (calibration.labels.get(label) ?? 0) + calibration.bias;
+  const weakest = Math.exp(Math.min(...DECISIVE.map((name) => values[name])));
+  let sum = (calibration.labels.get(label) ?? 0) + calibration.bias + logit(weakest) * calibration.weights.weakest;
   FEATURES.forEach((name, k) => {
     if (k >= LOGARITHM_COUNT) {
       sum += values[name] * calibration.weights[name];
@@ -119,13 +120,12 @@ function expectedF1(confidences, calibration) {
   const average = confidences.reduce((sum, each) => sum + each, 0) / count;
   const logs = confidences.reduce((sum, each) => sum + Math.log(Math.max(each, MARGIN)), 0) / count;
   const lowest = confidences.reduce((lower, each) => Math.min(lower, each), 1);
-  const clipped = Math.min(Math.max(average, MARGIN), 1 - MARGIN);
-  const logit =
-    Math.log(clipped / (1 - clipped)) * mean +
+  const sum =
+    logit(average) * mean +
     Math.log(Math.max(lowest, MARGIN)) * least +
     logs * meanLog +
     Math.log(count) * ofCount;
-  return sigmoid(logit + calibration.treeBias);
+  return sigmoid(sum + calibration.treeBias);
 }
 
 /** Map a logit by an increasing piecewise linear curve, which continues with a slope of 1 at both ends.
@@ -136,6 +136,12 @@ function curve(logit, pairs) {
   while (k < pairs.length - 1 && pairs[k][0] < within) k++;
   const [[x0, y0], [x1, y1]] = [pairs[k - 1], pairs[k]];
   return y0 + ((y1 - y0) * (within - x0)) / (x1 - x0) + (logit - within);
+}
+
+/** @param {number} probability */
+function logit(probability) {
+  const clipped = Math.min(Math.max(probability, MARGIN), 1 - MARGIN);
+  return Math.log(clipped / (1 - clipped));
 }
 
 /** @param {number} logit */

@@ -61,7 +61,8 @@ const LOGARITHMS = "closed closed_all held held_all head label outer upper funct
 const OTHERS = "gap size words single chain".split(" ");
 export const FEATURES = [...LOGARITHMS, ...OTHERS];
 export const LOGARITHM_COUNT = LOGARITHMS.length;
-const CONSTITUENT = [...LOGARITHMS, ...LOGARITHMS.map((name) => `${name}_root`), ...OTHERS];
+export const DECISIVE = "closed held head label unary".split(" "); // a constituent is wrong if one is wrong
+const CONSTITUENT = [...LOGARITHMS, ...LOGARITHMS.map((name) => `${name}_root`), "weakest", ...OTHERS];
 const TREE = ["mean", "least", "mean_log", "count"];
 
 /**

@@ -21,6 +21,12 @@ def test_the_file_holds_all_of_it():
     assert Calibration.from_json(CALIBRATION.to_json(), "file") == CALIBRATION
 
 
+def test_a_calibration_without_the_weakest_probability_still_loads():
+    without = {name: weight for name, weight in WEIGHTS.items() if name != "weakest"}
+    old = Calibration.from_json(json.dumps(json.loads(CALIBRATION.to_json()) | {"weights": without}), "file")
+    assert old == replace(CALIBRATION, weights=WEIGHTS | {"weakest": 0.0})
+
+
 TABLE = json.loads(CALIBRATION.to_json())
 DAMAGED = {
     "no JSON": "{",

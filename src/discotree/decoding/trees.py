@@ -23,13 +23,16 @@ Others:
     single     whether there is one word
     chain      whether there is one child
 
+There is one more weight, for the logit of the least of the probabilities closed, held, head, label and unary, because
+a single wrong decision makes a constituent wrong.
+
 Probabilities are those that the network gives each word by itself. Exact marginals over trees are no better:
-docs/models.md has the comparison.
+docs/lab/models.md has the comparison.
 
 A constituent's confidence is a logistic function of its features, followed by an increasing piecewise linear curve.
-Weights of logarithms of probabilities are never negative: an arc that becomes more probable cannot lower a confidence.
-A tree's confidence is its expected F1, a logistic function of its constituents' confidences. Both are fitted on
-held-out trees by `discotree calibrate`, and a model keeps them in calibration.json.
+Weights of probabilities and their logarithms are never negative: an arc that becomes more probable cannot lower a
+confidence. A tree's confidence is its expected F1, a logistic function of its constituents' confidences. Both are
+fitted on held-out trees by `discotree calibrate`, and a model keeps them in calibration.json.
 
 Shapes: B sentences and their trees, N words in the longest of them, C constituents.
 """
@@ -75,6 +78,7 @@ LOGARITHMS = (
 OTHERS = ("gap", "size", "words", "single", "chain")
 NAMES = (*LOGARITHMS, *OTHERS)
 CHAIN = NAMES.index("chain")
+DECISIVE = [NAMES.index(name) for name in ("closed", "held", "head", "label", "unary")]
 
 # Larger products would start threads that spin for a while afterwards, which takes more time than it saves.
 SINGLE_THREADED = 1 << 17  # multiplications of a product of matrices
@@ -278,11 +282,13 @@ def _bounded(logarithms: F64) -> F64:
 
 FORMAT = 1  # version of the file; a reader refuses a newer one
 ROOTS = tuple(f"{name}_root" for name in LOGARITHMS)  # minus the square root of minus the logarithm
-CONSTITUENT = (*LOGARITHMS, *ROOTS, *OTHERS)
+WEAKEST = "weakest"
+RISING = (*LOGARITHMS, *ROOTS, WEAKEST)  # their weights are never negative
+CONSTITUENT = (*RISING, *OTHERS)
 TREE = ("mean", "least", "mean_log", "count")
 MAX_LOGIT = 30.0
 ROOT_CONFIDENCE = 1.0  # the root covers all words, so it is always correct
-MARGIN = 1e-3  # between a mean confidence and 0 or 1
+MARGIN = 1e-3  # between a probability and 0 or 1
 
 
 @dataclass(frozen=True)
@@ -306,6 +312,8 @@ class Calibration:
             table = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ModelError(f"{where}: not a calibration: {error}") from None
+        if isinstance(table, dict) and isinstance(table.get("weights"), dict):
+            table["weights"].setdefault(WEAKEST, 0.0)  # fitted by version 0.3 or earlier
         return from_table(cls, table, where, ModelError, complete=True)
 
     def to_json(self) -> str:
@@ -356,7 +364,8 @@ class Calibration:
 def columns(values: F64) -> F64:
     """Return the columns (C, F) that the weights CONSTITUENT multiply, given the features (C, len(NAMES))."""
     logarithms = np.minimum(values[:, : len(LOGARITHMS)], 0.0)
-    return np.hstack([logarithms, -np.sqrt(-logarithms), values[:, len(LOGARITHMS) : len(NAMES)]])
+    weakest = logit(np.exp(logarithms[:, DECISIVE].min(1, keepdims=True)))
+    return np.hstack([logarithms, -np.sqrt(-logarithms), weakest, values[:, len(LOGARITHMS) : len(NAMES)]])
 
 
 def tree_columns(features: ConfidenceFeatures, confidences: F64) -> F64:

@@ -15,8 +15,7 @@ import numpy as np
 from discotree.decoding.trees import (
     CONSTITUENT,
     FORMAT,
-    LOGARITHMS,
-    ROOTS,
+    RISING,
     TREE,
     Calibration,
     ConfidenceFeatures,
@@ -193,7 +192,7 @@ def _fit_once(outcomes: Outcomes) -> Calibration:
     right, wrong = (float((counted & (outcomes.correct == value)).sum()) for value in (1, 0))
     targets = np.where(outcomes.correct > 0, (right + 1) / (right + 2), 1 / (wrong + 2))
     signs = np.zeros(inputs.shape[1], np.int64)
-    signs[: len(LOGARITHMS) + len(ROOTS)] = 1
+    signs[: len(RISING)] = 1
     logits = np.zeros(len(targets))
     for inside, outside in _folds(len(outcomes.f1)):
         chosen, others = inside[seen.tree] & counted, outside[seen.tree]
