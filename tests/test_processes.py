@@ -114,6 +114,29 @@ def test_the_quota_of_a_container_limits_the_cores(
     assert usable_cores(tmp_path, own) == expected
 
 
+ARENAS = """
+import ctypes, threading
+from discotree.processes import use_one_arena
+{first}
+libc = ctypes.CDLL(None)
+end = threading.Barrier(3)
+for _ in range(2):
+    threading.Thread(target=lambda: (libc.malloc(1000), end.wait())).start()
+end.wait()
+libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
+libc.fflush(None)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
+@pytest.mark.parametrize(("first", "is_shared"), [("", False), ("use_one_arena()", True)])
+def test_threads_share_an_arena(first: str, is_shared: bool) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    command = [sys.executable, "-c", ARENAS.format(first=first)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    assert (told.count("<heap nr=") == 1) is is_shared
+
+
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps free memory")
 def test_free_memory_is_released() -> None:
     blocks = [bytes(60_000) for _ in range(2_000)]

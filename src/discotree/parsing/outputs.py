@@ -43,7 +43,7 @@ from discotree.files.jobs import (
 )
 from discotree.files.writing import base_name, is_archive
 from discotree.parsing.inputs import InputItem, InputSentence
-from discotree.processes import OrderedPool, gc_paused, release_free_memory, usable_cores
+from discotree.processes import OrderedPool, gc_paused, release_free_memory, usable_cores, use_one_arena
 from discotree.treebanks import FORMATS, TEXT_FORMATS, guess_format
 from discotree.treebanks.json_lines import JsonWriter
 from discotree.treebanks.writer import Writer
@@ -122,6 +122,7 @@ class ParseWorker:
     def __init__(self, job: ParseJob) -> None:
         from discotree.parsing.parser import Parser
 
+        use_one_arena()
         self.job = job
         self.parser = Parser.from_pretrained(Path(job.model), job.device, None, job.engine, job.threads)
         self.writer: Writer | None = None
