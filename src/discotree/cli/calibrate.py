@@ -37,7 +37,7 @@ def calibrate(model: str, treebanks: tuple[str, ...], output: str | None, keep_p
     The command changes config.json and writes calibration.json in the folder of the model, or in a copy. The metrics it
     prints are cross-validated: each fold is scored by a fit on the others.
     """
-    from discotree.parsing.parser import Parser
+    from discotree.parsing.parser import Parser, load
     from discotree.training.calibrate import MIN_CONSTITUENTS, calibrate_model, fit_on_held_out
 
     if not output and (model.startswith(HUB) or model in names()):
@@ -45,8 +45,6 @@ def calibrate(model: str, treebanks: tuple[str, ...], output: str | None, keep_p
     folder = find(model)
     if output:
         check_output_folder(output, [str(folder)])
-    from discotree.parsing.parser import load
-
     parser = load(model)
     split = _held_out(parser, expand(treebanks))
     fitted = calibrate_model(parser, split) if keep_penalties else fit_on_held_out(parser, split)

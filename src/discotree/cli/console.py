@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import click
 
 from discotree.errors import printable
-from discotree.files.writing import STANDARD_STREAM, is_archive, writable
+from discotree.files.writing import STANDARD_STREAM, is_archive, write_bytes
 from discotree.log import logger
 
 if TYPE_CHECKING:
@@ -164,8 +164,7 @@ def show_warnings() -> None:
 
 
 def write_text(text: str, output: str) -> None:
-    with writable(output) as stream:
-        stream.write(text.encode())
+    write_bytes(output, text.encode())
 
 
 def write_json(value: object, output: str) -> None:

@@ -49,7 +49,7 @@ def models(name: str | None, output: str, to: ListFormat | None) -> None:
     if as_json:
         write_json([asdict(card) for card in cards.values()], output)
         return
-    missing = {name: model for name, model in published().items() if model.released and name not in cards}
+    missing = {name: model for name, model in published().items() if name not in cards}
     tables: list[Table | str] = [_installed(cards) if cards else "no models are installed"]
     if missing:
         tables += ["", _not_installed(missing), f"to install one: {install_command('NAME')}"]

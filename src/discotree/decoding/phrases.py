@@ -112,7 +112,9 @@ class Phrases:
     @property
     def has_gap(self) -> Bool:
         """Whether a word between the first and the last word of a phrase is not part of it: (P,)."""
-        return have_gaps(self.covered)
+        end = self.covered.shape[1] - self.covered[:, ::-1].argmax(1)
+        gaps: Bool = end - self.covered.argmax(1) > self.covered.sum(1)
+        return gaps
 
     def outline(self, sizes: I64) -> "Outline":
         """Return the order of all nodes and words in their trees, given the numbers of labels of all chains."""
@@ -148,18 +150,6 @@ def starts_run(values: I64) -> Bool:
     starts = np.ones(len(values), bool)
     np.not_equal(values[1:], values[:-1], out=starts[1:])
     return starts
-
-
-def ends(covered: Bool) -> tuple[I64, I64]:
-    """Return the position of the first word, and that after the last one, in every row of a table (P, N)."""
-    return covered.argmax(1), covered.shape[1] - covered[:, ::-1].argmax(1)
-
-
-def have_gaps(covered: Bool) -> Bool:
-    """Return which rows of a table (P, N) have a gap between two words."""
-    first, end = ends(covered)
-    gaps: Bool = end - first > covered.sum(1)
-    return gaps
 
 
 @dataclass(frozen=True, eq=False)

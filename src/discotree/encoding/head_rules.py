@@ -23,7 +23,6 @@ punctuation, it is the first of them. So every node has a head.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,6 +42,7 @@ DIRECTIONS = {
     "RIGHTDIS": "rightdis",
     "FUNCTION": "function",
 }
+FOLDER = Path(__file__).with_name("rules")
 MAX_BYTES = 1 << 20  # limit for a rule file, which may come with a foreign model
 MAX_SYMBOLS = 20_000  # rules and their labels, with those that "like" repeats; the bundled ones have up to 400
 MAX_CACHED, MAX_CACHED_CHILDREN = 20_000, 50  # remembered nodes; a treebank has a few thousand distinct ones
@@ -103,9 +103,7 @@ class HeadRules:
     @staticmethod
     def names() -> list[str]:
         """Return the names of the rules that come with discotree."""
-        folder = resources.files(__package__) / "rules"
-        suffix = ".headrules"
-        return sorted(file.name.removesuffix(suffix) for file in folder.iterdir() if file.name.endswith(suffix))
+        return sorted(path.stem for path in FOLDER.glob("*.headrules"))
 
     def head_child(self, node: Node, tokens: Sequence[Token]) -> int:
         """Return the index of the head among ``node.children``."""
@@ -149,7 +147,7 @@ class HeadRules:
 
 @lru_cache
 def _bundled(name: str) -> dict[str, list[Rule]]:
-    return parse((resources.files(__package__) / "rules" / f"{name}.headrules").read_text("utf-8"), name)
+    return parse((FOLDER / f"{name}.headrules").read_text("utf-8"), name)
 
 
 def _child(child: Node | int, tokens: Sequence[Token]) -> Child:

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from discotree.errors import DiscotreeError, TreebankError, shorten
-from discotree.files.writing import writable, write_bytes
+from discotree.files.writing import write_bytes
 from discotree.version import __version__
 
 VERSION = "discotree"  # key of the version in the first line of every journal
@@ -184,8 +184,7 @@ class Journal:
         self._open()
 
     def _create(self, head: Mapping[str, object]) -> None:
-        with writable(self.path) as stream:
-            stream.write(self._encode({VERSION: __version__, **head}))
+        write_bytes(self.path, self._encode({VERSION: __version__, **head}))
 
     def _open(self) -> None:
         self.file = open_no_follow(self.path, "rb" if self.read_only else "r+b")

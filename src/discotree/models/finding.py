@@ -28,7 +28,7 @@ from discotree.log import logger
 from discotree.models import CALIBRATION, CONFIG, ENCODER, HEAD_RULES, HUB, VOCAB
 from discotree.models.card import CARD, Card
 from discotree.text.recognition import Recognition, language_name, recognise
-from discotree.validation import from_table
+from discotree.validation import from_table, read_toml
 
 GROUP = "discotree.models"  # of entry points
 PREFIX = "discotree_"  # how the packages of our models begin
@@ -84,7 +84,6 @@ class PublishedModel:
     language: str  # in English
     licence: str  # an SPDX expression
     commercial: bool  # whether the licence allows commercial use
-    released: bool = True  # whether pip finds it
     megabytes: int = 0  # on disk; 0 if unknown
     speed: float | None = None  # sentences per second from tokens to trees, on two cores
     weaknesses: str = ""  # known weaknesses
@@ -93,11 +92,7 @@ class PublishedModel:
 @cache
 def published() -> dict[str, PublishedModel]:
     """Return the models that we know of by name, those of one language in the order in which to recommend them."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    tables = tomllib.loads(TABLE.read_text("utf-8"))
+    tables = read_toml(TABLE)
     return {name: from_table(PublishedModel, table, f"{TABLE}: {name}", ModelError) for name, table in tables.items()}
 
 
@@ -113,7 +108,7 @@ def install_command(model: str) -> str:
 
 def install_hint(code: str = "") -> str:
     """Return how to install a model for a language, or any model; "" where none is published."""
-    names = [name for name, model in published().items() if model.released and code in ("", model.code)]
+    names = [name for name, model in published().items() if code in ("", model.code)]
     if not names:
         return ""
     if not code:
@@ -150,7 +145,7 @@ def find(name: str | PathLike[str], revision: str | None = None) -> Path:
     packages = model_packages()
     if name in packages:
         return _folder(name, packages[name])
-    if name in published() and published()[name].released:
+    if name in published():
         raise ModelError(f"the model {name!r} is not installed: {install_command(name)}")
     listed = f": it is neither a folder nor an installed model ({', '.join(packages) or 'none are installed'})"
     raise ModelError(f"there is no model {name!r}{expected(name, [*packages, *published()], listed)}")

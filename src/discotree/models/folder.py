@@ -22,7 +22,7 @@ from discotree.decoding.trees import Calibration
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules, parse
 from discotree.errors import DiscotreeError, HeadRuleError, ModelError, first_line, requires_extra
 from discotree.files.reading import check_regular_file, read_regular_file
-from discotree.files.writing import writable
+from discotree.files.writing import write_bytes
 from discotree.models import (
     CALIBRATION,
     CONFIG,
@@ -242,8 +242,7 @@ def write_fitted(model: Model, folder: Path) -> None:
     if model.calibration:
         texts[CALIBRATION] = model.calibration.to_json()
     for name, text in texts.items():
-        with writable(str(folder / name)) as stream:
-            stream.write(text.encode())
+        write_bytes(folder / name, text.encode())
 
 
 def _config_text(settings: Config) -> str:

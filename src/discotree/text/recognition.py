@@ -12,17 +12,13 @@ of them share words: they have to be certain to be recognised, and never make a 
 
 import math
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, repeat
 from pathlib import Path
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from discotree.validation import read_toml
 
 FOLDER = Path(__file__).parent / "frequent_words"
 SAMPLE_CHARACTERS = 4096  # the part of a text that is looked at
@@ -54,7 +50,7 @@ def frequent_words() -> dict[str, FrequentWords]:
 
 
 def _read(path: Path) -> FrequentWords:
-    table = tomllib.loads(path.read_text("utf-8"))
+    table = read_toml(path)
     words: list[str] = table["words"].split()
     weights = [1 / (rank + RANK_OFFSET) if table["by_frequency"] else 1.0 for rank in range(len(words))]
     log_share = math.log(COVERAGE / sum(weights))

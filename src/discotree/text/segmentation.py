@@ -11,7 +11,6 @@ lowercase. Otherwise lines stand alone: headlines, lists, rows of tables, messag
 """
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,12 +21,7 @@ from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from discotree.errors import ConfigError
-from discotree.validation import from_table
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from discotree.validation import from_table, read_toml
 
 # Conventions
 
@@ -152,22 +146,15 @@ class Convention:
         return from_table(cls, _table(Path(path)), str(path))
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from None
-
-
 def _table(path: Path) -> dict[str, Any]:
     """Read a language file on top of the one that it extends."""
-    table = _read(path)
+    table = read_toml(path)
     if "extends" not in table:
         return table
     base = table.pop("extends")
     if base not in languages():
         raise ConfigError(f"{path}: extends: unknown language {base!r}; choose one of {', '.join(languages())}")
-    inherited = _read(FOLDER / f"{base}{SUFFIX}")
+    inherited = read_toml(FOLDER / f"{base}{SUFFIX}")
     if "extends" in inherited:
         raise ConfigError(f"{path}: extends: {base} extends {inherited['extends']}; extend that")
     if isinstance(table.get("forms"), dict):

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from discotree.config.schema import HALF_PRECISION_BITS, Training
 from discotree.errors import ConfigError, ModelError
-from discotree.files.writing import writable
+from discotree.files.writing import write_bytes
 from discotree.models.folder import stored_name
 from discotree.network.arrays import I64
 from discotree.network.batch import Corpus, by_length
@@ -370,8 +370,7 @@ def create_adam_state(optimizer: torch.optim.AdamW) -> None:
 def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: Any, fingerprint: str) -> None:
     """Write a checkpoint, atomically. It can only be loaded with the same fingerprint of the run."""
     about = {"state": json.dumps(asdict(state)), "fingerprint": fingerprint}
-    with writable(str(path)) as stream:
-        stream.write(save({name: value.contiguous() for name, value in tensors.items()}, about))
+    write_bytes(path, save({name: value.contiguous() for name, value in tensors.items()}, about))
 
 
 def load_checkpoint(path: Path, tensors: dict[str, Tensor], kind: type[T], fingerprint: str) -> T:

@@ -9,7 +9,7 @@ import numpy as np
 
 from discotree.config.schema import Decoding
 from discotree.evaluation.parseval import evaluate
-from discotree.files.writing import writable
+from discotree.files.writing import write_bytes
 from discotree.network.arrays import I64
 from discotree.network.batch import HEAD, LABEL, Corpus
 from discotree.parsing.parser import Parser
@@ -91,5 +91,4 @@ def score_split(parser: Parser, split: Split, corpus: Corpus) -> dict[str, Any]:
 
 def write_results(path: Path, results: dict[str, Any]) -> None:
     """Write the results as JSON, atomically."""
-    with writable(str(path)) as stream:
-        stream.write((json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())
+    write_bytes(path, (json.dumps(results, indent=1, ensure_ascii=False) + "\n").encode())

@@ -820,7 +820,7 @@ class Tree(_Lazy):
         Options are those of ``to_svg`` or ``write``. Example: ``tree.save("tree.svg", functions=False)``.
         """
         from discotree.drawing.raster import convert
-        from discotree.files.writing import writable
+        from discotree.files.writing import write_bytes
         from discotree.treebanks.formats import write
 
         suffix = str(path)[-4:].lower()
@@ -829,8 +829,7 @@ class Tree(_Lazy):
             return
         svg = self.to_svg(**({} if suffix == ".svg" else {"theme": "light"}) | options)
         picture = svg.encode() if suffix == ".svg" else convert(svg, "png" if suffix == ".png" else "pdf")
-        with writable(str(path)) as stream:
-            stream.write(picture)
+        write_bytes(path, picture)
 
     def to_nltk(self, **options: Any) -> Any:
         """Return the tree as an ``nltk.Tree`` over positions; options are those of ``integrations.nltk.to_nltk``.

@@ -5,11 +5,10 @@ single tree takes too long, the worker process ends.
 """
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from importlib import resources
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 from discotree.errors import QueryError
@@ -20,6 +19,7 @@ from discotree.queries.rows import GroupKey, as_text, by_count, columns, csv_lin
 from discotree.treebanks import TEXT_FORMATS
 from discotree.treebanks.json_lines import json_line
 from discotree.trees.tree import Tree
+from discotree.validation import read_toml
 from discotree.web.limits import RequestRefused, size_problem
 from discotree.web.schemas import (
     MAX_GROUPS,
@@ -36,18 +36,11 @@ from discotree.web.served_treebanks import TimedSearch, TreeSource
 from discotree.web.tasks import MARKED_HEADS, Reply, WorkerContext, limit_response, media_type, tree_of, with_list
 from discotree.web.uploads import read_upload
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 RECORDS = "jsonl"  # the treebank format json; "json" is the name of the response
 NEXT_HEADER = "X-Discotree-Next"  # in a download: where to continue
 MAX_MESSAGE_CHARACTERS = 300
 EXAMPLE_TREES = 2000  # an example is offered if it has a match in the first trees
-EXAMPLES: list[dict[str, str]] = tomllib.loads(
-    (resources.files(__package__) / "constructions.toml").read_text("utf-8")
-)["examples"]
+EXAMPLES: list[dict[str, str]] = read_toml(Path(__file__).with_name("constructions.toml"))["examples"]
 
 
 def _parse_query(text: str, all_gaps: bool = False) -> Query:

@@ -14,12 +14,12 @@ that start with ``#``. ``proper`` and ``all`` come with discotree.
 """
 
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 
 from discotree.errors import EvaluationError
 from discotree.files.writing import read_text
 
+FOLDER = Path(__file__).parent
 IGNORED = frozenset({"DEBUG", "MAX_ERROR", "EQ_WORD"})
 UNSUPPORTED = frozenset({"LA", "TED", "DEP", "DELETE_ROOT_PRETERMS"})  # metrics that do not count brackets
 
@@ -40,7 +40,7 @@ class Params:
     def load(cls, name: str | Path) -> "Params":
         """Read the parameters that come with discotree (``proper``, ``all``) or a .prm file."""
         if str(name) in cls.names():
-            text = (resources.files(__name__) / f"{name}.prm").read_text("utf-8")
+            text = (FOLDER / f"{name}.prm").read_text("utf-8")
         else:
             try:
                 text = read_text(name)
@@ -52,9 +52,7 @@ class Params:
     @staticmethod
     def names() -> list[str]:
         """Return the names of the parameters that come with discotree."""
-        return sorted(
-            p.name.removesuffix(".prm") for p in resources.files(__name__).iterdir() if p.name.endswith(".prm")
-        )
+        return sorted(path.stem for path in FOLDER.glob("*.prm"))
 
 
 def _parse(text: str, source: str) -> Params:

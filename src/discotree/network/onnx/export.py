@@ -15,7 +15,7 @@ import numpy as np
 
 from discotree.config.schema import NetworkSettings
 from discotree.errors import ModelError, TreebankError
-from discotree.files.writing import writable
+from discotree.files.writing import write_bytes
 from discotree.network.onnx.engine import Precision, Session
 from discotree.network.onnx.graph import Graph
 from discotree.network.onnx.network import WORDS, Network, add_outputs, labeler_graph, transformer_graph
@@ -58,8 +58,7 @@ def export(
     }
     content = graph.model(inside=True, metadata=described)
     try:
-        with writable(os.fspath(path)) as stream:
-            stream.write(content)
+        write_bytes(path, content)
     except TreebankError as error:
         raise ModelError(str(error)) from None
     return len(content)
