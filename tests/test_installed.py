@@ -45,7 +45,7 @@ PEAK_MB = 1000
 FIRST_TREE_SECONDS = 15  # of processor time; a few on an idle machine
 SIDE_BY_SIDE = 2
 SENTENCES = 2  # sentences converted between every pair of formats
-INVISIBLE = "\u00ad\u200b\u2060\ufeff"
+INVISIBLE = "\u00ad\u200b\u200e\u200f\u2060\ufeff"
 PENN = {
     "-LRB-": "(",
     "-RRB-": ")",

@@ -17,7 +17,7 @@ export function isScript(script) {
 
 /** @param {string} form */
 function baseOf(form) {
-  return stripStart(stripEnd(form, "$"), "$") || form;
+  return (stripStart(stripEnd(form, "$"), "$") || form).normalize("NFC");
 }
 
 /** @param {string} text */

@@ -156,6 +156,7 @@ export class Language {
 
   /** @param {string} text @param {number} start @returns {Generator<Word[]>} */
   *#visibleSentences(text, start) {
+    text = text.replaceAll("\u037e", ";").replaceAll("\u0387", "·"); // Greek marks that Unicode says are the same
     for (const [begin, end] of this.#standaloneLines(text)) {
       const part = text.slice(begin, end);
       let from = 0;

@@ -198,7 +198,8 @@ export function makeBatch(sentences, model, subwords) {
   const written = new Map();
   sentences.forEach((forms, row) => {
     lengths.set(row, forms.length);
-    forms.forEach((word, column) => {
+    forms.forEach((surface, column) => {
+      const word = surface.normalize("NFC");
       const cell = row * longest + column;
       let number = distinct.get(word);
       if (number === undefined) distinct.set(word, (number = distinct.size));

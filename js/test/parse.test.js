@@ -50,6 +50,15 @@ test("a text becomes records with tokens, constituents and confidences", async (
   assert(confidence > 0.9 && confidence < 1);
 });
 
+test("accents may be characters of their own", async () => {
+  const text = "Zij heeft één café gezien.";
+  const read = async (/** @type {string} */ some) => {
+    const [{ tokens, constituents }] = await parser.parse(some);
+    return [tokens.map(({ tag, lemma }) => [tag, lemma]), constituents.map(({ label, positions }) => [label, positions])];
+  };
+  assert.deepEqual(await read(text.normalize("NFD")), await read(text));
+});
+
 test("the example of the README runs as shown", () => {
   const readme = readFileSync(new URL("../README.md", import.meta.url), "utf-8");
   const example = readme.split("```js\n")[1].split("```")[0];

@@ -69,6 +69,12 @@ def test_what_has_no_model_is_an_error_that_asks_for_a_name(text: str, complaint
     assert done.stdout == ""
 
 
+def test_a_file_without_text_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "empty.txt"
+    path.write_text("\n")
+    assert str(CliRunner().invoke(app, ["parse", str(path)]).exception) == "the input has no text"
+
+
 @pytest.mark.usefixtures("shelf")
 def test_a_named_model_parses_any_text_and_warns() -> None:
     done = CliRunner().invoke(app, ["parse", ENGLISH, "--model", "nl", "--to", "discbracket"])

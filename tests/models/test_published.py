@@ -4,6 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from model_package import LICENCE_TEXTS, MAX_WHEEL_MB, MODELS, model_folder, notice, project, version_of
@@ -200,7 +201,18 @@ def test_sentences_in_the_docs_come_out_right():
     assert found >= DOCUMENTED.keys()
 
 
-@pytest.mark.filterwarnings("ignore:this text looks like English")
+@pytest.mark.parametrize(
+    ("name", "text"), [("grc", "τί ποιεῖς ἐν τῇ ἀγορᾷ;"), ("de", "Das Mädchen läuft über die Straße.")]
+)
+def test_accents_may_be_characters_of_their_own(name, text):
+    parser = dt.load(name, "cpu")
+    tree, apart = (parser(normalize(form, text)) for form in ("NFC", "NFD"))
+    assert apart.root == tree.root
+    assert [token.lemma for token in apart.tokens] == [token.lemma for token in tree.tokens]
+    assert apart.words == tuple(normalize("NFD", word) for word in tree.words)
+
+
+@pytest.mark.filterwarnings("ignore:this text looks like")
 def test_a_language_that_a_model_does_not_know_still_gives_trees(parser):
     for text in ("这是一个句子。", "🙂", "x" * 3000, "а б в", "\u200b a", "1 2 3 4"):
         assert "".join(parser(text).words).replace(" ", "")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from unicodedata import normalize
 
 import pytest
 
@@ -32,6 +33,7 @@ SENTENCES = {
 def test_a_sentence_is_recognised(code: str) -> None:
     assert recognise(SENTENCES[code]).language == code
     assert recognise(SENTENCES[code].upper()).language == code
+    assert recognise(normalize("NFD", SENTENCES[code])).language == code
 
 
 @pytest.mark.parametrize("text", ["", "Ja.", "1984", "Angela Merkel, Rotterdam", "in"])
@@ -43,13 +45,22 @@ def test_a_short_text_is_undecided(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Привет, как дела? " * 6, "quousque tandem abutere patientia nostra quamdiu etiam furor iste tuus nos eludet"],
+    [
+        "Привет, как дела? " * 6,
+        "דאָס איז אַ גוט בוך.",
+        "quousque tandem abutere patientia nostra quamdiu etiam furor iste tuus nos eludet",
+    ],
 )
 def test_a_text_of_unknown_words_is_in_none_of_the_languages(text: str) -> None:
     found = recognise(text)
     assert (found.language, found.best, found.is_foreign) == ("", "", True)
     assert found.excludes("nl")
     assert not found.excludes("xx")  # nobody knows what that looks like
+
+
+def test_words_with_undecodable_bytes_do_not_count() -> None:
+    text = "Das Mädchen läuft über die Straße. Es ist spät, und niemand ist mehr da.".encode("cp1252")
+    assert recognise(text.decode("utf-8", "replace")).language == "de"
 
 
 def test_near_languages_exclude_others_though_not_each_other() -> None:

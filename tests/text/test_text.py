@@ -25,12 +25,14 @@ def parts(*lines: str) -> list[str]:
     return " ".join(lines).split(" ")
 
 
+INVISIBLE = "\u00ad\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 FRAGMENTS = parts(
     "'t z'n geht's don't cannot I'd've ’s O’Neill '69 1968-'69 Jenkins' co- -verb Word woord WORD",
     "z.B. a.s. Dr. etc. U.S. 3. J. ... … . ? ! ?! 1.000,50 10.000,- .05 5% €5 US$ 12:30 31-12-1999 1/2 37°C : ;",
     "12 345 678",
     "http://a.b/c?d=e#f, www.x.nl. a.b+c@d-e.org #tag @me \" ' `` '' ,, „ “ ” « » ( ) [ ] { } (werk)dag \"A\"-B x(je)",
-    "- -- – — \u2011 \u00ad \u200b \u200d \ufeff \u0301 e\u0301 =\u0338 \ud800 \x00 \ue000 � ﬁ",
+    "\u00ad \u200b \u200c \u200d \u200e \u2067 \ufeff \u037e \u0387 - -- – — \u2011",
+    "\u0301 e\u0301 =\u0338 \ud800 \x00 \ue000 � ﬁ",
     "漢字。 한국어 देवनागरी العربية 👩\u200d👩\u200d👧 👍🏽 🇳🇱 1\ufe0f\u20e3",
     "😀 🙏 :-) ;-) <3 xD ,, a.b/c-d.pdf ~/x/y C:\\x 8:43 1:30 08/16/2000 x.com/y 1. 2) a) • | $$ >>",
 )
@@ -62,11 +64,12 @@ def forms(text: str, language: str) -> list[str]:
 
 
 def is_visible(character: str) -> bool:
-    return not character.isspace() and character not in "\u00ad\u200b\u2060\ufeff"
+    return not character.isspace() and character not in INVISIBLE
 
 
 def visible(text: str) -> str:
-    return "".join(filter(is_visible, text))
+    """The text as its tokens have it: two Greek marks are the same as marks of other languages."""
+    return "".join(filter(is_visible, text)).replace("\u037e", ";").replace("\u0387", "·")
 
 
 def assert_nothing_lost(text: str, found: list[list[Word]]) -> None:
@@ -231,8 +234,8 @@ def test_what_belongs_together_in_any_script_stays_together() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_soft_hyphens_and_zero_width_spaces_leave_the_form_and_stay_in_the_offsets(language: str) -> None:
-    text = "\u200bAa Zee\u00adland \u200b is\u200b.\u200b Bb\ufeff Woord."
+def test_invisible_characters_leave_the_form_and_stay_in_the_offsets(language: str) -> None:
+    text = "\u200bAa Zee\u00adland \u200b is\u200b.\u200e Bb\ufeff Woord.\u2069"
     found = list(sentences(text, language))
     assert [[word.form for word in words] for words in found] == [["Aa", "Zeeland", "is", "."], ["Bb", "Woord", "."]]
     assert text[found[0][1].start : found[0][1].end] == "Zee\u00adland"
@@ -256,6 +259,12 @@ def test_a_number_with_spaces_between_groups_of_three_digits_is_one_token(langua
 def test_other_digits_with_spaces_between_them_are_several_tokens(text: str) -> None:
     for language in LANGUAGES:
         assert len(forms(f"Aa {text} bb", language)[0].split()) >= 2 + len(text.split())
+
+
+def test_greek_marks_that_are_the_same_as_other_marks_end_sentences() -> None:
+    text = "τί λέγεις\u037e ἔρχομαι\u0387 σὺ μένεις."
+    assert forms(text, "grc") == ["τί λέγεις ;", "ἔρχομαι ·", "σὺ μένεις ."]
+    assert forms(text, "grc") == forms(unicodedata.normalize("NFC", text), "grc")
 
 
 ACCENTED = parts("één ëls café's röm. É. Ÿ zo'n . , ? ( ) \" 3. ... u.ä. geht's Är-ger für.")

@@ -40,6 +40,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any
+from unicodedata import normalize
 
 from discotree.encoding.dependencies import Dependencies
 from discotree.trees.tree import NONE
@@ -106,7 +107,7 @@ def _parts(script: str) -> tuple[str, int, str, list[str]]:
 
 
 def _base(form: str) -> str:
-    return form.strip(SPLIT_MARK) or form
+    return normalize("NFC", form.strip(SPLIT_MARK) or form)
 
 
 def _capitalised(text: str) -> str:

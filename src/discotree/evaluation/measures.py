@@ -47,8 +47,8 @@ _load_rules = cache(HeadRules.load)
 def measure(tree: Tree, scheme: object = None) -> dict[str, float | None]:
     """Return the measures of a sentence by name; those that are undefined or cannot be computed are None.
 
-    ``scheme`` is alpino, tiger, penn, icepahc, or a model or its name; by default, the one that fits the labels of the
-    tree. Example: ``dt.measure(tree)["gap_degree"]``.
+    ``scheme`` is one that ``explain`` knows, or a model or its name; by default, the one that fits the labels of
+    the tree. Example: ``dt.measure(tree)["gap_degree"]``.
     """
     return divide(count(tree, find_scheme(tree if scheme is None else scheme)))
 

@@ -223,6 +223,8 @@ class Candidates:
 
     def choose(self, text: str) -> Choice:
         """Choose the model for a text; raise InputError where its language has none or is not certain."""
+        if not text.strip():
+            raise InputError("the input has no text")
         found = recognise(text)
         if len(self.languages) == 1 and not self.restricted:
             ((name, code),) = self.languages.items()
@@ -261,7 +263,7 @@ class Candidates:
         if found.is_foreign:
             return "this text looks like none of the languages that discotree knows"
         codes = {*self.languages.values(), *(card.code for card in self.restricted.values())}
-        if found.best and all(found.excludes(code) for code in codes if code in found.scores):
+        if found.language or (found.best and all(found.excludes(code) for code in codes if code in found.scores)):
             models = "installed model" if self.can_grow else "model"
             return f"this text looks like {language_name(found.best)}, which no {models} is for"
         return "the language of this text is not certain"

@@ -7,6 +7,7 @@ longest of those, P pieces in the longest sentence. Heads are columns 0..N as in
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +92,7 @@ class Forms:
         return number
 
     def _new_entry(self, form: str) -> FormEntry:
+        form = normalize("NFC", form)
         chars, words = self.vocab.chars.ids, self.vocab.words.ids
         entry = (
             words.get(normalized(form), UNKNOWN),

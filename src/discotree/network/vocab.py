@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from unicodedata import normalize
 
 from discotree.encoding.dependencies import JOINER, Dependencies, spines, split_chain, split_level
 from discotree.encoding.lemmas import LemmaRules
@@ -26,8 +27,8 @@ _DIGIT = re.compile(r"\d")
 
 
 def normalized(form: str) -> str:
-    """Return a word as the vocabulary has it: with 0 for every digit."""
-    return _DIGIT.sub("0", form)
+    """Return a word as the vocabulary has it: with 0 for every digit, and letters with accents as one character."""
+    return _DIGIT.sub("0", normalize("NFC", form))
 
 
 @dataclass
@@ -104,7 +105,7 @@ class Vocab:
         for tree, without in zip(trees, ignored or [()] * len(trees), strict=True):
             words.update(normalized(token.form) for token in tree.tokens)
             for token in tree.tokens:
-                chars.update(token.form)
+                chars.update(normalize("NFC", token.form))
             labels.update(tree.labels)
             roots[tree.root] += 1
             for head in heads:

@@ -15,8 +15,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from pathlib import Path
+from unicodedata import normalize
 
 from discotree.validation import read_toml
 
@@ -26,7 +27,7 @@ MAX_WORDS = 600
 MIN_MARGIN = 3.0  # natural logarithm of the odds against the next language: 20 to 1
 YIELDING_MARGIN = 3 * MIN_MARGIN  # the margin that excludes a language that yields
 MIN_KNOWN_SHARE = 0.1  # frequent words make up half of a text; with fewer than this, it is in another language …
-MIN_WORDS = 12  # … unless it is short
+MIN_WORDS = 12  # … unless it is short, in letters that some language has
 COVERAGE = 0.5  # share of running text that the words of a list make up
 UNLISTED = math.log((1 - COVERAGE) * 1e-4)  # log-probability of any other word
 RANK_OFFSET = 2.7  # Zipf's law as Mandelbrot corrected it
@@ -47,6 +48,12 @@ class FrequentWords:
 def frequent_words() -> dict[str, FrequentWords]:
     """Return the frequent words of every language that can be recognised, by its code."""
     return {path.stem: _read(path) for path in sorted(FOLDER.glob("*.toml"))}
+
+
+@cache
+def known_letters() -> frozenset[str]:
+    """Return the letters of all languages that can be recognised."""
+    return frozenset(chain.from_iterable(chain.from_iterable(known.words for known in frequent_words().values())))
 
 
 def _read(path: Path) -> FrequentWords:
@@ -110,7 +117,8 @@ def _best(scores: Mapping[str, float]) -> str:
 
 def recognise(text: str) -> Recognition:
     """Recognise the language of a text from its beginning."""
-    matches = _WORD.finditer(text[:SAMPLE_CHARACTERS].replace("’", "'"))
+    parts = normalize("NFC", text[:SAMPLE_CHARACTERS].replace("’", "'")).split()
+    matches = _WORD.finditer(" ".join([part for part in parts if "\ufffd" not in part]))  # � in place of wrong bytes
     words = [match[0].lower() for match in islice(matches, MAX_WORDS)]
     if not words:
         return Recognition({}, is_foreign=False)
@@ -119,7 +127,8 @@ def recognise(text: str) -> Recognition:
     best = _best(scores)
     possible = [known for code, known in languages.items() if code == best or not known.yields]
     most = max(sum(map(known.words.__contains__, words)) for known in possible)
-    return Recognition(scores, len(words) >= MIN_WORDS and most < MIN_KNOWN_SHARE * len(words))
+    is_long = len(words) >= MIN_WORDS or known_letters().isdisjoint(chain.from_iterable(words))
+    return Recognition(scores, is_long and most < MIN_KNOWN_SHARE * len(words))
 
 
 def sample_of(pieces: Iterable[str]) -> str:

@@ -17,7 +17,9 @@ BLOCK = 1 << 16  # bytes or characters per read
 MAX_PARAGRAPH = 1 << 18  # characters; longer paragraphs are split
 
 _PARAGRAPH_BREAK = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]\s*")
-_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")  # soft hyphens, zero-width spaces, joiners of words
+# Soft hyphens, zero-width spaces, joiners of words, and marks of the direction of writing.
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_GREEK_QUESTION_MARK, _GREEK_SEMICOLON = "\u037e", "\u0387"  # Unicode says that they are the same as ; and ·
 _SENTENCE_BREAK = re.compile(r"[^\W\d_]{7}[.!?][\"'”’»)\]]*\s+(?=[A-ZÀ-Þ])")  # no abbreviation is that long
 
 
@@ -175,6 +177,7 @@ def _sentences(text: str, start: int, rules: Convention) -> Iterator[list[Word]]
 
 
 def _visible_sentences(text: str, start: int, rules: Convention) -> Iterator[list[Word]]:
+    text = text.replace(_GREEK_QUESTION_MARK, ";").replace(_GREEK_SEMICOLON, "·")
     for first, last in split_standalone_lines(text, rules):
         part, begin = text[first:last], 0
         for end in [*boundaries(part, rules), len(part)]:
