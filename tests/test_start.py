@@ -136,7 +136,7 @@ def test_names_and_subpackages_can_be_imported_and_completed() -> None:
         ("--help", ">&-", 1, "discotree: standard input or output is closed\n"),
         ("convert FILE --to penn", "2>&-", 0, ""),
         ("convert FILE --to penn", ">&- 2>&-", 1, ""),
-        ("convert FILE -o OUTPUT", "<&- >&-", 0, "1 trees written to OUTPUT\n"),
+        ("convert FILE -o OUTPUT", "<&- >&-", 0, "1 tree written to OUTPUT\n"),
         ("convert - --from export --to penn", "<&-", 1, "discotree: -: cannot be read: Bad file descriptor\n"),
     ],
 )

@@ -104,6 +104,12 @@ def list_some(names: Iterable[str], maximum: int = 5) -> str:
     return ", ".join([*first[:maximum], "…"] if len(first) > maximum else first)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with a noun: 1 match, 2 matches."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{ending}"
+
+
 def expected(name: object, choices: Iterable[str], otherwise: str = "") -> str:
     """Return the end of an error about an unknown name: a similar name, or all choices."""
     from difflib import get_close_matches  # imported only for an error

@@ -81,7 +81,7 @@ def test_the_trees_of_one_annotator_are_exported(run: Run) -> None:
     correct(project, 2, "A", "Ann")
     project.step(1, "adjudicate", "Eve", tree=flat(1, "C"))
     project.close()
-    assert run("in.txt", "--export", "-o", "all.export") == (0, "1 accepted trees written to all.export")
+    assert run("in.txt", "--export", "-o", "all.export") == (0, "1 accepted tree written to all.export")
     export = ("in.txt", "--export", "-o", "a.export", "--annotator")
     assert run(*export, " Ann ") == (0, "2 accepted trees of Ann written to a.export")
     assert [tree.to_dict() for tree in dt.read("all.export")] == [flat(1, "C")]

@@ -49,7 +49,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
 def test_convert_guesses_both_formats_and_compression(run: Run, tmp_path: Path) -> None:
     done = run("convert", str(FIGURE1), "out.tiger.xml.gz")
     assert done.returncode == 0, done.stderr
-    assert "1 trees written" in done.stderr
+    assert "1 tree written" in done.stderr
     assert list(dt.read(tmp_path / "out.tiger.xml.gz")) == list(dt.read(FIGURE1))
 
 
@@ -107,7 +107,7 @@ def test_skip_broken_goes_on_and_counts(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.dbr").write_text("(ROOT (NN 0=a))\n(ROOT (NN 0=a)\n(ROOT (NN 0=b))\n")
     done = run("convert", "bad.dbr", "out.dbr", "--skip-broken")
     assert done.returncode == 0
-    assert "1 broken trees skipped" in done.stderr
+    assert "1 broken tree skipped" in done.stderr
     assert [tree.words for tree in dt.read(tmp_path / "out.dbr")] == [("a",), ("b",)]
 
 
@@ -332,7 +332,7 @@ def test_evaluate_scores_only_the_common_sentences(run: Run, pair: tuple[str, st
     (tmp_path / "second.dbr").write_text(GOLD.splitlines()[1] + "\n" + GOLD.splitlines()[1].replace("a", "x"))
     assert run("evaluate", pair[0], "second.dbr").returncode == 1
     done = run("evaluate", pair[0], "second.dbr", "--common", "--to", "json")
-    assert done.stderr == "1 common sentences; left out: 1 of gold.dbr, 1 of second.dbr\n"
+    assert done.stderr == "1 common sentence; left out: 1 of gold.dbr, 1 of second.dbr\n"
     assert (json.loads(done.stdout)["sentences"], json.loads(done.stdout)["f1"]) == (1, 100)
     done = run("evaluate", *pair, "--common", "--compare-with", "second.dbr", "--to", "json")
     assert json.loads(done.stdout)["against"]["sentences"] == 1

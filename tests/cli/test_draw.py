@@ -133,7 +133,7 @@ def test_nothing_is_read_after_the_last_tree_asked_for(run: Run, tmp_path: Path)
     assert run("broken.dbr").returncode == 1
     done = run("broken.dbr", "--skip-broken")
     assert done.returncode == 0
-    assert "1 broken trees skipped" in done.stderr
+    assert "1 broken tree skipped" in done.stderr
 
 
 def test_a_tree_that_is_not_there_is_named(run: Run) -> None:
@@ -165,7 +165,7 @@ def test_many_trees_do_not_go_into_one_picture(run: Run, tmp_path: Path) -> None
     for arguments in (("--to", "svg"), ("-o", "all.svg"), ("-o", "all.png")):
         done = run(SMALL, *arguments)
         assert done.returncode == 2
-        assert "one tree" in done.stderr
+        assert "file holds one tree; choose a tree with --id or --number, write to a folder" in done.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -84,7 +84,7 @@ def test_a_sentence_that_cannot_be_read_is_reported(model: Path, folder: Path) -
     done = run("a.txt", "--from", "lines", "--model", model)
     assert done.exit_code == 1
     assert "a.txt:2: sentence 2:" in done.stderr
-    assert "1 sentences could not be parsed" in done.stderr
+    assert "1 sentence could not be parsed" in done.stderr
     assert done.stdout.splitlines()[1].startswith("a.txt,1,")
 
 

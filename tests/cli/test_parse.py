@@ -22,8 +22,9 @@ from support.parse_command import LINES, Cli, Done
 
 import discotree as dt
 from discotree.cli.console import ProgressBar, show_warnings
-from discotree.cli.parse import ParseRun
+from discotree.cli.parse import FailureReport, ParseRun
 from discotree.drawing import draw_svg
+from discotree.errors import counted
 from discotree.network.scores import ENGINES
 from discotree.parsing.inputs import INPUT_KINDS, InputSentence
 from discotree.parsing.outputs import OUTPUTS, ParseJob, ParseWorker, ResumableFile, SentenceCounts, StreamSink
@@ -175,6 +176,7 @@ def test_parse_draws_one_sentence_into_a_picture(cli: Cli, tmp_path: Path) -> No
 
 def test_several_sentences_become_a_page_a_document_or_a_folder_of_pictures(cli: Cli, tmp_path: Path) -> None:
     text = "Es kam nichts. Wir lachen."
+    assert b"<title>Trees</title>" in cli(text, "--to", "html").out
     assert cli(text, "-o", "trees.html").code == cli(text, "-o", "trees.tex").code == 0
     assert (tmp_path / "trees.html").read_text("utf-8").count("<section") == 2
     assert (tmp_path / "trees.tex").read_text("utf-8").count("\\begin{tikzpicture}") == 2
@@ -182,7 +184,7 @@ def test_several_sentences_become_a_page_a_document_or_a_folder_of_pictures(cli:
     assert sorted(os.listdir(tmp_path / "pictures")) == ["1_Es_kam_nichts.svg", "2_Wir_lachen.svg"]
     refused = cli(text, "-o", "trees.svg")
     assert refused.code == 2
-    assert "svg file holds one tree" in " ".join(refused.err.split())
+    assert "an SVG file holds one tree; write to a folder (--to svg -o FOLDER), or draw all" in refused.err
     assert not (tmp_path / "trees.svg").exists()
 
 
@@ -190,7 +192,7 @@ def test_a_sentence_that_fails_is_missing_on_the_page(cli: Cli, tmp_path: Path) 
     done = cli("-", "--from", "lines", "-o", "trees.html", stdin=b"Es kam.\nWir \xff.\nWir lachen.")
     assert done.code == 1
     assert "<stdin>:2: sentence 2: byte 0xff" in done.err
-    assert "1 sentences could not be parsed" in done.err
+    assert "1 sentence could not be parsed" in done.err
     assert (tmp_path / "trees.html").read_text("utf-8").count("<section") == 2
 
 
@@ -230,7 +232,9 @@ def test_offsets_point_at_the_token(cli: Cli, tmp_path: Path, kind: str, bom: st
     surfaces = [surface.translate(dict.fromkeys(map(ord, invisible))) for surface in surfaces]
     assert surfaces == [token["form"] for token in found]
     covered = {place for token in found for place in range(token["start"], token["end"])}
-    assert all(character.isspace() or character in invisible or place in covered for place, character in enumerate(text))
+    assert all(
+        character.isspace() or character in invisible or place in covered for place, character in enumerate(text)
+    )
 
 
 def test_too_many_trees_are_a_usage_error(cli: Cli) -> None:
@@ -311,7 +315,7 @@ def test_an_output_reports_and_leaves_out_what_it_cannot_hold(cli: Cli, output: 
         assert len(said) == failed
         assert all(line == number for line, number in said)
         assert max(map(len, done.err.splitlines())) < 300
-        assert f"{failed} sentences could not be parsed or written" in done.err
+        assert f"{counted(failed, 'sentence')} could not be parsed or written" in done.err
     if output in dt.FORMATS:
         trees = parsed(done.out, output)
         assert len(trees) == len(tokens) - failed
@@ -453,7 +457,13 @@ def test_brackets_in_a_text_are_constraints(cli: Cli, tmp_path: Path) -> None:
     assert "partial.txt:2: sentence 2: character 5: the bracket is not closed" in done.err
     piped = cli("--constraints", "-", "--to", "json", stdin=lines[0])
     assert piped.records == done.records[:1]
-    assert "partial.txt:4: X over words 0-1 ('Es kam'): the model does not have this label" in done.err
+    assert "partial.txt:4: sentence 4: X over words 0-1 ('Es kam'): the model does not have this label" in done.err
+
+
+def test_the_labels_of_a_model_are_listed_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    labels = ", ".join(f"label{number}" for number in range(40))
+    FailureReport().add(f"the model does not have this label, expected one of {labels}")
+    assert labels in capsys.readouterr().err
 
 
 # Wrong commands
@@ -487,13 +497,13 @@ def test_brackets_in_a_text_are_constraints(cli: Cli, tmp_path: Path) -> None:
         (["Ja.", "-o", "out.parquet", "--resume"], 2, "cannot be used with parquet output"),
         (["Ja.", "-o", "out.svg", "--resume"], 2, "cannot be used with svg output"),
         (["Ja.", "-o", "out.svg", "--workers", "2"], 2, "cannot be used with svg output"),
-        (["Ja.", "--model", "nobody"], 1, "there is no model 'nobody'"),
+        (["Ja.", "--model", "nobody"], 1, "discotree: there is no model 'nobody'"),
         (["Ja.", "--device", "gpu9"], 1, "the device 'gpu9' cannot be used"),
         (["Ja.", "-o", "nowhere/out.dbr"], 1, "nowhere/out.dbr: cannot be written: No such file"),
         (["Ja.", "-o", "."], 1, "Is a directory"),
         (["Ja.", "-o", "out.zip"], 1, "archives can be read but not written"),
         ([".", "--from", "text"], 1, ".: the folder contains no files"),
-        (["."], 1, "contains no treebank file"),
+        (["."], 1, ".: the folder contains neither .txt files nor a treebank"),
     ],
 )
 def test_wrong_commands_are_refused_with_a_reason(
@@ -503,6 +513,13 @@ def test_wrong_commands_are_refused_with_a_reason(
     assert (done.code, done.out) == (code, b"")
     assert message in " ".join(done.err.replace("│", " ").split())
     assert os.listdir(tmp_path) == []
+
+
+def test_an_unknown_model_of_the_environment_is_reported_with_its_variable(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCOTREE_MODEL", "nobody")
+    assert cli("Ja.").err.startswith("discotree: $DISCOTREE_MODEL: there is no model 'nobody'")
 
 
 def test_a_model_without_a_language_takes_tokens(cli: Cli, others: Path) -> None:

@@ -119,7 +119,7 @@ def test_an_interrupted_run_is_never_overwritten(cli: Cli, tmp_path: Path) -> No
 def test_resuming_with_another_model_is_refused(cli: Cli, others: Path) -> None:
     options = ["-", "--from", "tokens", "-o", "out.dbr", "--resume"]
     cli(*options, stdin=Keyboard(LINES))
-    assert "different settings: model was" in cli(*options, "--model", str(others / "mute"), stdin=TEXT).err
+    assert "was started with another model" in cli(*options, "--model", str(others / "mute"), stdin=TEXT).err
 
 
 # The input of a run that resumes

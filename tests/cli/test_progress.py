@@ -23,7 +23,7 @@ def bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[ProgressBar]:
     terminal = Console(file=io.StringIO(), force_terminal=True, width=120)
     begin = ProgressBar.__init__
 
-    def remember(self: ProgressBar, unit: str = "trees", shown: bool = True) -> None:
+    def remember(self: ProgressBar, unit: str = "tree", shown: bool = True) -> None:
         begin(self, unit, shown)
         found.append(self)
 

@@ -84,6 +84,8 @@ def test_a_zero_is_explained(run, treebank):
 
 def test_counts_and_tables(run, treebank):
     assert run("search", '#n:[cat="NP"]', treebank, "--count").output == "2 matches in 2 trees\n"
+    assert run("search", '#w:[pos="ART"]', treebank, "--count").output == "1 match in 1 tree\n"
+    assert run("search", '#w:[pos="ART"]', treebank, "-o", "hits.csv").output == "1 match written to hits.csv\n"
     assert run("search", "#w:[T]", treebank, "--group-by", "#w.pos").output.splitlines() == [
         "#w.pos\tmatches", "V\t3", "NN\t2", "ART\t1",
     ]  # fmt: skip

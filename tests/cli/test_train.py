@@ -119,7 +119,7 @@ def test_train_says_how_many_broken_trees_it_left_out(run: Run, tmp_path: Path) 
     with pytest.raises(TreebankError, match=r"small\.export:"):
         done(run("train", "small.toml", *QUICK))
     recipe.write_text(recipe.read_text("utf-8").replace('" }', '", skip_broken = true }'), "utf-8")
-    assert "1 broken trees were skipped" in done(run("train", "small.toml", *QUICK)).stdout
+    assert "1 broken tree skipped" in done(run("train", "small.toml", *QUICK)).stdout
 
 
 def test_train_writes_scalars_for_tensorboard(run: Run, tmp_path: Path) -> None:

@@ -58,10 +58,12 @@ def test_only_the_same_job_may_resume() -> None:
         ({"files": ["a", "c"], "--k": 3}, "files was 'b', now 'c'"),
         ({"files": ["a", "b", "c"], "--k": 3}, "files was None, now 'c'"),
         ({"files": ["a", "b"], "--k": 4}, "--k was 3, now 4"),
-        ({"files": ["a", "b"], "--k": 3, "model": "x"}, "model was None, now 'x'"),
+        ({"files": ["a", "b"], "--k": 3, "--tags": True}, "--tags was None, now True"),
     ):
         with pytest.raises(DiscotreeError, match=f"out was started with different settings: {difference}; stop"):
             Fingerprint(other).check("out", begun, "stop")
+    with pytest.raises(DiscotreeError, match=r"^out was started with another model; stop$"):
+        Fingerprint({"model": "cd"}).check("out", Fingerprint({"model": "ab"}), "stop")
 
 
 @pytest.mark.parametrize("raw", [b"", b"[1]", b"{", b"null"])

@@ -218,6 +218,8 @@ def test_what_cannot_be_guessed_is_refused_with_the_names_of_the_formats(file, t
         TreebankError, match=r"cannot detect the format; specify one of export, export3, tigerxml, alpino"
     ):
         list(read(path))
+    with pytest.raises(TreebankError, match=r"empty: the input is empty$"):
+        list(read(file("empty", "\n")))
     with pytest.raises(TreebankError, match=r"cannot tell the format from the name; .*specify one of export"):
         write([ONE], tmp_path / "out.txt")
     with pytest.raises(TreebankError, match=r"an .xml file may be folia, tigerxml, alpino; "):

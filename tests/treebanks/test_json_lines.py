@@ -35,6 +35,7 @@ def test_no_character_breaks_a_line(tmp_path, character):
     ("line", "message"),
     [
         ("{", "expected a JSON object on one line: Expecting property name enclosed in double quotes at column 2"),
+        ('{"id', "expected a JSON object on one line: Unterminated string starting at column 2"),
         ("[1]", r"expected an object with the fields of a tree, got \[1\]"),
         ('{"id": "2", "error": "too long"}', "the record has an error instead of a tree: too long"),
         (GOOD.replace("[0]", "[1]"), r"constituent 0: expected positions of tokens \(0 to 0\), got 1"),

@@ -23,7 +23,7 @@ from discotree.cli.options import (
 )
 from discotree.cli.parse import check_model_input
 from discotree.cli.serve import address_options, announce, api_key_option, origins_option
-from discotree.errors import DiscotreeError, TreebankError, requires_extra
+from discotree.errors import DiscotreeError, TreebankError, counted, requires_extra
 from discotree.files.writing import STANDARD_STREAM, base_name, is_archive
 from discotree.models import finding
 from discotree.models.card import CARD, Card
@@ -252,11 +252,11 @@ def _export(path: str, output: str | None, to: str | None, model: str | None, an
         heads = read_model(finding.find(model)).head_rules
     with closing(Project.open(path, read_only=True)) as project:
         count, problems = write_accepted(project, output, to, heads, annotator)
-    report_written(f"{count:,} accepted trees{f' of {annotator}' if annotator else ''}", output)
+    report_written(f"{counted(count, 'accepted tree')}{f' of {annotator}' if annotator else ''}", output)
     for problem in problems[:10]:
         complain(f"left out: {problem}")
     if problems:
-        complain(f"{len(problems):,} trees cannot be written in this format")
+        complain(f"{counted(len(problems), 'tree')} cannot be written in this format")
         raise click.exceptions.Exit(1)
 
 

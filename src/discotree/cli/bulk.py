@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from discotree.cli.console import INTERRUPTED, SECONDS_BETWEEN_LINES, complain, err, note, report_choice
 from discotree.cli.options import examples, expand, model_option
-from discotree.errors import DiscotreeError, requires_extra
+from discotree.errors import DiscotreeError, counted, requires_extra
 from discotree.models import HUB
 from discotree.models.finding import Candidates, Choice, find, fingerprint, mismatch, names
 from discotree.version import __version__
@@ -187,7 +187,8 @@ class ShardProgress:
     @property
     def summary(self) -> str:
         rate = self.sentences / (time.monotonic() - self.start)
-        return f"{self.rows:,} rows, {self.errors:,} with an error, {self.sentences:,} sentences, {rate:,.0f}/s"
+        rows, sentences = counted(self.rows, "row"), counted(self.sentences, "sentence")
+        return f"{rows}, {self.errors:,} with an error, {sentences}, {rate:,.0f}/s"
 
     def report(self, state: str) -> None:
         self.reported = time.monotonic()

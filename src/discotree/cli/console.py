@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
-from discotree.errors import printable
+from discotree.errors import counted, printable
 from discotree.files.writing import STANDARD_STREAM, is_archive, write_bytes
 from discotree.log import logger
 
@@ -221,7 +221,7 @@ class ProgressBar:
     estimate of the remaining time. With a message ``interrupted``, Ctrl-C prints it and ends the command.
     """
 
-    def __init__(self, unit: str = "trees", shown: bool = True, interrupted: str = "") -> None:
+    def __init__(self, unit: str = "tree", shown: bool = True, interrupted: str = "") -> None:
         self.unit = unit
         self.shown = shown and err.is_terminal
         self.interrupted = interrupted
@@ -292,5 +292,5 @@ class ProgressBar:
         if self.shown and now > self.updated + SECONDS_BETWEEN_UPDATES:
             self.updated = now
             rate = self.count / max(now - self.start, SECONDS_BETWEEN_UPDATES)
-            counted = f"{self.count:,} {self.unit}, {rate:,.0f}/s"
-            self.bar.update(self.task, completed=position, counted=counted)
+            message = f"{counted(self.count, self.unit)}, {rate:,.0f}/s"
+            self.bar.update(self.task, completed=position, counted=message)

@@ -34,7 +34,7 @@ from discotree.drawing.svg import PageItem, Theme, draw_page, draw_svg
 from discotree.drawing.text import draw_text
 from discotree.encoding.dependencies import to_dependencies
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import DiscotreeError, QueryError, printable
+from discotree.errors import DiscotreeError, QueryError, counted, printable
 from discotree.evaluation.parseval import pair_trees
 from discotree.files.writing import STANDARD_STREAM, writable
 from discotree.queries.language import quote
@@ -268,6 +268,7 @@ class Artist:
             _write([latex_pages(pictures).encode()], output)
         elif self.format == "html":
             items = (PageItem(pair[0].id, " ".join(pair[0].words), self.svg(pair, style=False)) for pair in pairs)
+            title = "Trees" if title == STANDARD_STREAM else title
             _write((piece.encode() for piece in draw_page(items, title, self.theme)), output)
         elif output is not None and not is_file:
             self._write_folder(pairs, Path(output))
@@ -306,8 +307,9 @@ class Artist:
         elif self.format == "pdf":
             _write([convert_pages([self.svg(pair) for pair in (first, second, *pairs)])], output)
         else:
+            choose = "choose a tree with --id or --number, " if click.get_current_context().command is draw else ""
             raise click.UsageError(
-                f"a {self.format} file holds one tree. Choose a tree with --id or --number, write to a folder "
+                f"{'an SVG' if self.format == 'svg' else 'a PNG'} file holds one tree; {choose}write to a folder "
                 f"(--to {self.format} -o FOLDER), or draw all trees into one file: -o FILE.html, FILE.pdf or FILE.tex"
             )
 
@@ -317,7 +319,7 @@ class Artist:
         for pair in pairs:
             name = _file_name(" ".join([pair[0].id, *pair[0].words]), taken)
             _write([self.picture(pair)], str(folder / f"{name}.{self.format}"))
-        report_written(f"{len(taken):,} pictures", str(folder))
+        report_written(counted(len(taken), "picture"), str(folder))
 
 
 def _write(pieces: Iterable[bytes], output: str | None) -> None:

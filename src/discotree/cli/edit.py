@@ -11,7 +11,7 @@ import click
 
 from discotree.cli.console import ProgressBar, err, out, report_written, table
 from discotree.cli.options import TreebankInput, check_output, examples, format_option, output_option, treebank_options
-from discotree.errors import DiscotreeError, TreebankError, TreeError, printable
+from discotree.errors import DiscotreeError, TreebankError, TreeError, counted, printable
 from discotree.files.writing import STANDARD_STREAM, writable
 from discotree.queries.edit import Change, Editor
 from discotree.treebanks import FORMATS, write
@@ -81,7 +81,7 @@ def edit(
     rows = [(rule.name, f"{editor.changes[rule.name]:,}", f"{editor.trees[rule.name]:,}") for rule in editor.rules]
     (err if preview is None else out()).print(table(["rule", "changes", "trees"], rows, left=["rule"]))
     if preview is None:
-        report_written(f"{count:,} trees", output)
+        report_written(counted(count, "tree"), output)
 
 
 def edited_trees(editor: Editor, source: TreebankInput, bar: ProgressBar, shown: int) -> Iterator[Tree]:

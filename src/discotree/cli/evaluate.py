@@ -18,7 +18,7 @@ from discotree.cli.options import (
     output_option,
 )
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import EvaluationError
+from discotree.errors import EvaluationError, counted
 from discotree.evaluation.analysis import TABLES, Analysis, BootstrapResult, bootstrap
 from discotree.evaluation.params import Params
 from discotree.evaluation.parseval import Score, common_trees
@@ -144,7 +144,7 @@ def common_sentences(files: list[str], trees: list[list[Tree]]) -> list[list[Tre
     if not rows:
         raise EvaluationError(f"{' and '.join(files)} have no sentence in common")
     counts = [f"{len(some) - len(rows):,} of {file}" for file, some in zip(files, trees, strict=True)]
-    err.print(f"{len(rows):,} common sentences; left out: {', '.join(counts)}", style="dim", soft_wrap=True)
+    err.print(f"{counted(len(rows), 'common sentence')}; left out: {', '.join(counts)}", style="dim", soft_wrap=True)
     return [list(column) for column in zip(*rows, strict=True)]
 
 

@@ -18,6 +18,7 @@ from discotree.cli.options import (
 )
 from discotree.cli.parse import FailureReport, check_model_input, find_inputs, windows_of
 from discotree.cli.search import write_lines
+from discotree.errors import counted
 from discotree.evaluation.measures import MEASURES, count, divide, guess_common_scheme, summarise
 from discotree.models.finding import Candidates, Choice, find, mismatch
 from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, beginning_of
@@ -94,12 +95,12 @@ def measure(
     endings = [""] if by_sentence else ["", "_low", "_high"]
     header: list[object] = ["file", "id" if by_sentence else "sentences"]
     header += [name + ending for name in MEASURES for ending in endings]
-    with ProgressBar("sentences") as bar:
+    with ProgressBar("sentence") as bar:
         bar.expect("measuring", [source.name for source in sources if source.text is None])
         write_lines(csv_lines(chain([header], rows()), "csv"), output)
-    report_written(f"{bar.count:,} sentences", output)
+    report_written(counted(bar.count, "sentence"), output)
     if failures.count:
-        complain(f"{failures.count:,} sentences could not be parsed")
+        complain(f"{counted(failures.count, 'sentence')} could not be parsed")
         raise click.exceptions.Exit(1)
 
 

@@ -11,9 +11,10 @@ from os import path
 from typing import Any, Literal, Protocol, TypeVar, cast, get_args
 
 import click
+from click.core import ParameterSource
 
 from discotree.cli.console import ProgressBar, err
-from discotree.errors import DiscotreeError, TreebankError, expected
+from discotree.errors import DiscotreeError, ModelError, TreebankError, counted, expected
 from discotree.files.reading import ByteCounter
 from discotree.files.writing import STANDARD_STREAM, base_name, is_encoding, other_file, overlaps, stems
 from discotree.treebanks import FORMATS, read
@@ -134,7 +135,7 @@ class TreebankInput:
         for error in (self.errors or [])[:MAX_SKIPPED_TREES_REPORTED]:
             err.print(f"skipped: {error}", soft_wrap=True)
         if self.errors:
-            err.print(f"{len(self.errors):,} broken trees skipped")
+            err.print(f"{counted(len(self.errors), 'broken tree')} skipped")
 
 
 def treebank_options(metavar: str = "TREEBANK...", required: bool = True) -> Decorator:
@@ -173,7 +174,17 @@ def workers_option(help: str) -> Decorator:
 
 
 def model_option(function: F) -> F:
-    return click.option(
+    @wraps(function)
+    def command(**options: Any) -> None:
+        try:
+            function(**options)
+        except ModelError as error:
+            source = click.get_current_context().get_parameter_source("model")
+            if source is not ParameterSource.ENVIRONMENT or repr(options["model"]) not in str(error):
+                raise
+            raise ModelError(f"$DISCOTREE_MODEL: {error}") from None
+
+    option = click.option(
         "--model",
         "-m",
         shell_complete=complete_model,
@@ -182,7 +193,8 @@ def model_option(function: F) -> F:
         show_envvar=True,
         help="An installed model (see discotree models), a folder, or hub:ORG/NAME. By default, a model for the "
         "language of the text.",
-    )(function)
+    )
+    return cast(F, option(command))
 
 
 def model_argument(function: F) -> F:

@@ -48,7 +48,7 @@ from discotree.cli.options import (
     workers_option,
 )
 from discotree.config.schema import MAX_TREES, Method
-from discotree.errors import DiscotreeError, InputError, TreebankError, printable, shorten
+from discotree.errors import DiscotreeError, InputError, TreebankError, counted, printable, shorten
 from discotree.files.writing import STANDARD_STREAM, is_archive
 from discotree.models import finding
 from discotree.models.finding import Candidates, Choice, mismatch
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 WHOLE = (*BINARY, *PICTURES)  # formats of files that are written at once
 K_BEST_WINDOW = 16  # sentences per window if each is parsed separately
 MAX_FAILURES_REPORTED = 20
-MAX_REASON_CHARACTERS = 200  # some errors quote a whole sentence
+MAX_REASON_CHARACTERS = 600  # some errors quote a whole sentence or list all labels of a model
 
 
 @click.command(
@@ -210,7 +210,7 @@ def parse(
     if model:
         sample, sources = beginning_of(sources, encoding, tags, waits=False)
         report_choice(Choice(model, warning=mismatch(sample, language)))
-    bar = ProgressBar("sentences", not on_terminal)
+    bar = ProgressBar("sentence", not on_terminal)
     names = [STANDARD_STREAM if source.text else source.name for source in sources]
     bar.expect("parsing", names)
 
@@ -230,11 +230,12 @@ def parse(
         # The windows of a file depend on its sentences alone, so that a run can be resumed.
         run(sentences(None if sink.is_file else run.flush))
         failed, omitted = sink.counts.failed, sink.counts.omitted
-        report_written(f"{sink.counts.written:,} sentences", output)
+        report_written(counted(sink.counts.written, "sentence"), output)
     if omitted:
-        err.print(f"discotree: {omitted:,} sentences below --min-confidence {threshold} left out", soft_wrap=True)
+        below = f"{counted(omitted, 'sentence')} below --min-confidence {threshold}"
+        err.print(f"discotree: {below} left out", soft_wrap=True)
     if failed:
-        complain(f"{failed:,} sentences could not be parsed or written")
+        complain(f"{counted(failed, 'sentence')} could not be parsed or written")
         raise click.exceptions.Exit(1)
 
 
@@ -278,7 +279,7 @@ def _write_whole(
             pairs, target = ((tree, None) for tree in trees()), None if output == STANDARD_STREAM else output
             Artist(cast(PictureFormat, format), functions=True).write(pairs, target, Path(output).name)
     if format in BINARY:
-        report_written(f"{count:,} sentences", output)
+        report_written(counted(count, "sentence"), output)
     return failures.count, failures.omitted
 
 

@@ -34,7 +34,7 @@ from discotree.cli.options import (
     treebank_options,
     workers_option,
 )
-from discotree.errors import ConfigError, DiscotreeError, QueryError
+from discotree.errors import ConfigError, DiscotreeError, QueryError, counted
 from discotree.files.writing import STANDARD_STREAM, writable
 from discotree.processes import usable_cores
 from discotree.queries.index import SUFFIX, is_index, write_batches
@@ -180,15 +180,15 @@ def search(
             else:
                 write_items(items(), parsed_query, format, output)
         source.report_skipped()
+        total = f"{counted(matches, 'match')} in {counted(trees, 'tree')}"
         if keys:
             write_counts(counts, keys, format, output)
         elif counting:
-            write_lines([f"{matches:,} matches in {trees:,} trees"], output)
+            write_lines([total], output)
         elif is_shown:
             stopped = f", stopped by --max {maximum}" if matches == maximum else ""
-            total = f"{matches:,} match{'es' * (matches > 1)} in {trees:,} tree{'s' * (trees > 1)}"
             note(f"{total}{stopped}" if matches else "no match")
-        report_written(f"{matches:,} matches", output)
+        report_written(counted(matches, "match"), output)
         if not matches:
             explain(parsed_query, source)
     if not matches:
@@ -327,7 +327,7 @@ def index(source: TreebankInput, output: str | None, punctuation: Punctuation) -
     with ProgressBar() as bar, closing(_run("indexing", source, job, bar)) as batches:
         number = write_batches(batches, output)
     source.report_skipped()
-    report_written(f"{number:,} trees", output)
+    report_written(counted(number, "tree"), output)
 
 
 def write_items(items: Iterable[Any], query: Query, format: str, output: str) -> None:

@@ -33,7 +33,7 @@ from discotree.config.recipes import (
     with_trees,
 )
 from discotree.config.schema import Config, Training
-from discotree.errors import requires_extra
+from discotree.errors import counted, requires_extra
 from discotree.models.finding import find
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def train(
             console.print(line, soft_wrap=True)
     skipped = sum(runs[0]["data"].get("skipped", {}).values())
     if skipped:
-        console.print(f"\n{skipped:,} broken trees were skipped")
+        console.print(f"\n{counted(skipped, 'broken tree')} skipped")
     models = ", ".join(str(target / name / MODEL) for name in names)
     console.print(f"\nmodel: {models}", soft_wrap=True)
     best = max(zip(runs, names, strict=True), key=lambda run: run[0]["scores"]["dev"]["attachment"]["las"])[1]

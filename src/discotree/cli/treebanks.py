@@ -22,7 +22,7 @@ from discotree.cli.options import (
     treebank_options,
 )
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import DiscotreeError
+from discotree.errors import DiscotreeError, counted
 from discotree.evaluation.statistics import Statistics
 from discotree.files.reading import ReadLimits
 from discotree.files.writing import STANDARD_STREAM, is_archive
@@ -88,7 +88,7 @@ def convert(
         on_error = stop if source.errors is None else source.errors.append
         count = write(trees, output, to, heads=rules, on_error=on_error)
     source.report_skipped()
-    report_written(f"{count:,} trees", output)
+    report_written(counted(count, "tree"), output)
 
 
 PARTS = ("train", "dev", "test")
@@ -128,7 +128,7 @@ def split(file: str, shares: str, output: str | None, from_: str | None, encodin
         raise DiscotreeError(f"{file}: too few trees for {shares}; a part would be empty")
     makedirs(folder or ".", exist_ok=True)
     for name, part in zip(outputs, parts, strict=True):
-        report_written(f"{write(part, name, format):,} trees", name)
+        report_written(counted(write(part, name, format), "tree"), name)
 
 
 StatisticsFormat = Literal["table", "json"]

@@ -70,9 +70,10 @@ class Fingerprint:
             if earlier.settings.get(name) != value:
                 values = _first_difference(earlier.settings.get(name), value)
                 old, new = (shorten(repr(one), MAX_VALUE_CHARACTERS, "…") for one in values)
-                raise DiscotreeError(
-                    f"{os.fspath(output)} was started with different settings: {name} was {old}, now {new}; {remedy}"
-                )
+                settings = f"different settings: {name} was {old}, now {new}"
+                if name == "model":  # its value is a checksum
+                    settings = "another model"
+                raise DiscotreeError(f"{os.fspath(output)} was started with {settings}; {remedy}")
 
     def claim(self, path: Path, remedy: str) -> None:
         """Store the fingerprint in a new file, or compare it with that of an earlier run."""

@@ -182,7 +182,8 @@ def _partial_tree(line: str, number: int, name: str, line_number: int) -> InputI
         tree = partial_tree(line)
     except InputError as error:
         return TreebankError(f"sentence {number}: {error}", name, line_number)
-    return InputSentence(str(number), list(tree.words), f"{name}:{line_number}", constraints=constraints_of(tree))
+    where = f"{name}:{line_number}: sentence {number}"
+    return InputSentence(str(number), list(tree.words), where, constraints=constraints_of(tree))
 
 
 def _bounded_lines(text: DecodedText) -> Iterator[tuple[str, int]]:
@@ -450,15 +451,12 @@ def _guess_kind(path: str) -> str | None:
 
 def _find_in_folder(folder: str, kind: str | None) -> Iterator[SentenceSource]:
     """Yield a folder as one treebank, or the texts in it if it contains no treebank."""
-    if kind in TEXT_KINDS:
-        texts = files_in(folder, lambda names: names)
-        if not texts:
-            raise TreebankError("the folder contains no files", folder)
-    elif kind is None and not files(folder):
-        texts = files_in(folder, lambda names: [name for name in names if base_name(name).endswith(TEXT_SUFFIXES)])
-    else:
-        texts = []
-    if texts:
-        yield from (SentenceSource(path, kind or TEXT) for path in texts)
-    else:
+    if kind in FORMATS or (kind is None and files(folder)):
         yield SentenceSource(folder, kind)
+        return
+    suffixes = "" if kind else TEXT_SUFFIXES
+    texts = files_in(folder, lambda names: [name for name in names if base_name(name).endswith(suffixes)])
+    if not texts:
+        reason = "the folder contains no files" if kind else "the folder contains neither .txt files nor a treebank"
+        raise TreebankError(reason, folder)
+    yield from (SentenceSource(path, kind or TEXT) for path in texts)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from discotree.config.schema import Method
-from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, first_line, printable
+from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, counted, first_line, printable
 from discotree.files.jobs import (
     VERSION,
     Fingerprint,
@@ -345,7 +345,7 @@ class ResumableFile:
     def _check_resume(self, settings: Mapping[str, object], resume: bool) -> None:
         if not resume:
             raise DiscotreeError(
-                f"{self.part} holds {self.counts.written:,} sentences of an interrupted run; "
+                f"{self.part} holds {counted(self.counts.written, 'sentence')} of an interrupted run; "
                 "pass --resume to continue it, or remove the file"
             )
         earlier = Fingerprint(self.journal.head)

@@ -270,10 +270,8 @@ class Index:
             return decode(*arguments)
         except DiscotreeError:  # the index is closed
             raise
-        except (*DAMAGE, LookupError) as error:
-            raise TreebankError(
-                f"the index is damaged: {error}; create it again with discotree index", self.path
-            ) from None
+        except (*DAMAGE, LookupError):
+            raise TreebankError("the index is damaged; create it again with discotree index", self.path) from None
 
     def __enter__(self) -> "Index":
         return self

@@ -55,7 +55,7 @@ def read_json(source: Source) -> Iterator[Tree]:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg} at column {error.colno}"
+        return f"{error.msg.removesuffix(' at')} at column {error.colno}"
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 

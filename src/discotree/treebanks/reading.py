@@ -103,6 +103,8 @@ def open_treebank(
             beginning = bytes(peek(PEEK)[:PEEK]) if peek else b""
             name = format or guess_format(file.name, beginning)
             if name is None:
+                if peek and not beginning.strip():
+                    raise TreebankError("the input is empty", file.name)
                 raise TreebankError(f"cannot detect the format; specify one of {', '.join(FORMATS)}", file.name)
             if encoding:
                 check_encoding(name, encoding, file.name)

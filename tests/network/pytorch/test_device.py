@@ -23,7 +23,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_a_device_that_cannot_be_used_is_named_with_those_that_can(name, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(ModelError, match=r"^the device '.+' cannot be used: .+; there is cpu$") as caught:
+    with pytest.raises(ModelError, match=r"^the device '.+' cannot be used: .+; available: cpu$") as caught:
         usable(name)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 350

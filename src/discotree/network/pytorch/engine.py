@@ -32,7 +32,8 @@ def usable(
             raise ValueError("a test computation failed")
     except Exception as problem:  # torch's own errors, AssertionError, ImportError: it depends on device and version
         reason = first_line(problem).partition(". ")[0]
-        raise error(f"{where}the device {str(name)!r:.50} cannot be used: {reason}; there is {_available()}") from None
+        message = f"the device {str(name)!r:.50} cannot be used: {reason}; available: {_available()}"
+        raise error(where + message) from None
     return device
 
 
