@@ -25,7 +25,7 @@ from typing import Any
 
 import click
 
-from discotree.cli import app, main
+from discotree.cli import app, console, main
 from discotree.config.pretraining import load_pretraining
 from discotree.config.recipes import load_recipe
 
@@ -154,6 +154,7 @@ def run_command(command: str) -> tuple[str, str]:
 
 def run_ours(words: list[str], stdin: bytes) -> tuple[bytes, str]:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    vars(console.err).pop("_console", None)  # it may have been created for a terminal
     before = sys.argv, sys.stdin
     sys.argv, sys.stdin = words, io.TextIOWrapper(io.BytesIO(stdin), "utf-8")
     code: object = 0
