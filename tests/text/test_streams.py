@@ -120,12 +120,17 @@ def test_decode_is_the_inverse_of_encode(text: str, block: int, encoding: str) -
     assert all(line.index("\n") == len(line) - 1 for line in lines[:-1])
 
 
-@pytest.mark.parametrize("raw", [b"a\n\nb \xff c\n", b"a\nb\n\xc3", b"a\nb\nc\xe2\x82"])
+@pytest.mark.parametrize("raw", [b"a\n\nb \x9d c\n", b"a\nb\n\xc3", b"a\nb\nc\xe2\x82"])
 def test_undecodable_bytes_have_an_address(raw: bytes) -> None:
     with pytest.raises(TreebankError, match=r"^x\.txt:3: byte 0x\w\w is not utf-8; specify the file's") as caught:
         list(decode(io.BytesIO(raw), "x.txt"))
     assert (caught.value.path, caught.value.line) == ("x.txt", 3)
     assert "�" in "".join(decode_lines(io.BytesIO(raw), "x.txt", errors="replace"))
+
+
+def test_a_file_that_may_be_in_utf_16_is_told_so() -> None:
+    with pytest.raises(TreebankError, match="byte 0xff is not utf-8; if the file is in UTF-16, use --encoding utf-16"):
+        list(decode(io.BytesIO(b"\xff\xfea\0"), "x.txt"))
 
 
 @pytest.mark.parametrize("raw", ["Überall", "Café", "„Ja“", "10 €", "Þetta"])
