@@ -26,7 +26,7 @@ import pytest
 from model_package import MAX_WHEEL_MB
 from packaging.licenses import canonicalize_license_expression
 from packaging.requirements import Requirement
-from support.texts import LANGUAGES, files, paragraphs
+from support.texts import INVISIBLE, LANGUAGES, files, paragraphs
 
 from discotree import __version__
 from discotree.parsing.inputs import LINES, TEXT, TOKENS
@@ -45,7 +45,6 @@ PEAK_MB = 1000
 FIRST_TREE_SECONDS = 15  # of processor time; a few on an idle machine
 SIDE_BY_SIDE = 2
 SENTENCES = 2  # sentences converted between every pair of formats
-INVISIBLE = "\u00ad\u200b\u200e\u200f\u2060\ufeff"
 PENN = {
     "-LRB-": "(",
     "-RRB-": ")",

@@ -176,7 +176,7 @@ function readCalibration(value, check) {
   if (pairs.length < 2 || !rises) throw check.error("calibration.curve", "increasing numbers");
   return {
     bias: check.number(table.bias, "calibration.bias"),
-    weights: check.named(table.weights, "calibration.weights", CONSTITUENT),
+    weights: check.named({ weakest: 0, ...check.object(table.weights, "calibration.weights") }, "calibration.weights", CONSTITUENT),
     labels: check.numbers(table.labels, "calibration.labels"),
     curve: pairs,
     treeBias: check.number(table.tree_bias, "calibration.tree_bias"),

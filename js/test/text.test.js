@@ -37,6 +37,14 @@ test("offsets count UTF-16 code units, and invisible characters belong to no for
   assert.equal(words[1].form, "Goud");
 });
 
+test("marks that Unicode treats as equivalent to others end sentences, and direction marks are invisible", async () => {
+  assert.deepEqual(await tokens("grc", "τί λέγεις\u037e ἔρχομαι\u0387 σὺ \u2067μένεις\u2069."), [
+    "τί λέγεις ;",
+    "ἔρχομαι ·",
+    "σὺ μένεις .",
+  ]);
+});
+
 test("pictures, addresses and foreign words have tags of their own", async () => {
   const language = await Language.load("nl");
   const tags = ["😀", "www.voorbeeld.nl", "Привет", "•", "huis", "x"].map((form) => language?.tagOf(form));

@@ -119,11 +119,11 @@ def expected(name: object, choices: Iterable[str], otherwise: str = "") -> str:
 
 
 def undecodable(byte: int, encoding: str, remedy: str = "specify the file's encoding") -> str:
-    """Return the error for a byte that is invalid in an encoding; if the file looks like another one, name it."""
+    """Return the error for a byte that is invalid in an encoding; if the file seems to be in another one, say so."""
     if encoding in ("utf-8", "utf_8") and bytes([byte]).decode("cp1252", "replace") in WESTERN:
         remedy = "it looks like Windows-1252; use --encoding cp1252"
     elif encoding in ("utf-8", "utf_8") and byte == 0xFF:  # most files in UTF-16 begin with it
-        remedy = "if the file is in UTF-16, use --encoding utf-16"
+        remedy = "if the file is in UTF-16, convert it to UTF-8"
     return f"byte {byte:#04x} is not {encoding}; {remedy}"
 
 

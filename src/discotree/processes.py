@@ -227,7 +227,7 @@ def usable_cores(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/
 
 
 def use_one_arena() -> None:
-    """Let threads that start later share one pool of memory. glibc gives each its own, which takes 12 MiB more."""
+    """Let threads that start later share one pool of memory. With one for each, as glibc has it, parsing takes more."""
     import ctypes
 
     with suppress(AttributeError, OSError, TypeError):  # other C libraries have no such pools

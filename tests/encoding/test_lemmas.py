@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from discotree.encoding.dependencies import Dependencies
-from discotree.encoding.lemmas import LemmaRules, apply_script, edit_script
+from discotree.encoding.lemmas import LemmaRules, apply_script, composed, edit_script
 from discotree.trees.tree import NONE, Token
 
 
@@ -159,3 +159,9 @@ def test_other_texts_are_not_scripts(script):
 def test_endings_name_scripts(endings):
     with pytest.raises(ValueError, match=r"endings|unpack"):
         LemmaRules.from_table({"scripts": [["l0+"]], "endings": {"n": endings}, "particles": []})
+
+
+def test_words_are_composed_unless_that_takes_long() -> None:
+    assert composed("cafe\u0301") == "caf\u00e9"
+    long = "a" + "\u0301\u0323" * 100_000  # sorting its marks takes a minute
+    assert composed(long) is long

@@ -69,10 +69,11 @@ def test_what_has_no_model_is_an_error_that_asks_for_a_name(text: str, complaint
     assert done.stdout == ""
 
 
-def test_a_file_without_text_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "empty.txt"
-    path.write_text("\n")
-    assert str(CliRunner().invoke(app, ["parse", str(path)]).exception) == "the input has no text"
+@pytest.mark.parametrize("text", ["\n", "\ufeff", "1984\n"])
+def test_a_file_without_words_is_an_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "file.txt"
+    path.write_text(text, "utf-8")
+    assert str(CliRunner().invoke(app, ["parse", str(path)]).exception).startswith("the input has no words: name a")
 
 
 @pytest.mark.usefixtures("shelf")

@@ -8,6 +8,8 @@ LANGUAGES = ("de", "en", "is", "nl")
 MANY_WORDS = 1500
 HEADING = "## "
 
+# Characters that the tokeniser leaves out.
+INVISIBLE = "\u00ad\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 ANYWHERE = {
     "other scripts": "Это короткое предложение. Αυτή είναι μια πρόταση. यह एक वाक्य है। นี่คือประโยค 这是一个句子。"
     "それは文です。이것은 문장이다. ეს წინადადებაა. Սա նախադասություն է։",

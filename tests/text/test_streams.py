@@ -129,7 +129,7 @@ def test_undecodable_bytes_have_an_address(raw: bytes) -> None:
 
 
 def test_a_file_that_may_be_in_utf_16_is_told_so() -> None:
-    with pytest.raises(TreebankError, match="byte 0xff is not utf-8; if the file is in UTF-16, use --encoding utf-16"):
+    with pytest.raises(TreebankError, match="byte 0xff is not utf-8; if the file is in UTF-16, convert it to UTF-8"):
         list(decode(io.BytesIO(b"\xff\xfea\0"), "x.txt"))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.texts import INVISIBLE
 
 import discotree.text
 from discotree import ConfigError, read
@@ -25,7 +26,6 @@ def parts(*lines: str) -> list[str]:
     return " ".join(lines).split(" ")
 
 
-INVISIBLE = "\u00ad\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 FRAGMENTS = parts(
     "'t z'n geht's don't cannot I'd've ’s O’Neill '69 1968-'69 Jenkins' co- -verb Word woord WORD",
     "z.B. a.s. Dr. etc. U.S. 3. J. ... … . ? ! ?! 1.000,50 10.000,- .05 5% €5 US$ 12:30 31-12-1999 1/2 37°C : ;",

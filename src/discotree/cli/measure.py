@@ -81,14 +81,14 @@ def measure(
     def rows() -> Iterator[list[object]]:
         for source in sources:
             scheme, trees = guess_common_scheme(trees_of(source))
-            counted = []
+            counts = []
             for tree in trees:
-                counted.append(count(tree, scheme))
+                counts.append(count(tree, scheme))
                 if by_sentence:
-                    yield [source.name, tree.id, *map(_cell, divide(counted[-1]).values())]
-            total = sum(counted, Counter[str]())
+                    yield [source.name, tree.id, *map(_cell, divide(counts[-1]).values())]
+            total = sum(counts, Counter[str]())
             if not by_sentence:
-                yield [source.name, total["sentences"], *map(_cell, chain.from_iterable(summarise(counted).values()))]
+                yield [source.name, total["sentences"], *map(_cell, chain.from_iterable(summarise(counts).values()))]
             if total["with_scheme"] < total["sentences"]:
                 warn(f"{source.name}: clauses and dependencies need labels of one of the schemes {', '.join(SCHEMES)}")
 

@@ -179,8 +179,7 @@ def model_option(function: F) -> F:
         try:
             function(**options)
         except ModelError as error:
-            source = click.get_current_context().get_parameter_source("model")
-            if source is not ParameterSource.ENVIRONMENT or repr(options["model"]) not in str(error):
+            if click.get_current_context().get_parameter_source("model") is not ParameterSource.ENVIRONMENT:
                 raise
             raise ModelError(f"$DISCOTREE_MODEL: {error}") from None
 

@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 WHOLE = (*BINARY, *PICTURES)  # formats of files that are written at once
 K_BEST_WINDOW = 16  # sentences per window if each is parsed separately
 MAX_FAILURES_REPORTED = 20
-MAX_REASON_CHARACTERS = 600  # some errors quote a whole sentence or list all labels of a model
+MAX_REASON_CHARACTERS = 1500  # some errors quote a whole sentence or list all labels of a model
 
 
 @click.command(

@@ -23,7 +23,7 @@ Others:
     single     whether there is one word
     chain      whether there is one child
 
-There is one more weight, for the logit of the least of the probabilities closed, held, head, label and unary, because
+There is one more weight, for the logit of the lowest of the probabilities closed, held, head, label and unary, because
 a single wrong decision makes a constituent wrong.
 
 Probabilities are those that the network gives each word by itself. Exact marginals over trees are no better:

@@ -52,6 +52,7 @@ EDIT, LAST, FIRST = ";", ">", "<"
 SPLIT_MARK = "$"
 WHOLE_WORD = "^"
 MAX_ENDING = 8
+MAX_COMPOSED = 1000
 MIN_SHARE = 0.5  # share of the words of a treebank that must have a lemma, to learn from them
 MAX_COUNT = 3  # occurrences of a word that count for the scripts of its endings: rare words say more about new ones
 MAX_SCRIPTS = 4  # of one ending
@@ -106,8 +107,13 @@ def _parts(script: str) -> tuple[str, int, str, list[str]]:
     return script[0], int(cut), suffix, edits
 
 
+def composed(form: str) -> str:
+    """Return a word in NFC. A very long word stays as it is: it is in no vocabulary, and may take minutes."""
+    return normalize("NFC", form) if len(form) <= MAX_COMPOSED else form
+
+
 def _base(form: str) -> str:
-    return normalize("NFC", form.strip(SPLIT_MARK) or form)
+    return composed(form.strip(SPLIT_MARK) or form)
 
 
 def _capitalised(text: str) -> str:

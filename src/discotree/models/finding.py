@@ -223,8 +223,6 @@ class Candidates:
 
     def choose(self, text: str) -> Choice:
         """Choose the model for a text; raise InputError where its language has none or is not certain."""
-        if not text.strip():
-            raise InputError("the input has no text")
         found = recognise(text)
         if len(self.languages) == 1 and not self.restricted:
             ((name, code),) = self.languages.items()
@@ -260,6 +258,8 @@ class Candidates:
         return f"{hint}, or {naming}" if hint else naming
 
     def _problem(self, found: Recognition) -> str:
+        if not found.scores:
+            return "the input has no words"
         if found.is_foreign:
             return "this text looks like none of the languages that discotree knows"
         codes = {*self.languages.values(), *(card.code for card in self.restricted.values())}

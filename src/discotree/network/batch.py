@@ -7,12 +7,12 @@ longest of those, P pieces in the longest sentence. Heads are columns 0..N as in
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
 
 from discotree.encoding.dependencies import Dependencies
+from discotree.encoding.lemmas import composed
 from discotree.errors import ModelError
 from discotree.network.arrays import F32, I64, Bool
 from discotree.network.vocab import UNKNOWN, UNKNOWN_CHAR, Vocab, normalized, targets
@@ -92,14 +92,14 @@ class Forms:
         return number
 
     def _new_entry(self, form: str) -> FormEntry:
-        form = normalize("NFC", form)
+        whole = composed(form)
         chars, words = self.vocab.chars.ids, self.vocab.words.ids
         entry = (
-            words.get(normalized(form), UNKNOWN),
-            array("i", [chars.get(char, UNKNOWN_CHAR) for char in form[: self.max_chars]]).tobytes(),
-            array("i", self.pieces(form) if self.pieces else ()).tobytes(),
+            words.get(normalized(whole), UNKNOWN),
+            array("i", [chars.get(char, UNKNOWN_CHAR) for char in whole[: self.max_chars]]).tobytes(),
+            array("i", self.pieces(whole) if self.pieces else ()).tobytes(),
         )
-        if form in words and len(self.stored) < MAX_STORED:
+        if whole in words and len(self.stored) < MAX_STORED:
             self.stored[form] = entry
         return entry
 

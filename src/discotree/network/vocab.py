@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from unicodedata import normalize
 
 from discotree.encoding.dependencies import JOINER, Dependencies, spines, split_chain, split_level
-from discotree.encoding.lemmas import LemmaRules
+from discotree.encoding.lemmas import LemmaRules, composed
 from discotree.errors import ModelError
 from discotree.trees.tree import FUNCTION, MORPH, NONE
 
@@ -28,7 +27,7 @@ _DIGIT = re.compile(r"\d")
 
 def normalized(form: str) -> str:
     """Return a word as the vocabulary has it: with 0 for every digit, and letters with accents as one character."""
-    return _DIGIT.sub("0", normalize("NFC", form))
+    return _DIGIT.sub("0", composed(form))
 
 
 @dataclass
@@ -105,7 +104,7 @@ class Vocab:
         for tree, without in zip(trees, ignored or [()] * len(trees), strict=True):
             words.update(normalized(token.form) for token in tree.tokens)
             for token in tree.tokens:
-                chars.update(normalize("NFC", token.form))
+                chars.update(composed(token.form))
             labels.update(tree.labels)
             roots[tree.root] += 1
             for head in heads:

@@ -18,7 +18,7 @@ MAX_PARAGRAPH = 1 << 18  # characters; longer paragraphs are split
 
 _PARAGRAPH_BREAK = re.compile(r"\n[^\S\n]*\n\s*|[\f\u2029]\s*")
 # Soft hyphens, zero-width spaces, joiners of words, and marks of the direction of writing.
-_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_INVISIBLE = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 _GREEK_QUESTION_MARK, _GREEK_SEMICOLON = "\u037e", "\u0387"  # Unicode says that they are the same as ; and ·
 _SENTENCE_BREAK = re.compile(r"[^\W\d_]{7}[.!?][\"'”’»)\]]*\s+(?=[A-ZÀ-Þ])")  # no abbreviation is that long
 
@@ -145,9 +145,9 @@ def sentences(source: str | Iterable[str], language: str | Convention, *, lines:
     """Yield the sentences of a text: a string, an open text file, or an iterable of pieces.
 
     Empty lines end sentences, and so do single line breaks where lines stand alone, as in a list. With ``lines`` every
-    line is one sentence, and an empty line an empty sentence. Soft hyphens and zero-width spaces are not part of the
-    forms of words, but offsets count them. ``language`` is a code of ``LANGUAGES`` or a
-    ``Convention`` that you loaded from your own file.
+    line is one sentence, and an empty line an empty sentence. Invisible characters are not part of the forms of words,
+    but offsets count them. ``language`` is a code of ``LANGUAGES`` or a ``Convention`` that you loaded from your own
+    file.
     """
     rules = convention(language)
     if lines:

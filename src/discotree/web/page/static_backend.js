@@ -95,7 +95,8 @@ export const convert = render;
 
 /** Return the code of the language of a text among those of the models, "" if it is not certain: text/recognition.py. */
 export function recognise(text, { words: tables, unlisted, margin, yields }) {
-  const words = [...text.slice(0, 4096).replaceAll("’", "'").normalize("NFC").matchAll(/\p{L}+(?:'\p{L}+)*/gu)].slice(0, 600).map(([word]) => word.toLowerCase());
+  const sample = text.slice(0, 4096).replaceAll("’", "'").normalize("NFC").replace(/\S*\ufffd\S*/g, "");
+  const words = [...sample.matchAll(/\p{L}+(?:'\p{L}+)*/gu)].slice(0, 600).map(([word]) => word.toLowerCase());
   const scores = Object.entries(tables).map(([code, table]) =>
     [code, words.reduce((sum, word) => sum + (Object.hasOwn(table, word) ? table[word] : unlisted), 0)]).sort(([, a], [, b]) => b - a);
   if (!words.length || !scores.length) return "";
