@@ -29,6 +29,7 @@ from packaging.requirements import Requirement
 from support.texts import INVISIBLE, LANGUAGES, files, paragraphs
 
 from discotree import __version__
+from discotree.errors import counted
 from discotree.parsing.inputs import LINES, TEXT, TOKENS
 from discotree.parsing.outputs import DRAW, JSON, OUTPUTS
 from discotree.treebanks import TEXT_FORMATS as FORMATS  # formats that need no extra
@@ -458,7 +459,7 @@ def test_nothing_of_a_file_is_lost(parsed: dict[str, Parsed], language: str, kin
     text = files(language)[kind].decode("utf-8-sig")
     records = found.records(f"{kind}.json")
     assert_covered(text, list(tokens_of(records)), 0, len(text))
-    assert found.alone[kind]["err"] == f"{len(records):,} sentences written to {language}/{kind}.json\n"
+    assert found.alone[kind]["err"] == f"{counted(len(records), 'sentence')} written to {language}/{kind}.json\n"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
