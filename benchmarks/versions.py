@@ -6,7 +6,7 @@
 OLD and NEW are commits of this repository, or folders: a checkout, or its src. Every measurement is a process of its
 own, and the versions take turns. The table has the fastest round, and the median factor of all rounds in wall time and
 in processor time; above 1, NEW is faster. Exits with 1 if an output differs; confidences are
-compared to nine digits.
+compared to nine digits. OLD must be able to read the model: name the folder of an earlier one with --model if not.
 
     in batches     parser.parse(sentences), from words to trees
     one by one     parser(words)

@@ -127,8 +127,8 @@ def recognise(text: str) -> Recognition:
     best = _best(scores)
     possible = [known for code, known in languages.items() if code == best or not known.yields]
     most = max(sum(map(known.words.__contains__, words)) for known in possible)
-    is_long = len(words) >= MIN_WORDS or known_letters().isdisjoint(chain.from_iterable(words))
-    return Recognition(scores, is_long and most < MIN_KNOWN_SHARE * len(words))
+    is_telling = len(words) >= MIN_WORDS or known_letters().isdisjoint(chain.from_iterable(words))
+    return Recognition(scores, is_telling and most < MIN_KNOWN_SHARE * len(words))
 
 
 def sample_of(pieces: Iterable[str]) -> str:
