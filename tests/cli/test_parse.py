@@ -376,7 +376,7 @@ def test_an_input_that_breaks_off_leaves_what_was_done(cli: Cli, tmp_path: Path)
     done = cli("a.gz", "--from", "lines", "-o", "out.tiger.xml")
     assert done.code == 1
     assert "discotree: a.gz: cannot be read" in done.err
-    written = int(re.search(r"stopped; ([\d,]+) sentences are in", done.err)[1].replace(",", ""))  # type: ignore[index]
+    written = int(re.search(r"stopped; ([\d,]+) sentences in", done.err)[1].replace(",", ""))  # type: ignore[index]
     assert len(list(dt.read(tmp_path / "out.tiger.xml.part", "tigerxml"))) == written > 100
     assert not (tmp_path / "out.tiger.xml").exists()
 

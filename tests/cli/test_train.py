@@ -269,7 +269,7 @@ def test_a_wrong_recipe_or_setting_is_an_error_without_a_traceback(run: Run) -> 
         (["--set", "training.device=toaster"], "training.device: "),
         (
             ["--test", "small.export"],
-            "train and test overlap: 14 sentences are in both (s1, s2, s3, s4, s5, …); choose other trees",
+            "train and test overlap: 14 sentences in both (s1, s2, s3, s4, s5, …); choose other trees",
         ),
         (["--output", "small.toml/out"], "Not a directory"),
     ],

@@ -549,7 +549,7 @@ def test_a_shard_that_cannot_be_read_costs_only_itself(bulk: Run, corpus: Path) 
     assert done.code == 1
     assert re.search(r"part-0000002.parquet: .*corpus.parquet: cannot be read", done.said)
     assert "3 of 4 shards, 60 rows" in done.said
-    assert "1 shards are missing (part-0000002.parquet); run the same command" in done.said
+    assert "1 missing shard (part-0000002.parquet); run the same command" in done.said
     assert len(done.records) == 60
     assert not (corpus.parent / "out" / "_SUCCESS").exists()
 

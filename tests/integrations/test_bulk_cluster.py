@@ -235,7 +235,7 @@ def test_a_shard_that_kills_every_worker_costs_only_itself(start: Start, home: P
         for path in out.glob(f"_temporary/{name}.*"):
             path.unlink()
     said = job.end(1)
-    assert f"1 shards are missing ({name})" in said
+    assert f"1 missing shard ({name})" in said
     assert "20 of 21 shards" in said
     assert shards(out) == {other: raw for other, raw in shards(home / "plain").items() if other != name}
 

@@ -150,7 +150,7 @@ def test_train_dev_and_test_must_not_overlap(tmp_path, split):
     one_tree = dataclasses.replace(data, **{split: (DataSource("small.export", sentences="6-9"),)})
     copy = dataclasses.replace(data, **{split: (DataSource("long.dbr"),)})
     for overlapping in (one_tree, copy):
-        with pytest.raises(ConfigError, match=rf"train and {split} overlap: \d+ sentences are in both \(.+\); choose"):
+        with pytest.raises(ConfigError, match=rf"train and {split} overlap: \d+ sentences? in both \(.+\); choose"):
             load_splits(resolve(overlapping), allow_overlap=False)
     load_splits(resolve(dataclasses.replace(data, **{split: (DataSource("short.dbr"),)})), allow_overlap=False)
 

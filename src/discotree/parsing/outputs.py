@@ -288,7 +288,7 @@ class StreamSink:
         if not self.stream.closed:
             with suppress(OSError):  # the stream may be the reason to stop
                 self.finish(footer)
-        return f"{self.counts.written:,} sentences were written"
+        return f"{counted(self.counts.written, 'sentence')} written"
 
 
 class ResumableFile:
@@ -355,8 +355,8 @@ class ResumableFile:
         """Refuse to resume if the checksum of the sentences that are done has changed."""
         if self.counts.done and checksum != self.counts.checksum:
             raise DiscotreeError(
-                f"{self.part} was started with a different input: its first {self.counts.done:,} sentences differ; "
-                f"{REMEDY}"
+                f"{self.part} was started with a different input: it differs in the first "
+                f"{counted(self.counts.done, 'sentence')}; {REMEDY}"
             )
 
     def write(self, text: str, counts: SentenceCounts) -> None:
@@ -381,7 +381,7 @@ class ResumableFile:
         Return a message with the number of sentences written and how to resume.
         """
         if self.journal.file.closed:
-            return f"all {self.counts.written:,} sentences are in {self.path}"
+            return f"{self.path} is complete: {counted(self.counts.written, 'sentence')}"
         if self.stream.closed:
             self.stream = open_no_follow(self.part, "r+b")
         self._truncate()
@@ -396,9 +396,8 @@ class ResumableFile:
                     self._append(footer)
             self.stream.close()
             self.journal.close()
-            message = (
-                f"{self.counts.written:,} sentences are in {self.part}; run the same command with --resume to continue"
-            )
+            written = counted(self.counts.written, "sentence")
+            message = f"{written} in {self.part}; run the same command with --resume to continue"
         self.lock.release()
         return message
 

@@ -14,7 +14,7 @@ from discotree.config.recipes import RECIPES
 from discotree.config.schema import Data, DataSource
 from discotree.encoding.dependencies import Dependencies, to_dependencies
 from discotree.encoding.head_rules import MAX_BYTES, HeadRules
-from discotree.errors import ConfigError, TreebankError, expected, list_some
+from discotree.errors import ConfigError, TreebankError, counted, expected, list_some
 from discotree.files.reading import read_regular_file
 from discotree.network.batch import Corpus, Forms
 from discotree.queries.schemes import scheme_converter
@@ -205,7 +205,7 @@ def _refuse_overlap(splits: Mapping[str, Split]) -> None:
         equal = [tree.id for tree in long if tree.words in words]
         if shared or len(equal) > MAX_OVERLAP * len(long):
             raise ConfigError(
-                f"{one} and {other} overlap: {len(shared or equal):,} sentences are in both "
+                f"{one} and {other} overlap: {counted(len(shared or equal), 'sentence')} in both "
                 f"({list_some(shared or equal)}); choose other trees, or set data.drop_repeats=true"
             )
 

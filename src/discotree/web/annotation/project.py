@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from discotree.errors import InputError, TreebankError, expected
+from discotree.errors import InputError, TreebankError, counted, expected
 from discotree.trees.tree import FUNCTION, LEMMA, MORPH, Tree
 from discotree.web.annotation.journal import PREDICTED, Action, Entry, Journal, Order, Status, normalise_name, now
 
@@ -148,7 +148,7 @@ class Project:
 
     def _index(self, number: int) -> int:
         if not 1 <= number <= len(self.offsets):
-            raise InputError(f"no sentence {number:,}; the project has {len(self.offsets):,} sentences")
+            raise InputError(f"no sentence {number:,}; the project has {counted(len(self.offsets), 'sentence')}")
         return number - 1
 
     def counts(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discotree.encoding.head_rules import HeadRules
-from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, first_line
+from discotree.errors import SENTENCE_ERRORS, DiscotreeError, TreebankError, counted, first_line
 from discotree.evaluation.parseval import Score, evaluate
 from discotree.log import logger
 from discotree.parsing.inputs import InputItem, InputSentence
@@ -97,7 +97,7 @@ class AcceptedTreesFile:
         begin = time.monotonic()
         _, problems = write_accepted(self.project, self.path, self.format, self.heads)
         self.delay_seconds = max(DELAY_SECONDS, (time.monotonic() - begin) / MAX_WRITING_SHARE)
-        self.problem = f"{self.path}: {len(problems):,} trees were left out: {problems[0]}" if problems else ""
+        self.problem = f"{self.path}: left out {counted(len(problems), 'tree')}: {problems[0]}" if problems else ""
 
     def _follow(self) -> None:
         is_last = False
@@ -151,8 +151,8 @@ class Predictor:
             count, digest = count + 1, self._add_to_hash(sentence)
         if count != known or digest != self.project.input_digest:
             raise DiscotreeError(
-                f"{self.project.journal.name} was started with another input: its first {known:,} sentences differ "
-                "from this input; pass --journal with another name to start again"
+                f"{self.project.journal.name} was started with another input: this one differs in the first "
+                f"{counted(known, 'sentence')}; pass --journal with another name to start again"
             )
         return sentences
 
