@@ -5,8 +5,8 @@
 
 The run may also be the folder around the model of an existing package, models/nl/src/discotree_nl: its weights stay.
 
-Leaves out the auxiliary head that only helps training, with --least labels that hardly occur, and with --own-words all
-words that the training trees lack, such as those of a base model for another language. Rounds weights to a few bits,
+Leaves out the auxiliary head that only helps training, with --least labels that hardly occur, and with --own-words
+words that the training trees lack, such as those of a base model for another language, or have only once. Rounds weights to a few bits,
 scores the result on dev and test beside the trained model in half precision, fits gap penalties and confidences on dev,
 and writes models/NAME: the model with its card, and the package around it. Treebanks that have a name in the recipe are
 scored apart, those of --also-score besides. A new model needs an entry in model_sources.py and one in
@@ -75,14 +75,14 @@ def with_frequent_labels(model: Model, trees: Iterable[Dependencies], least: int
     )
 
 
-def with_own_words(model: Model, trees: Iterable[Dependencies]) -> Model:
-    """Return a copy of the model with only those words that the trees have.
+def with_own_words(model: Model, trees: Iterable[Dependencies], least: int) -> Model:
+    """Return a copy of the model with only those words that the trees have at least this often.
 
     A model that was fine-tuned from one for another language would keep the words of that language.
     """
     known = model.vocab.words
-    used = {normalized(token.form) for tree in trees for token in tree.tokens}
-    kept = [number for number, word in enumerate(known.symbols, known.reserved) if word in used]
+    counts = Counter(normalized(token.form) for tree in trees for token in tree.tokens)
+    kept = [number for number, word in enumerate(known.symbols, known.reserved) if counts[word] >= least]
     words = Alphabet([known[number] for number in kept], known.reserved)
     weight = select_rows(model.weights[WORDS], [*range(known.reserved), *kept])
     vocab = dataclasses.replace(model.vocab, words=words)
@@ -156,7 +156,10 @@ def main() -> None:
     parser.add_argument("--bits", type=int, default=BITS)
     parser.add_argument("--also", type=int, nargs="*", default=[8], help="further sizes to score")
     parser.add_argument("--least", type=int, default=0, help="leave out arc labels that fewer words of the trees have")
-    parser.add_argument("--own-words", action="store_true", help="leave out words that the trees lack")
+    parser.add_argument(
+        "--own-words", type=int, nargs="?", const=1, default=0, metavar="N",
+        help="leave out words that the trees have fewer than N times; without N, those that they lack",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, default=MODELS, help="where to put the package")
     parser.add_argument("--speed", type=float, help="sentences per second on two cores (benchmarks/parse.py)")
     parser.add_argument("--gpu-speed", type=float, help="the same on one NVIDIA H200")
@@ -187,7 +190,7 @@ def main() -> None:
     splits = load_splits(resolve(trained.config.data))
     trained = with_frequent_labels(trained, splits["train"].encoded, arguments.least)
     if arguments.own_words:
-        trained = with_own_words(trained, splits["train"].encoded)
+        trained = with_own_words(trained, splits["train"].encoded, arguments.own_words)
     own_bits = trained.config.training.weight_bits
     sizes = (
         {config.schema.HALF_PRECISION_BITS, arguments.bits, *arguments.also}

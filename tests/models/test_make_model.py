@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import make_model
@@ -90,11 +91,14 @@ def test_labels_that_hardly_occur_are_left_out(run: Path, tmp_path: Path, monkey
 def test_words_that_the_trees_lack_are_left_out(run: Path) -> None:
     model = read_model(run / "model")
     trees = load_splits(resolve(model.config.data))["train"].encoded[:3]
-    smaller = make_model.with_own_words(model, trees)
+    smaller = make_model.with_own_words(model, trees, 1)
     kept = smaller.vocab.words.symbols
     assert 0 < len(kept) < len(model.vocab.words.symbols)
     words = [token.form for token in trees[0].tokens]
-    assert {normalized(word) for word in words} <= set(kept)
+    counts = Counter(normalized(token.form) for tree in trees for token in tree.tokens)
+    assert {normalized(word) for word in words} <= counts.keys() == set(kept)
+    frequent = make_model.with_own_words(model, trees, 2).vocab.words.symbols
+    assert 0 < len(frequent) < len(kept) and all(counts[word] >= 2 for word in frequent)
     parsers = [dt.Parser(version, new_engine(version, "onnx-float32")) for version in (model, smaller)]
     assert parsers[0](words).to_dict() == parsers[1](words).to_dict()
 
