@@ -1,6 +1,7 @@
 """What our models learned from, and what is to be said of each: the words of their cards and notices."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from discotree.models.card import RawText, Source
 
@@ -39,6 +40,7 @@ ENGLISH_TEXTS = (
     RawText("ELTeC-eng", "https://github.com/COST-ELTeC/ELTeC-eng", _PUBLIC_DOMAIN, 2_600_000),
     RawText("Europarl", _PARLIAMENT, _REUSE, 1_800_000),
 )
+COMMON_VOICE_ENGLISH = RawText("Common Voice", _COMMON_VOICE, "CC0-1.0", 540_000)
 ICELANDIC_TEXTS = (
     RawText("Icelandic Error Corpus", "https://github.com/antonkarl/iceErrorCorpus", "CC-BY-4.0", 1_030_000),
     RawText("Common Voice", _COMMON_VOICE, "CC0-1.0", 50_000),
@@ -50,7 +52,9 @@ GREEK_TEXT = RawText(
 MIDDLE_FRENCH_TEXT = RawText(
     "Cent nouvelles nouvelles", "https://github.com/beatrice57/mcvf-plus-ppchf", "CC-BY-NC-SA-4.0", 144_000
 )
-MINILM = Source("MiniLM", "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2", "Apache-2.0")
+E5 = Source("E5-small", "https://huggingface.co/intfloat/e5-small", "MIT")
+
+MIT = Path(__file__, "../../LICENSE").resolve().read_text("utf-8").split("\n\n", 2)[2].strip()  # below the copyright line
 
 # By treebank, text or encoder: its name and version in a notice, and the lines that its licence asks for.
 ATTRIBUTIONS: dict[Source, tuple[str, str]] = {
@@ -132,7 +136,11 @@ ATTRIBUTIONS: dict[Source, tuple[str, str]] = {
         "Common Voice contributors, Mozilla Foundation",
     ),
     ICELANDIC_TEXTS[2]: ("Lagasafn: the statutes of Iceland", "Althingi; laws carry no copyright"),
-    MINILM: ("all-MiniLM-L6-v2, whose weights were changed by further training", "sentence-transformers"),
+    COMMON_VOICE_ENGLISH: (
+        "Common Voice: English sentences to be read aloud",
+        "Common Voice contributors, Mozilla Foundation",
+    ),
+    E5: ("E5-small, whose weights were changed by further training", f"Copyright (c) Microsoft Corporation\n{MIT}"),
 }
 
 
@@ -217,11 +225,11 @@ ABOUT = {
     "fo": About((FARPAHC, ICEPAHC), FAROESE, TRACES, base="is"),
     "es": About((SQUOIA,), SPANISH, base="de"),
     "fro": About((FRENCH,), OLD_FRENCH, TRACES, (MIDDLE_FRENCH_TEXT,), teachers=("fro-large",)),
-    "yi": About((PPCHY,), YIDDISH, TRACES),
+    "yi": About((PPCHY,), YIDDISH, TRACES, teachers=("yi-large-1", "yi-large-2")),
     "grc": About((MACULA,), GREEK, texts=(GREEK_TEXT,), teachers=("grc-large",)),
     "de-early": About((ENHG,), EARLY_GERMAN, base="de"),
     "nl-large": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), extra=TRANSFORMER),
     "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
-    "en-large": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, (MINILM,), extra=TRANSFORMER),
+    "en-large": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, (*ENGLISH_TEXTS, COMMON_VOICE_ENGLISH), (E5,), extra=TRANSFORMER),
     "is-large": About((ICEPAHC,), ICELANDIC, TRACES, ICELANDIC_TEXTS, extra=TRANSFORMER),
 }

@@ -28,7 +28,7 @@ TEXTS = {
     "fo": ("Hvønn leita tit eftir?", "IP"),
     "es": ("La casa que compraron es muy antigua.", "S"),
     "fro": ("Chevaliers i avoit qui n'osoient issir de la tor.", "CP"),
-    "yi": ("vos iz zi far a kekhin?", "IP"),
+    "yi": ("vos iz dos far a bukh?", "IP"),
     "grc": ("ἰδὼν δὲ ὁ γεωργὸς τὸν λύκον ἔφυγεν.", "CL"),
     "de-early": ("Das buoch hab ich gelesen.", "VP"),
 }
@@ -71,7 +71,7 @@ EXAMPLES = {  # in make demo, on the cards and on the web page, with the trees t
         ),
     },
     "yi": {
-        "vos iz zi far a kekhin?": "(ROOT (CP (IP (WNP 0 (PP 3 (NP 4 5))) 1 (NP 2) 6)))",
+        "vos iz dos far a bukh?": "(ROOT (CP (IP (WNP 0 (PP 3 (NP 4 5))) 1 (NP 2) 6)))",
     },
     "grc": {
         "ἰδὼν δὲ ὁ γεωργὸς τὸν λύκον ἔφυγεν.": "(ROOT (CL (CL (CL 0 (NP 4 5)) (NP 2 3) 6) 1) 7)",

@@ -111,7 +111,7 @@ LANGUAGES = {  # names, and a sentence to try
     "grc": ("Ancient Greek", "ἰδὼν δὲ ὁ γεωργὸς τὸν λύκον ἔφυγεν."),
     "is": ("Icelandic", "Þá sagði hann að konan hafði séð hestinn."),
     "nl": ("Dutch", "Ik heb het hem niet kunnen zeggen."),
-    "yi": ("Yiddish", "vos iz zi far a kekhin?"),
+    "yi": ("Yiddish", "vos iz dos far a bukh?"),
 }
 CODES_ON_THE_HUB = {"de-early": "de"}  # it takes ISO codes only
 # Licences with a name on the hub that a model may have
@@ -242,7 +242,7 @@ def _notes(card: Card, made: str) -> str:
     warning = "" if card.commercial or not card.licence else " **Not for commercial use.**"
     speeds = {"two cores": card.speed, "one H200": card.gpu_speed}
     speed = ", ".join(f"{speed:,.0f} sentences per second on {on}" for on, speed in speeds.items() if speed)
-    taught = f"sentences of {texts}" if texts else "text"
+    taught = f"sentences of {texts}" if texts else "its training sentences"
     notes = {
         f"Fine-tuned from {card.base}.": card.base,
         f"Distilled: it also learned from the trees that {teachers} for {taught}.": card.teachers,
