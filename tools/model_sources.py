@@ -54,7 +54,9 @@ MIDDLE_FRENCH_TEXT = RawText(
 )
 E5 = Source("E5-small", "https://huggingface.co/intfloat/e5-small", "MIT")
 
-MIT = Path(__file__, "../../LICENSE").resolve().read_text("utf-8").split("\n\n", 2)[2].strip()  # below the copyright line
+MIT = (
+    Path(__file__, "../../LICENSE").resolve().read_text("utf-8").split("\n\n", 2)[2].strip()
+)  # below the copyright line
 
 # By treebank, text or encoder: its name and version in a notice, and the lines that its licence asks for.
 ATTRIBUTIONS: dict[Source, tuple[str, str]] = {
@@ -229,7 +231,8 @@ ABOUT = {
     "grc": About((MACULA,), GREEK, texts=(GREEK_TEXT,), teachers=("grc-large",)),
     "de-early": About((ENHG,), EARLY_GERMAN, base="de"),
     "nl-large": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), extra=TRANSFORMER),
-    "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
-    "en-large": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, (*ENGLISH_TEXTS, COMMON_VOICE_ENGLISH), (E5,), extra=TRANSFORMER),
+    "en-large": About(
+        (CRAFT, GENIA, MASC), BIOLOGY, TRACES, (*ENGLISH_TEXTS, COMMON_VOICE_ENGLISH), (E5,), extra=TRANSFORMER
+    ),
     "is-large": About((ICEPAHC,), ICELANDIC, TRACES, ICELANDIC_TEXTS, extra=TRANSFORMER),
 }

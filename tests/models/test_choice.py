@@ -173,7 +173,7 @@ def test_a_large_model_is_chosen_only_where_there_is_no_small_one(
 def test_a_free_model_is_chosen_before_one_that_has_to_be_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cards(tmp_path, monkeypatch, de=False, de_large=True).choose(GERMAN).model == "de-large"
+    assert cards(tmp_path, monkeypatch, de=False, de_free=True).choose(GERMAN).model == "de-free"
 
 
 def test_the_only_installed_model_is_not_for_every_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

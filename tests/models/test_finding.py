@@ -121,9 +121,9 @@ def test_no_models_are_no_catastrophe(tmp_path: Path, monkeypatch: pytest.Monkey
     listed = CliRunner().invoke(app, ["models"]).stdout
     assert listed.startswith("no models are installed\n")
     assert re.search(r"de +German +\d+ +\d+ +Apache-2.0", listed)
-    assert re.search(r"de-large +German +\d+ +\d+ +CC-BY-NC-SA-4.0", listed)
+    assert re.search(r"de-nc +German +\d+ +\d+ +CC-BY-NC-SA-4.0", listed)
     assert "to install one: pip install discotree-NAME" in listed
-    assert re.search(r"de-large.*: Non-commercial use only\.", listed)
+    assert re.search(r"de-nc.*: Non-commercial use only\.", listed)
     assert max(map(len, listed.splitlines())) <= 80
 
 

@@ -14,7 +14,7 @@ from discotree.trees.labels import guess_scheme
         ("su", "nl", "subject"),
         ("PPER", "tiger", "personal pronoun"),
         ("NK", "negra", "part of the noun kernel"),
-        ("$(", "de-large", "bracket, quotation mark or dash"),
+        ("$(", "de-nc", "bracket, quotation mark or dash"),
         ("SBAR", "penn", "subordinate clause"),
         ("#", "ptb", "number sign"),
         ("SBJ-TPC", "en", "subject, topicalised"),

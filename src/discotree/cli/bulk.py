@@ -144,7 +144,9 @@ def bulk(
     if missing:
         first = ", ".join(shard.output for shard in missing[:MAX_PROBLEMS])
         hint = "" if progress.problems else "; check that all workers write to the same disk and have enough memory"
-        raise DiscotreeError(f"{counted(len(missing), 'missing shard')} ({first}); run the same command to try again{hint}")
+        raise DiscotreeError(
+            f"{counted(len(missing), 'missing shard')} ({first}); run the same command to try again{hint}"
+        )
 
 
 class ShardProgress:

@@ -94,7 +94,7 @@ def find_scheme(scheme: object) -> str | None:
     language = SAME_SCHEMES.get(config.language, "") if config else ""
     if HEAD_RULES.get(language) == name:  # several schemes share the rules icepahc
         return language
-    for candidate in (name, name.partition("-")[0]):  # de-large: its language
+    for candidate in (name, name.partition("-")[0]):  # nl-large: its language
         if candidate in (*SCHEMES, *SAME_SCHEMES):
             return SAME_SCHEMES.get(candidate, candidate)
     raise InputError(f"unknown scheme {name!r}; expected {', '.join(SCHEMES)} or a model such as nl")
