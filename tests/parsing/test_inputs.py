@@ -17,14 +17,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("text", ["Es kam", "Es\tkam", "Ja.", "Wer?", "Halt!", "Nun…", "a/b c.txt", "Es kam.\n\nJa.\n"])
+@pytest.mark.parametrize(
+    "text", ["Es kam", "Es\tkam", "Ja.", "Wer?", "Halt!", "Nun…", "a/b c", "Es kam.\n\nJa.\n", "Siehe\na.txt"]
+)
 def test_text_has_whitespace_or_ends_like_a_sentence(text: str) -> None:
     (source,) = find_sources([text], None)
     assert (source.kind, source.text) == ("text", text.encode())
 
 
-@pytest.mark.parametrize("word", ["Hallo", "corpus.txt", "texts/a", "a.b/c", "*.txt", "https://example.org/x", ""])
-def test_any_other_word_must_be_a_file(folder: Path, word: str) -> None:
+@pytest.mark.parametrize(
+    "word", ["Hallo", "corpus.txt", "texts/a", "a.b/c", "*.txt", "https://example.org/x", "", "b c.txt", "b c.mrg.gz"]
+)
+def test_anything_else_must_be_a_file(folder: Path, word: str) -> None:
     assert folder.exists()
     with pytest.raises(TreebankError, match=r"no such file; to parse text, write several words in quotes"):
         find_sources([word], None)

@@ -26,6 +26,7 @@ from discotree.text import Word, read_pretokenised, sentences
 from discotree.text.recognition import SAMPLE_CHARACTERS, recognise, sample_of
 from discotree.text.streams import BLOCK, lines_of
 from discotree.treebanks import FORMATS, files, guess_format, read
+from discotree.treebanks.formats import ALL_SUFFIXES
 from discotree.trees.constraints import Constraint, constraints_of, partial_tree
 from discotree.trees.tree import Token, plain_tokens
 
@@ -42,7 +43,7 @@ NO_SUCH_FILE = "no such file; to parse text, write several words in quotes, use 
 WHITESPACE = " \t\r\n"  # never part of a token; other whitespace depends on the kind of input
 _UNDECODABLE = re.compile("[\udc80-\udcff]")  # undecodable bytes, as Python represents them
 _CARRIAGE_RETURNS = re.compile(r"\r+\n?")
-_SENTENCE = re.compile(r"\S*\s.*|\S+[.!?…]", re.DOTALL)  # an argument that is text and not a path
+_SENTENCE = re.compile(r"\S*\s.*|\S+[.!?…]", re.DOTALL)  # an argument that may be text, and not a path
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,9 +423,10 @@ def text_source(text: str, kind: str | None = None) -> SentenceSource:
 def find_sources(arguments: Sequence[str], kind: str | None) -> list[SentenceSource]:
     """Return the sources for arguments: paths, ``-``, or a single text.
 
-    A text contains whitespace or ends like a sentence. Any other word that is not the name of a file is an error.
+    A text contains whitespace or ends like a sentence, but does not end like the name of a text or treebank. Anything
+    else that is not the name of a file is an error.
     """
-    if len(arguments) == 1 and _SENTENCE.fullmatch(arguments[0]) and not os.path.exists(arguments[0]):
+    if len(arguments) == 1 and _is_text(arguments[0]):
         return [text_source(arguments[0], kind)]
     sources: list[SentenceSource] = []
     for path in arguments:
@@ -440,6 +442,12 @@ def find_sources(arguments: Sequence[str], kind: str | None) -> list[SentenceSou
         return sources
     names = stems(["stdin" if source.name == STANDARD_STREAM else source.name for source in sources])
     return [replace(source, stem=stem) for source, stem in zip(sources, names, strict=True)]
+
+
+def _is_text(argument: str) -> bool:
+    if os.path.exists(argument) or not _SENTENCE.fullmatch(argument):
+        return False
+    return "\n" in argument or not base_name(argument).lower().endswith((*TEXT_SUFFIXES, *ALL_SUFFIXES))
 
 
 def _guess_kind(path: str) -> str | None:
