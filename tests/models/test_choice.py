@@ -86,6 +86,19 @@ def test_a_named_model_parses_any_text_and_warns() -> None:
 
 
 @pytest.mark.usefixtures("shelf")
+@pytest.mark.parametrize("command", ["parse", "measure"])
+@pytest.mark.parametrize("model", [[], ["--model", "nl"]])
+def test_a_further_text_in_another_language_is_named(tmp_path: Path, command: str, model: list[str]) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for name, text in (("a", DUTCH), ("b", ENGLISH), ("c", DUTCH)):
+        (texts / f"{name}.txt").write_text(text, "utf-8")
+    said = CliRunner().invoke(app, [command, str(texts), *model]).stderr
+    warnings = [line for line in said.splitlines() if "this model is for" in line]
+    assert warnings == [f"discotree: {texts}/b.txt: this text looks like English; this model is for Dutch"]
+
+
+@pytest.mark.usefixtures("shelf")
 def test_parse_text_warns_too() -> None:
     parser = dt.load("nl")
     with pytest.warns(UserWarning, match="^this text looks like English; this model is for Dutch$"):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
-from discotree.errors import counted, printable
+from discotree.errors import TreebankError, counted, printable
 from discotree.files.writing import STANDARD_STREAM, is_archive, write_bytes
 from discotree.log import logger
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from discotree.models.finding import Choice
+    from discotree.parsing.inputs import SentenceSource
     from discotree.trees.tree import Tree
 
 INTERRUPTED = 130  # exit code after Ctrl-C, as in shells
@@ -145,6 +146,18 @@ def report_choice(choice: "Choice") -> None:
         note(choice.notice)
     if choice.warning:
         warn(choice.warning)
+
+
+def warn_of_language(source: "SentenceSource", encoding: str | None, language: str) -> None:
+    """Warn if a further text looks as if it were not in the language of the model."""
+    from discotree.models.finding import mismatch
+
+    if source.is_treebank or source.name == STANDARD_STREAM:
+        return
+    with suppress(TreebankError):  # the reader reports it
+        sample, _ = source.beginning(encoding, tags=False, waits=False)
+        if warning := mismatch(sample, language):
+            warn(f"{printable(source.name)}: {warning}")
 
 
 class WarningPrinter(logging.Handler):

@@ -6,7 +6,7 @@ from itertools import chain
 
 import click
 
-from discotree.cli.console import ProgressBar, complain, report_choice, report_written, warn
+from discotree.cli.console import ProgressBar, complain, report_choice, report_written, warn, warn_of_language
 from discotree.cli.options import (
     check_output,
     encoding_option,
@@ -69,7 +69,10 @@ def measure(
             trees = read(source.name, source.kind, encoding=encoding, stem=source.stem, on_bytes=bar.on_bytes)
             yield from bar.track(trees)
             return
-        sentences = next(unread).sentences(language, encoding, on_bytes=bar.on_bytes)
+        text = next(unread)
+        if text.name != texts[0].name:
+            warn_of_language(text, encoding, language)
+        sentences = text.sentences(language, encoding, on_bytes=bar.on_bytes)
         for window in windows_of(sentences, worker.parser._window):
             for _, outcome in worker.parse(window):
                 if isinstance(outcome, FailedSentence):

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -30,6 +30,7 @@ from discotree.cli.console import (
     show_warnings,
     size_of,
     warn,
+    warn_of_language,
 )
 from discotree.cli.options import (
     PICTURE_SUFFIXES,
@@ -215,9 +216,10 @@ def parse(
     bar.expect("parsing", names)
 
     def sentences(before_waiting: Callable[[], None] | None = None) -> Sentences:
-        return chain.from_iterable(
-            source.sentences(language, encoding, errors, tags, before_waiting, bar.on_bytes) for source in sources
-        )
+        for number, source in enumerate(sources):
+            if number:
+                warn_of_language(source, encoding, language)
+            yield from source.sentences(language, encoding, errors, tags, before_waiting, bar.on_bytes)
 
     if format in WHOLE:
         window = K_BEST_WINDOW if k else worker.parser._window
