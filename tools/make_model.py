@@ -6,11 +6,11 @@
 The run may also be the folder around the model of an existing package, models/nl/src/discotree_nl: its weights stay.
 
 Leaves out the auxiliary head that only helps training, with --least labels that hardly occur, and with --own-words
-words that the training trees lack, such as those of a base model for another language, or have only once. Rounds
-weights to a few bits, scores the result on dev and test beside the trained model in half precision, fits gap penalties
-and confidences on dev, and writes models/NAME: the model with its card, and the package around it. Treebanks that have
-a name in the recipe are scored apart, those of --also-score besides. A new model needs an entry in model_sources.py
-and one in src/discotree/models/published.toml.
+words that the training trees lack, such as those of a base model for another language, or have fewer than N times.
+Rounds weights to a few bits, scores the result on dev and test beside the trained model in half precision, fits gap
+penalties and confidences on dev, and writes models/NAME: the model with its card, and the package around it. Treebanks
+that have a name in the recipe are scored apart, those of --also-score besides. A new model needs an entry in
+model_sources.py and one in src/discotree/models/published.toml.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def with_frequent_labels(model: Model, trees: Iterable[Dependencies], least: int
 
 
 def with_own_words(model: Model, trees: Iterable[Dependencies], least: int) -> Model:
-    """Return a copy of the model with only those words that the trees have at least this often.
+    """Return a copy of the model with only the words that occur at least ``least`` times in the trees.
 
     A model that was fine-tuned from one for another language would keep the words of that language.
     """

@@ -54,9 +54,8 @@ MIDDLE_FRENCH_TEXT = RawText(
 )
 E5 = Source("E5-small", "https://huggingface.co/intfloat/e5-small", "MIT")
 
-MIT = (
-    Path(__file__, "../../LICENSE").resolve().read_text("utf-8").split("\n\n", 2)[2].strip()
-)  # below the copyright line
+_LICENSE = Path(__file__).resolve().parents[1] / "LICENSE"
+MIT = _LICENSE.read_text("utf-8").split("\n\n", 2)[2].strip()  # without the title and the copyright line
 
 # By treebank, text or encoder: its name and version in a notice, and the lines that its licence asks for.
 ATTRIBUTIONS: dict[Source, tuple[str, str]] = {

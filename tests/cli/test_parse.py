@@ -376,7 +376,7 @@ def test_an_input_that_breaks_off_leaves_what_was_done(cli: Cli, tmp_path: Path)
     done = cli("a.gz", "--from", "lines", "-o", "out.tiger.xml")
     assert done.code == 1
     assert "discotree: a.gz: cannot be read" in done.err
-    written = int(re.search(r"stopped; ([\d,]+) sentences in", done.err)[1].replace(",", ""))  # type: ignore[index]
+    written = int(re.search(r"stopped; ([\d,]+) sentences written to", done.err)[1].replace(",", ""))  # type: ignore[index]
     assert len(list(dt.read(tmp_path / "out.tiger.xml.part", "tigerxml"))) == written > 100
     assert not (tmp_path / "out.tiger.xml").exists()
 
@@ -489,7 +489,7 @@ def test_the_labels_of_a_model_are_listed_in_full(capsys: pytest.CaptureFixture[
         ([""], 2, "the text to parse is empty: pass a text, a file, or - for standard input"),
         (["--text", " "], 2, "the text to parse is empty"),
         (["-", "-"], 2, "only once"),
-        (["Es", "kam"], 1, "Es: no such file; to parse text, write several words in quotes"),
+        (["Es", "kam"], 1, "Es: no such file; to parse text, use --text, write several words in quotes"),
         (["corpus.txt"], 1, "corpus.txt: no such file;"),
         (["texts/*.txt"], 1, "texts/*.txt: no such file;"),
         (["Ja.", "-o", "out"], 1, "out: cannot tell the format from a name without a suffix; pass --to FORMAT"),

@@ -82,7 +82,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(cli: Cli, tmp_path: Path, 
             assert stopped.err == "discotree: interrupted\n"
             assert sorted(os.listdir(tmp_path)) == [f"whole{suffix}"]
         else:
-            written = int(re.search(r"interrupted; (\d+) sentences in", stopped.err)[1])  # type: ignore[index]
+            written = int(re.search(r"interrupted; (\d+) sentences written to", stopped.err)[1])  # type: ignore[index]
             assert lines // 2 - 1 <= written <= lines
             assert "--resume to continue" in stopped.err
             assert not (tmp_path / target).exists()
@@ -135,7 +135,9 @@ def test_another_input_of_the_same_name_is_refused(cli: Cli, tmp_path: Path, kin
     for text in (changed, "\n".join(paragraphs[:3]), ""):
         done = cli("-", *options, stdin=text)
         assert done.code == 1
-        assert re.search(r"out\.part was .* different input: it differs in the first \d+ sentences; remove", done.err)
+        assert re.search(
+            r"out\.part was .* different input: the new one differs within the first \d+ sentences; remove", done.err
+        )
         assert "to continue" not in done.err
         assert (tmp_path / "out.part").read_bytes() == part
     assert cli("-", *options, stdin="\n".join(paragraphs)).code == 0
@@ -159,7 +161,7 @@ def test_a_treebank_that_changed_is_refused(cli: Cli, tmp_path: Path) -> None:
         patch.setattr(os, "replace", in_the_way)
         assert cli(*options).code == 1
     dt.write([*TREES[1:], TREES[0]], path)
-    assert "differs in the first 20 sentences" in cli(*options).err
+    assert "differs within the first 20 sentences" in cli(*options).err
     dt.write(TREES, path)
     assert cli(*options).code == 0
 
@@ -264,7 +266,7 @@ def test_ctrl_c_keeps_what_is_done_and_a_second_writer_is_refused(
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.decode().startswith("discotree: interrupted; 8 sentences in ")
+    assert said.decode().startswith("discotree: interrupted; 8 sentences written to ")
     assert b"Traceback" not in said
     assert [tree.words for tree in dt.read(tmp_path / "out.export.part", "export")] == [t.words for t in TREES[:8]]
 

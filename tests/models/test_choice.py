@@ -88,14 +88,15 @@ def test_a_named_model_parses_any_text_and_warns() -> None:
 @pytest.mark.usefixtures("shelf")
 @pytest.mark.parametrize("command", ["parse", "measure"])
 @pytest.mark.parametrize("model", [[], ["--model", "nl"]])
-def test_a_further_text_in_another_language_is_named(tmp_path: Path, command: str, model: list[str]) -> None:
+def test_texts_in_another_language_are_named(tmp_path: Path, command: str, model: list[str]) -> None:
     texts = tmp_path / "texts"
     texts.mkdir()
-    for name, text in (("a", DUTCH), ("b", ENGLISH), ("c", DUTCH)):
+    for name, text in (("a", ENGLISH), ("b", DUTCH * 2), ("c", ENGLISH), ("d", DUTCH * 2)):
         (texts / f"{name}.txt").write_text(text, "utf-8")
     said = CliRunner().invoke(app, [command, str(texts), *model]).stderr
     warnings = [line for line in said.splitlines() if "this model is for" in line]
-    assert warnings == [f"discotree: {texts}/b.txt: this text looks like English; this model is for Dutch"]
+    looks = "this text looks like English; this model is for Dutch"
+    assert warnings == [f"discotree: {texts}/{name}.txt: {looks}" for name in "ac"]
 
 
 @pytest.mark.usefixtures("shelf")

@@ -164,10 +164,10 @@ def test_licences_have_the_names_of_the_hub(licence: str, name: str, own: str | 
 
 def test_the_page_names_the_teachers_of_a_small_model() -> None:
     assert "Distilled" not in page(FULL, "x")
-    assert "- Distilled: it also learned from the trees that one predicts for its training sentences." in page(
+    assert "- Distilled: it also learned from the trees that one predicts for text." in page(
         replace(FULL, teachers=("one",)), "x"
     )
-    assert " learned from the trees that one and two predict for its training sentences." in page(
+    assert " learned from the trees that one and two predict for text." in page(
         replace(FULL, teachers=("one", "two")), "x"
     )
     text = RawText("News", "", "CC0-1.0", 1_500_000)

@@ -96,10 +96,9 @@ def test_words_that_the_trees_lack_are_left_out(run: Path) -> None:
     assert 0 < len(kept) < len(model.vocab.words.symbols)
     words = [token.form for token in trees[0].tokens]
     counts = Counter(normalized(token.form) for tree in trees for token in tree.tokens)
-    assert {normalized(word) for word in words} <= counts.keys() == set(kept)
+    assert set(kept) == counts.keys()
     frequent = make_model.with_own_words(model, trees, 2).vocab.words.symbols
-    assert 0 < len(frequent) < len(kept)
-    assert all(counts[word] >= 2 for word in frequent)
+    assert set(frequent) == {word for word, count in counts.items() if count >= 2} != set()
     parsers = [dt.Parser(version, new_engine(version, "onnx-float32")) for version in (model, smaller)]
     assert parsers[0](words).to_dict() == parsers[1](words).to_dict()
 

@@ -30,7 +30,7 @@ def test_text_has_whitespace_or_ends_like_a_sentence(text: str) -> None:
 )
 def test_anything_else_must_be_a_file(folder: Path, word: str) -> None:
     assert folder.exists()
-    with pytest.raises(TreebankError, match=r"no such file; to parse text, write several words in quotes"):
+    with pytest.raises(TreebankError, match=r"no such file; to parse text, use --text, write several words in quotes"):
         find_sources([word], None)
 
 

@@ -66,7 +66,7 @@ def test_a_full_disk_leaves_what_was_written_before(tmp_path: Path) -> None:
     try:
         with pytest.raises(OSError, match="File too large"):
             file.write("x" * 2000, SentenceCounts(2, 2))
-        assert "1 sentence in" in file.stop(">")
+        assert "1 sentence written to" in file.stop(">")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
@@ -205,7 +205,7 @@ def test_a_journal_entry_on_a_full_disk_is_cut_off(tmp_path: Path) -> None:
     try:
         with pytest.raises(OSError, match="File too large"):
             file.write("two ", SentenceCounts(2, 2))
-        assert "1 sentence in" in file.stop(">")
+        assert "1 sentence written to" in file.stop(">")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)

@@ -6,7 +6,7 @@ from itertools import chain
 
 import click
 
-from discotree.cli.console import ProgressBar, complain, report_choice, report_written, warn, warn_of_language
+from discotree.cli.console import ProgressBar, complain, in_order, report_choice, report_written, warn
 from discotree.cli.options import (
     check_output,
     encoding_option,
@@ -55,24 +55,27 @@ def measure(
     sources = find_inputs(expand(inputs, or_text=True), text, from_)
     check_output(output, [source.name for source in sources])
     texts = [source for source in sources if not source.is_treebank]
+    unread: Iterator[SentenceSource] = iter(())
     if texts:
         sample, texts = beginning_of(texts, encoding, waits=not model)
         choice = Choice(model) if model else Candidates.installed().choose(sample)
         worker = ParseWorker(ParseJob(str(find(choice.model)), DEFAULT_FORMAT))
         language = worker.parser.config.language
-        report_choice(Choice(model, warning=mismatch(sample, language)) if model else choice)
+        if len(texts) > 1:
+            choice = choice._replace(warning="")
+        elif model:
+            choice = Choice(model, warning=mismatch(sample, language))
+        report_choice(choice)
         check_model_input(worker.parser, texts, tags=False)
-    unread, failures = iter(texts), FailureReport()
+        unread = in_order(texts, encoding, language)
+    failures = FailureReport()
 
     def trees_of(source: SentenceSource) -> Iterator[Tree]:
         if source.is_treebank:
             trees = read(source.name, source.kind, encoding=encoding, stem=source.stem, on_bytes=bar.on_bytes)
             yield from bar.track(trees)
             return
-        text = next(unread)
-        if text.name != texts[0].name:
-            warn_of_language(text, encoding, language)
-        sentences = text.sentences(language, encoding, on_bytes=bar.on_bytes)
+        sentences = next(unread).sentences(language, encoding, on_bytes=bar.on_bytes)
         for window in windows_of(sentences, worker.parser._window):
             for _, outcome in worker.parse(window):
                 if isinstance(outcome, FailedSentence):

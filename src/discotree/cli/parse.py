@@ -25,12 +25,12 @@ from discotree.cli.console import (
     ProgressBar,
     complain,
     err,
+    in_order,
     report_choice,
     report_written,
     show_warnings,
     size_of,
     warn,
-    warn_of_language,
 )
 from discotree.cli.options import (
     PICTURE_SUFFIXES,
@@ -182,7 +182,7 @@ def parse(
     if not model:
         sample, sources = beginning_of(sources, encoding, tags)
         choice = Candidates.installed().choose(sample)
-        report_choice(choice)
+        report_choice(choice if len(sources) == 1 else choice._replace(warning=""))
     folder = finding.find(model or choice.model)
     check_output(output, [*(paths if text is None else []), *([] if paths else [STANDARD_STREAM]), str(folder)])
     colors = on_terminal and "NO_COLOR" not in os.environ
@@ -208,7 +208,7 @@ def parse(
     if threshold and not worker.parser.model.calibration:
         warn("this model is not calibrated, so its confidences are unreliable")
     language = worker.parser.config.language
-    if model:
+    if model and len(sources) == 1:
         sample, sources = beginning_of(sources, encoding, tags, waits=False)
         report_choice(Choice(model, warning=mismatch(sample, language)))
     bar = ProgressBar("sentence", not on_terminal)
@@ -216,9 +216,7 @@ def parse(
     bar.expect("parsing", names)
 
     def sentences(before_waiting: Callable[[], None] | None = None) -> Sentences:
-        for number, source in enumerate(sources):
-            if number:
-                warn_of_language(source, encoding, language)
+        for source in in_order(sources, encoding, language):
             yield from source.sentences(language, encoding, errors, tags, before_waiting, bar.on_bytes)
 
     if format in WHOLE:

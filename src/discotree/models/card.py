@@ -242,7 +242,7 @@ def _notes(card: Card, made: str) -> str:
     warning = "" if card.commercial or not card.licence else " **Not for commercial use.**"
     speeds = {"two cores": card.speed, "one H200": card.gpu_speed}
     speed = ", ".join(f"{speed:,.0f} sentences per second on {on}" for on, speed in speeds.items() if speed)
-    taught = f"sentences of {texts}" if texts else "its training sentences"
+    taught = f"sentences of {texts}" if texts else "text"
     notes = {
         f"Fine-tuned from {card.base}.": card.base,
         f"Distilled: it also learned from the trees that {teachers} for {taught}.": card.teachers,

@@ -38,7 +38,7 @@ DecodingErrors = Literal["strict", "replace"]
 TEXT_SUFFIXES = (".txt", ".text")  # files to parse in a folder without treebanks
 MAX_SAMPLE_BYTES = 4 * SAMPLE_CHARACTERS  # a character has at most 4 bytes in any encoding
 MAX_LINE_CHARACTERS = 1 << 20  # of a line with a sentence; ten thousand words have fewer
-NO_SUCH_FILE = "no such file; to parse text, write several words in quotes, use --text, or pipe it to standard input"
+NO_SUCH_FILE = "no such file; to parse text, use --text, write several words in quotes, or pipe it to standard input"
 
 WHITESPACE = " \t\r\n"  # never part of a token; other whitespace depends on the kind of input
 _UNDECODABLE = re.compile("[\udc80-\udcff]")  # undecodable bytes, as Python represents them

@@ -355,7 +355,7 @@ class ResumableFile:
         """Refuse to resume if the checksum of the sentences that are done has changed."""
         if self.counts.done and checksum != self.counts.checksum:
             raise DiscotreeError(
-                f"{self.part} was started with a different input: it differs in the first "
+                f"{self.part} was started with a different input: the new one differs within the first "
                 f"{counted(self.counts.done, 'sentence')}; {REMEDY}"
             )
 
@@ -397,7 +397,7 @@ class ResumableFile:
             self.stream.close()
             self.journal.close()
             written = counted(self.counts.written, "sentence")
-            message = f"{written} in {self.part}; run the same command with --resume to continue"
+            message = f"{written} written to {self.part}; run the same command with --resume to continue"
         self.lock.release()
         return message
 

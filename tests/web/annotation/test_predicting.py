@@ -73,7 +73,7 @@ def test_an_input_that_has_grown_is_read_on_and_another_one_is_refused(tmp_path:
     assert len(run(opened(tmp_path / "a.jsonl", parser), sentences(8))) == 8
     for other in (sentences(4), sentences(8, damaged=2), iter([])):
         predictor = opened(tmp_path / "a.jsonl", parser)
-        with pytest.raises(dt.DiscotreeError, match="another input: this one differs in the first 8 sentences"):
+        with pytest.raises(dt.DiscotreeError, match="another input: this one differs within the first 8 sentences"):
             predictor.skip_known(other)
         predictor.project.close()
 

@@ -151,7 +151,7 @@ class Predictor:
             count, digest = count + 1, self._add_to_hash(sentence)
         if count != known or digest != self.project.input_digest:
             raise DiscotreeError(
-                f"{self.project.journal.name} was started with another input: this one differs in the first "
+                f"{self.project.journal.name} was started with another input: this one differs within the first "
                 f"{counted(known, 'sentence')}; pass --journal with another name to start again"
             )
         return sentences
