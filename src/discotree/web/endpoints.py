@@ -27,20 +27,18 @@ from discotree.web.limits import MIB, SMALL_BODY_BYTES, Limits, RequestRefused
 from discotree.web.schemas import (
     AcceptedTreesRequest,
     EarlierRequest,
-    HeadRuleTable,
     Health,
     Inventory,
     ModelInfo,
     NextRequest,
     OpenRequest,
-    Quality,
     RowsRequest,
     StepRequest,
     TreebankInfo,
     validate,
 )
 from discotree.web.served_treebanks import ServedTreebank, samples
-from discotree.web.site import rule_table
+from discotree.web.site import model_info
 from discotree.web.workers import WorkerPool
 
 if TYPE_CHECKING:
@@ -132,22 +130,10 @@ class Endpoints:
 
     async def models(self) -> list[ModelInfo]:
         """List the models."""
-        return [self._model_info(name, parser) for name, parser in self.parsers.items()]
-
-    def _model_info(self, name: str, parser: "Parser") -> ModelInfo:
-        card = self.cards.get(name)
-        test = card.scores.test if card else None
-        return ModelInfo(
-            name=name,
-            language=parser.config.language,
-            title=card.language if card else name,
-            decode=parser.config.decoding.method,
-            needs_tags=parser.has_tags,
-            licence=card.licence if card else None,
-            quality=Quality(f1=test.f1, discontinuous_f1=test.discontinuous_f1) if test else None,
-            inventory=Inventory(**parser.vocab.inventory()),
-            head_rules=HeadRuleTable(**rule_table(parser.head_rules)),
-        )
+        return [
+            ModelInfo(**model_info(name, parser, self.cards.get(name)), decode=parser.config.decoding.method)
+            for name, parser in self.parsers.items()
+        ]
 
     async def treebanks(self) -> list[TreebankInfo]:
         """List the treebanks that can be searched by name."""

@@ -158,7 +158,7 @@ def _write_models(names: Sequence[str], folder: Path) -> dict[str, Any]:
         size = write_web_model(read_model(source), folder / "models" / name)
         parser = load(given, "cpu", engine="onnx-float32")  # the precision of the browser
         card = Card.read(source / CARD) if (source / CARD).exists() else None
-        models.append({**_model_info(name, parser, card), "folder": f"models/{name}/", "bytes": size})
+        models.append({**model_info(name, parser, card), "folder": f"models/{name}/", "bytes": size})
         languages.add(parser.config.language)
         for language, _, sentence, trees in examples:
             if language == parser.config.language:
@@ -182,7 +182,7 @@ def recognition_tables(languages: Collection[str]) -> dict[str, Any]:
     }
 
 
-def _model_info(name: str, parser: "Parser", card: Card | None) -> dict[str, Any]:
+def model_info(name: str, parser: "Parser", card: Card | None) -> dict[str, Any]:
     """Describe a model as ``/api/models`` does."""
     test = card.scores.test if card else None
     return {
