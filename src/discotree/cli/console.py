@@ -32,7 +32,7 @@ INTERRUPTED = 130  # exit code after Ctrl-C, as in shells
 CLOSED_PIPE = 141  # exit code when the reader of the output has gone, as for grep in a shell
 PIPE_WIDTH = 200  # columns of a table in a pipe, where no terminal limits them
 SECONDS_BETWEEN_UPDATES = 0.1  # of a progress bar
-MAX_WARNINGS = 10  # of texts in other languages
+MAX_LANGUAGE_WARNINGS = 10
 SECONDS_BETWEEN_LINES = 30.0  # of progress in a pipe, where there is no bar
 
 
@@ -149,20 +149,22 @@ def report_choice(choice: "Choice") -> None:
         warn(choice.warning)
 
 
-def in_order(sources: "Sequence[SentenceSource]", encoding: str | None, language: str) -> "Iterator[SentenceSource]":
-    """Yield several sources, and warn of texts that do not look like the language of the model."""
+def with_language_warnings(
+    sources: "Sequence[SentenceSource]", encoding: str | None, language: str
+) -> "Iterator[SentenceSource]":
+    """Yield the sources. If there are several, name the texts that do not look like the language of the model."""
     from discotree.models.finding import mismatch
 
     named = 0
     for source in sources:
         is_text = not source.is_treebank and source.name != STANDARD_STREAM
-        if is_text and len(sources) > 1 and named < MAX_WARNINGS:
+        if is_text and len(sources) > 1 and named < MAX_LANGUAGE_WARNINGS:
             with suppress(TreebankError):  # the reader reports it
                 sample, _ = source.beginning(encoding, tags=False, waits=False)
                 if warning := mismatch(sample, language):
                     warn(f"{printable(source.name)}: {warning}")
                     named += 1
-                    if named == MAX_WARNINGS:
+                    if named == MAX_LANGUAGE_WARNINGS:
                         warn("further texts in other languages are not named")
         yield source
 

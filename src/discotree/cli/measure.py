@@ -6,7 +6,7 @@ from itertools import chain
 
 import click
 
-from discotree.cli.console import ProgressBar, complain, in_order, report_choice, report_written, warn
+from discotree.cli.console import ProgressBar, complain, report_choice, report_written, warn, with_language_warnings
 from discotree.cli.options import (
     check_output,
     encoding_option,
@@ -67,7 +67,7 @@ def measure(
             choice = Choice(model, warning=mismatch(sample, language))
         report_choice(choice)
         check_model_input(worker.parser, texts, tags=False)
-        unread = in_order(texts, encoding, language)
+        unread = with_language_warnings(texts, encoding, language)
     failures = FailureReport()
 
     def trees_of(source: SentenceSource) -> Iterator[Tree]:

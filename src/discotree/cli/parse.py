@@ -25,12 +25,12 @@ from discotree.cli.console import (
     ProgressBar,
     complain,
     err,
-    in_order,
     report_choice,
     report_written,
     show_warnings,
     size_of,
     warn,
+    with_language_warnings,
 )
 from discotree.cli.options import (
     PICTURE_SUFFIXES,
@@ -216,7 +216,7 @@ def parse(
     bar.expect("parsing", names)
 
     def sentences(before_waiting: Callable[[], None] | None = None) -> Sentences:
-        for source in in_order(sources, encoding, language):
+        for source in with_language_warnings(sources, encoding, language):
             yield from source.sentences(language, encoding, errors, tags, before_waiting, bar.on_bytes)
 
     if format in WHOLE:
