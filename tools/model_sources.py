@@ -212,10 +212,12 @@ EARLY_GERMAN = (
 )
 
 ABOUT = {
-    "nl": About((ALPINO,), DUTCH, texts=DUTCH_TEXTS, teachers=("nl-large",)),
+    "nl": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), teachers=("nl-large",)),
     "de": About((SQUOIA,), SOME_GERMAN, TO_TIGER, GERMAN_TEXTS, teachers=("de-free-large",)),
     "de-nc": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, teachers=("de-large",)),
-    "en": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, ENGLISH_TEXTS, teachers=("en-large",)),
+    "en": About(
+        (CRAFT, GENIA, MASC), BIOLOGY, TRACES, (*ENGLISH_TEXTS, COMMON_VOICE_ENGLISH), teachers=("en-large",)
+    ),
     "is": About(
         (ICEPAHC,),
         f"{ICELANDIC} The sub-word vectors do not cover Icelandic.",
@@ -230,6 +232,7 @@ ABOUT = {
     "grc": About((MACULA,), GREEK, texts=(GREEK_TEXT,), teachers=("grc-large",)),
     "de-early": About((ENHG,), EARLY_GERMAN, base="de"),
     "nl-large": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), extra=TRANSFORMER),
+    "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
     "en-large": About(
         (CRAFT, GENIA, MASC), BIOLOGY, TRACES, (*ENGLISH_TEXTS, COMMON_VOICE_ENGLISH), (E5,), extra=TRANSFORMER
     ),
