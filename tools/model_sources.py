@@ -215,9 +215,7 @@ ABOUT = {
     "nl": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), teachers=("nl-large",)),
     "de": About((SQUOIA,), SOME_GERMAN, TO_TIGER, GERMAN_TEXTS, teachers=("de-free-large",)),
     "de-nc": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, teachers=("de-large",)),
-    "en": About(
-        (CRAFT, GENIA, MASC), BIOLOGY, TRACES, (*ENGLISH_TEXTS, COMMON_VOICE_ENGLISH), teachers=("en-large",)
-    ),
+    "en": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, (*ENGLISH_TEXTS, COMMON_VOICE_ENGLISH), teachers=("en-large",)),
     "is": About(
         (ICEPAHC,),
         f"{ICELANDIC} The sub-word vectors do not cover Icelandic.",
