@@ -187,7 +187,11 @@ def test_two_annotators_and_a_conflict(browser: Any, server: Server) -> None:
         bob.fill("#who", "Bob")
         assert facts(ann).startswith("1 ")
         assert facts(bob).startswith("2 ")  # the first one is open elsewhere
-        bob.locator("#list button").nth(0).click()
+        bob.locator("#list button").nth(0).hover()
+        with bob.expect_response("**/api/annotate/rows"):  # the list is refreshed while the button is down
+            bob.mouse.down()
+        bob.evaluate("new Promise(requestAnimationFrame)")
+        bob.mouse.up()
         says(bob, "#saved", "Ann has this sentence open, too")
         bob.locator("#save").focus()
         rename_root_child(bob, "BOB")

@@ -25,28 +25,39 @@ function setState(element, status, comments) {
   element.textContent = `${STATES[status] ?? status}${comments ? `, ${count(comments, "comment")}` : ""}`;
 }
 
+function fillRow(button, { sentence, id, text, confidence, status, comments }) {
+  const facts = [`${sentence}${id && id !== String(sentence) ? ` (${id})` : ""}`];
+  if (confidence !== undefined) facts.push(`${(100 * confidence).toFixed(0)} %`);
+  button.querySelector(".text").textContent = text;
+  button.querySelector("b").textContent = facts.join(" · ");
+  setState(button.querySelector(".state"), status, comments);
+}
+
 /** Set up the list; `choose` is called with the number of a sentence. Returns functions to refresh it, and one row of it. */
 export function setUpList(choose) {
   let rows = 0; // how many are shown
+  const list = make("ol");
   const more = make("button", { type: "button", className: "more", onclick: () => attempt($("problem"), more, () => load(false)) });
 
-  function makeRow({ sentence, id, text, confidence, status, comments }) {
-    const state = make("span", { className: "state" });
-    setState(state, status, comments);
-    const facts = [`${sentence}${id && id !== String(sentence) ? ` (${id})` : ""}`];
-    if (confidence !== undefined) facts.push(`${(100 * confidence).toFixed(0)} %`);
-    return make("li", {}, make("button", { type: "button", "data-sentence": sentence, onclick: () => choose(sentence) },
-      make("span", { className: "text" }, text), make("small", {}, make("b", {}, facts.join(" · ")), state)));
+  /** Show a row at a position. The row of the same sentence keeps its elements: a click on a replaced button would be lost. */
+  function showRow(position, row) {
+    const old = list.children[position]?.firstChild;
+    const isSame = old?.dataset.sentence === String(row.sentence);
+    const button = isSame ? old : make("button", { type: "button", "data-sentence": row.sentence, onclick: () => choose(row.sentence) },
+      make("span", { className: "text" }), make("small", {}, make("b"), make("span", { className: "state" })));
+    fillRow(button, row);
+    if (old && !isSame) old.replaceWith(button);
+    else if (!old) list.append(make("li", {}, button));
   }
 
   async function load(isNew) {
     const offset = isNew ? 0 : rows;
     const body = { who: $("who").value.trim(), order: $("order").value, status: $("filter").value || null, offset, limit: STEP };
     const found = await (await request("api/annotate/rows", body)).json();
-    const items = found.rows.map(makeRow);
-    if (isNew) $("list").replaceChildren(make("ol", {}, ...items), more);
-    else $("list").querySelector("ol").append(...items);
-    rows = offset + items.length;
+    if (!list.isConnected) $("list").replaceChildren(list, more);
+    found.rows.forEach((row, k) => showRow(offset + k, row));
+    rows = offset + found.rows.length;
+    while (list.children.length > rows) list.lastChild.remove();
     more.hidden = rows >= found.matching;
     more.textContent = `Show more (${(found.matching - rows).toLocaleString("en")} left)`;
     if (shownNumber && isNew) {
