@@ -27,7 +27,7 @@ from discotree.network.pytorch.tensors import TensorBatch
 from discotree.network.vocab import Vocab
 from discotree.parsing.parser import Parser, new_engine
 from discotree.training.distributed import ProcessGroup
-from discotree.training.fit import Trainer
+from discotree.training.fit import Trainer, one_ahead
 from discotree.training.run import network_in
 
 LABELS = [f"{label}#{level}" for label in ("S", "NP", "VP", "PP", "AP", "CNP", "CS") for level in range(1, 11)]
@@ -130,7 +130,7 @@ def main() -> None:
         print(f"\n{'length':26}{'ms/sentence':>12}{'µs/word':>12}")
         by_sentence_length(model, rng, 160 if arguments.quick else 640)
         print(f"\n{'training':26}{'sentences/s':>12}{'of product':>12}")
-        for words in (640, 1280) if device.type == "cpu" else (640, 1280, 5000):
+        for words in (640, 1280) if device.type == "cpu" else (640, 1280, 5000, 20_000):
             training(model, trees, words, rate, device)
     if device.type == "cuda":
         print(f"\npeak memory on the device: {torch.cuda.max_memory_allocated(device) / 2**30:.2f} GiB")
@@ -183,7 +183,9 @@ def training(model: Parser, trees: Sequence[Dependencies], words: int, rate: flo
     network = network_in(model)
     trainer = Trainer(network, model.config.training, ProcessGroup(device=device))
     network.train()
-    took = seconds(lambda: [trainer.step(corpus, batch) for batch in middle], device)
+    took = seconds(
+        lambda: [trainer.step(share) for share in one_ahead(lambda batch: trainer.share(corpus, batch), middle)], device
+    )
     count, length = sum(map(len, middle)), int(corpus.lengths[np.concatenate(middle)].sum())
     achieved = 3 * flops_per_word(model, 0) * length / took / rate  # backward costs twice as much as forward
     print(f"{f'  {words:,} words a batch':26}{count / took:>12,.0f}{achieved:>12.0%}")

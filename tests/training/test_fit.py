@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import threading
 from functools import cache
 
 import numpy as np
@@ -24,6 +25,7 @@ from discotree.training.fit import (
     cosine,
     fit,
     is_over,
+    one_ahead,
     seed_torch,
     validate_epoch,
 )
@@ -112,7 +114,7 @@ def test_a_step_is_one_of_adam_after_clipping(monkeypatch):
     run = Rehearsal(network=CALM, learning_rate=0.1, epsilon=1e-2)
     trainer = Trainer(run.network, run.settings, ProcessGroup())
     before = run.weights()
-    trainer.step(run.corpus, np.arange(3))
+    trainer.step(trainer.share(run.corpus, np.arange(3)))
     after = run.weights()
     other = Rehearsal(network=CALM)
     total = sum(other.network.loss(tensors(other.corpus, range(3))).values()) / sum(map(len, FEW[:3]))
@@ -124,6 +126,44 @@ def test_a_step_is_one_of_adam_after_clipping(monkeypatch):
         grad = grad * 0.25 / norm
         expected = before[name] - 0.1 * grad / (grad.abs() + 1e-2)
         torch.testing.assert_close(after[name], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_a_process_without_sentences_contributes_gradients_of_zero():
+    run = Rehearsal(network=CALM)
+    trainer = Trainer(run.network, run.settings, ProcessGroup(rank=2, size=4))
+    share = trainer.share(run.corpus, np.arange(2))
+    assert (share.weight, len(share.batch), share.words) == (0.0, 1, sum(map(len, FEW[:2])))
+    assert all(loss.requires_grad and not loss for loss in trainer.losses(share).values())
+    assert trainer.share(run.corpus, np.arange(3)).weight == 1.0
+
+
+def test_batches_are_made_in_order_and_one_ahead():
+    begun = [threading.Event() for _ in range(4)]
+
+    def make(item):
+        begun[item].set()
+        return -item
+
+    items = one_ahead(make, range(4))
+    assert next(items) == 0
+    assert begun[1].wait(60)  # while the loop is still busy with the first one
+    assert not begun[2].is_set()
+    assert list(items) == [-1, -2, -3]
+    assert list(one_ahead(make, [])) == []
+
+
+def test_an_error_in_the_thread_that_makes_batches_is_raised_in_the_loop():
+    items = one_ahead(lambda item: 1 // item, [1, 0, 2])
+    assert next(items) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(items)
+
+
+def test_a_loop_may_end_before_all_batches_are_made():
+    items = one_ahead(lambda item: item, range(1000))
+    assert next(items) == 0
+    items.close()
+    assert list(items) == []
 
 
 def test_the_network_ends_up_with_the_weights_of_the_best_epoch():
@@ -179,7 +219,7 @@ def test_with_rounded_weights_to_come_every_epoch_is_scored_with_them():
 def test_adam_remembers_nothing_after_a_plateau():
     run = Rehearsal(patience=1)
     trainer = Trainer(run.network, run.settings, ProcessGroup())
-    trainer.step(run.corpus, np.arange(3))
+    trainer.step(trainer.share(run.corpus, np.arange(3)))
     assert any(value.any() for name, value in trainer.tensors().items() if name.startswith("adam/"))
     trainer.state.best = 50.0
     validate_epoch(trainer, lambda: {"las": 40.0}, "las")

@@ -8,7 +8,8 @@ each batch and the gradients are added up, so the result is that of one process.
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ from discotree.errors import ConfigError, ModelError
 from discotree.files.writing import write_bytes
 from discotree.models.folder import stored_name
 from discotree.network.arrays import I64
-from discotree.network.batch import Corpus, by_length
+from discotree.network.batch import Batch, Corpus, by_length
 from discotree.network.pytorch.model import rounded_rows
 from discotree.network.pytorch.tensors import TensorBatch
 from discotree.training.distributed import ProcessGroup
@@ -55,6 +56,15 @@ class Learner(Protocol):
 
     def pretrained(self) -> dict[str, int]:
         """Return the pretrained weights, which have their own learning rate, with the number of layers above each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """The sentences of a batch that one process learns from."""
+
+    batch: Batch
+    words: int  # of the whole batch, in all processes
+    weight: float  # factor of the losses: 0 if the batch has too few sentences for this process, otherwise 1
 
 
 @dataclass
@@ -118,12 +128,24 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = group["rate"] * learning_rate
 
-    def step(self, corpus: Corpus, sentences: I64) -> dict[str, Tensor]:
-        """Take a step on a batch of sentences; return the losses, summed over its words and all processes."""
+    def share(self, corpus: Corpus, sentences: I64) -> Share:
+        """Return this process's share of a batch of sentences.
+
+        If there is none for it, the share is one sentence of weight 0, because every process must contribute gradients.
+        """
+        own = sentences[self.process_group.rank :: self.process_group.size]
+        batch = corpus.batch(own if len(own) else sentences[:1])
+        return Share(batch, int(corpus.lengths[sentences].sum()), 1.0 if len(own) else 0.0)
+
+    def step(self, share: Share) -> dict[str, Tensor]:
+        """Take a step on this process's share of a batch.
+
+        Returns the losses, summed over the words of the batch and over all processes.
+        """
         with self.using(self.rounded()):  # gradients at the rounded weights move the exact ones (straight-through)
-            losses = self.losses(corpus, sentences)
+            losses = self.losses(share)
             self.optimizer.zero_grad()
-            total = torch.stack(list(losses.values())).sum() / int(corpus.lengths[sentences].sum())
+            total = torch.stack(list(losses.values())).sum() / share.words
             torch.autograd.backward(total)
         self.process_group.add_up([weight.grad for weight in self.weights.values() if weight.grad is not None])
         nn.utils.clip_grad_norm_(self.weights.values(), MAX_NORM)
@@ -139,17 +161,11 @@ class Trainer:
         self.process_group.add_up(list(losses.values()))
         return losses
 
-    def losses(self, corpus: Corpus, sentences: I64) -> dict[str, Tensor]:
-        """Return the losses on this process's share of a batch.
-
-        A process without a share computes the losses of one sentence and multiplies them by 0, because every process
-        must contribute gradients.
-        """
-        share = sentences[self.process_group.rank :: self.process_group.size]
-        batch = corpus.batch(share if len(share) else sentences[:1])
+    def losses(self, share: Share) -> dict[str, Tensor]:
+        """Return the losses on this process's share of a batch."""
         with self.autocast:
-            losses = self.network.loss(TensorBatch.of(batch, self.process_group.device))
-        return losses if len(share) else {name: loss * 0 for name, loss in losses.items()}
+            losses = self.network.loss(TensorBatch.of(share.batch, self.process_group.device))
+        return {name: loss * share.weight for name, loss in losses.items()}
 
     @contextmanager
     def using(self, values: dict[str, Tensor]) -> Iterator[None]:
@@ -271,17 +287,18 @@ def train_epoch(trainer: Trainer, corpus: Corpus, run: Run) -> dict[str, float]:
     trainer.network.train()
     began = time.perf_counter() - elapsed(state)
     before = steps * (state.epoch - 1)  # epochs may differ in steps; each is an equal share of the cosine
-    for done, sentences in enumerate(by_length(corpus.lengths, settings.batch_words, order), 1):
+    batches = by_length(corpus.lengths, settings.batch_words, order)
+    for done, share in enumerate(one_ahead(lambda sentences: trainer.share(corpus, sentences), batches), 1):
         if settings.schedule == "cosine":
             trainer.set_learning_rate(cosine(settings, before + done - 1, steps * settings.epochs))
         elif settings.schedule == "clock":
             seconds = run.process_group.mean({"seconds": time.perf_counter() - began})["seconds"]
-            share = seconds / settings.max_seconds
-            if share >= 1 and losses:
+            used = seconds / settings.max_seconds
+            if used >= 1 and losses:
                 break
-            trainer.set_learning_rate(by_clock(settings, state.step, share))
-        losses.append(trainer.step(corpus, sentences))
-        words += int(corpus.lengths[sentences].sum())
+            trainer.set_learning_rate(by_clock(settings, state.step, used))
+        losses.append(trainer.step(share))
+        words += share.words
         state.step += 1
         run.report("step", {"step": state.step, "epoch": state.epoch, "steps": steps, "done": done})
     mean = {name: float(sum(batch[name] for batch in losses)) / words for name in losses[0]}
@@ -290,6 +307,18 @@ def train_epoch(trainer: Trainer, corpus: Corpus, run: Run) -> dict[str, float]:
             f"training diverged in epoch {state.epoch}: the losses are {mean}; lower training.learning_rate"
         )
     return mean
+
+
+def one_ahead(function: Callable[[I64], T], items: Iterable[I64]) -> Iterator[T]:
+    """Apply a function to all items, in a thread that is one item ahead of the loop."""
+    with ThreadPoolExecutor(1) as thread:
+        waiting = None
+        for item in items:
+            ready, waiting = waiting, thread.submit(function, item)
+            if ready is not None:
+                yield ready.result()
+        if waiting is not None:
+            yield waiting.result()
 
 
 def validate_epoch(

@@ -8,6 +8,7 @@ import torch
 from support.networks import TREES, corpus_for, parser_of
 
 from discotree.network.batch import Batch, SoftTargets
+from discotree.network.pytorch.model import pack, unpack
 from discotree.network.pytorch.tensors import TensorBatch
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
@@ -62,3 +63,20 @@ def test_what_teachers_expect_comes_along(batch):
     for name in ("head", "label"):
         assert found.ids[name].tolist() == 2 * ids[name].tolist()
         assert found.steps[name].tolist() == 2 * steps[name].tolist()
+
+
+def test_the_positions_of_words_are_those_that_are_not_padding(batch):
+    found = TensorBatch.of(batch)
+    assert len(set(found.lengths.tolist())) > 1
+    for one in (found, found.twice()):
+        inside = torch.arange(one.words.shape[1]) < one.lengths[:, None]
+        assert one.words.flatten()[one.word_positions()].tolist() == one.words[inside].tolist()
+
+
+def test_unpacking_is_the_inverse_of_packing():
+    lengths = torch.tensor([2, 4, 1, 4, 3])
+    x = torch.rand(5, 4, 3) * (torch.arange(4) < lengths[:, None])[..., None]  # padding is zero
+    packed, order, back = pack(x, lengths)
+    assert lengths[order].tolist() == [4, 4, 3, 2, 1]
+    assert order[back].tolist() == [0, 1, 2, 3, 4]
+    torch.testing.assert_close(unpack(packed.data, packed.batch_sizes, back), x)

@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from discotree.config.schema import NetworkSettings
 from discotree.errors import ConfigError, ModelError
 from discotree.network.batch import HEAD, IGNORED, LABEL
-from discotree.network.pytorch.tensors import SubwordFeatures, TensorBatch, TensorTargets
+from discotree.network.pytorch.tensors import SubwordFeatures, TensorBatch, TensorTargets, copy_to
 from discotree.network.pytorch.transformer import Transformer, load_transformer
 from discotree.network.subwords import Subwords
 from discotree.network.transformer import Pretrained
@@ -142,20 +142,34 @@ class BiLSTM(nn.Module):
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return outputs (B, N, D) → (B, N, 2·size), and the last layer's final cells (B, 2·size)."""
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        packed, _, back = pack(x, lengths)
         data, sizes = packed.data, packed.batch_sizes  # (T, D): all first words, then all second words, …
         if self.training and self.dropout:
-            sentence = torch.cat([torch.arange(int(size)) for size in sizes]).to(x.device)  # (T,)
+            begins = sizes.cumsum(0) - sizes
+            sentence = copy_to(torch.arange(len(data)) - begins.repeat_interleave(sizes), x.device)  # (T,)
         cells = x
         for layer in self.layers:
             if self.training and self.dropout:
                 mask = data.new_empty(len(x), data.shape[1]).bernoulli_(1 - self.dropout).div_(1 - self.dropout)
                 data = data * mask[sentence]
             data, cells = run_lstm(layer, data, sizes, self.recurrent_dropout)  # type: ignore[arg-type]
-        packed = PackedSequence(data, sizes, packed.sorted_indices, packed.unsorted_indices)
-        output, _ = pad_packed_sequence(packed, batch_first=True)
         cells = cells.transpose(0, 1).flatten(1)  # (2, B, size) → (B, 2·size)
-        return output, cells if packed.unsorted_indices is None else cells[packed.unsorted_indices]
+        return unpack(data, sizes, back), cells.index_select(0, back)
+
+
+def pack(x: Tensor, lengths: Tensor) -> tuple[PackedSequence, Tensor, Tensor]:
+    """Return sentences (B, N, D) packed from the longest to the shortest, their order (B,), and its inverse (B,).
+
+    They are sorted here because ``pack_padded_sequence(enforce_sorted=False)`` makes the CPU wait for the GPU.
+    """
+    lengths, order = lengths.sort(descending=True)
+    order, back = copy_to(torch.stack([order, order.argsort()]), x.device)
+    return pack_padded_sequence(x.index_select(0, order), lengths, batch_first=True), order, back
+
+
+def unpack(data: Tensor, sizes: Tensor, back: Tensor) -> Tensor:
+    """Return packed sentences (T, D) as (B, N, D), in their order before ``pack``."""
+    return pad_packed_sequence(PackedSequence(data, sizes), batch_first=True)[0].index_select(0, back)
 
 
 def init_lstm(layer: nn.LSTM) -> None:
@@ -262,6 +276,11 @@ class Encoder(nn.Module):
         return {f"pieces.{name}": above for name, above in weights.items()}
 
 
+def of_words(values: Tensor, positions: Tensor) -> Tensor:
+    """Return the rows (T, …) of values (B, N, …) at these positions (T,) in the flattened batch."""
+    return values.flatten(0, 1).index_select(0, positions)
+
+
 def divergence(scores: Tensor) -> Tensor:
     """Return the Kullback–Leibler divergence between the first and the second half of the rows, both ways, summed."""
     logs = scores.float().log_softmax(-1)
@@ -269,12 +288,15 @@ def divergence(scores: Tensor) -> Tensor:
     return ((first.exp() - second.exp()) * (first - second)).sum()
 
 
-def soft_entropy(scores: Tensor, soft: TensorTargets, name: str, real: Tensor) -> Tensor:
-    """Return the summed cross-entropy of the scores (T, classes) of real words with the teachers' targets, weighted."""
-    steps = soft.steps[name][real].float()  # (T, k)
+def soft_entropy(scores: Tensor, soft: TensorTargets, name: str, positions: Tensor) -> Tensor:
+    """Return the summed cross-entropy of scores (T, classes) with the teachers' targets, weighted.
+
+    The positions (T,) are those of the words in the flattened batch.
+    """
+    steps = of_words(soft.steps[name], positions).float()  # (T, k)
     expected = steps / steps.sum(1, keepdim=True).clamp_min(1)
-    logs = scores.float().log_softmax(-1).gather(1, soft.ids[name][real].long())
-    return -(soft.weights[real] * (expected * logs).sum(1)).sum()
+    logs = scores.float().log_softmax(-1).gather(1, of_words(soft.ids[name], positions).long())
+    return -(of_words(soft.weights, positions) * (expected * logs).sum(1)).sum()
 
 
 class Decoder(nn.Module):
@@ -294,10 +316,10 @@ class Decoder(nn.Module):
         x[:, 1:] += words[:, :-1]
         x[:, :-1] += words[:, 1:]  # padding is zero
         x = drop_features(x, self.dropout, self.training)
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        cell = self.start(summary)[packed.sorted_indices][None].to(x.dtype)  # (1, B, size)
+        packed, order, back = pack(x, lengths)
+        cell = self.start(summary).index_select(0, order)[None].to(x.dtype)  # (1, B, size)
         output, _ = run_lstm(self.lstm, packed.data, packed.batch_sizes, self.recurrent_dropout, (cell.tanh(), cell))
-        return pad_packed_sequence(packed._replace(data=output), batch_first=True)[0]
+        return unpack(output, packed.batch_sizes, back)
 
 
 class PointerNetwork(nn.Module):
@@ -350,21 +372,21 @@ class PointerNetwork(nn.Module):
         soft = batch.soft
         by_hand = gold if soft is None else gold.masked_fill(soft.text[:, None], IGNORED)
         losses = {HEAD: self._entropy(arcs, by_hand)}
-        real = gold != IGNORED
+        words = batch.word_positions()
         chosen = torch.take_along_dim(heads, gold.clamp_min(0)[..., None], 1)  # (B, N, K) features of the gold heads
-        labels = label_scores(self.label_bilinear.to(heads.dtype), dependents[real], chosen[real])
-        losses[LABEL] = self._entropy(labels, batch.gold[LABEL][real])
+        labels = label_scores(self.label_bilinear.to(heads.dtype), of_words(dependents, words), of_words(chosen, words))
+        losses[LABEL] = self._entropy(labels, of_words(batch.gold[LABEL], words))
         for head, scores in auxiliary.items():
             losses[head] = self.weights[head] * self._entropy(scores, batch.gold[head])
         if soft is not None:
-            losses[HEAD] = losses[HEAD] + soft_entropy(arcs[real], soft, HEAD, real)
-            losses[LABEL] = losses[LABEL] + soft_entropy(labels, soft, LABEL, real)
+            losses[HEAD] = losses[HEAD] + soft_entropy(of_words(arcs, words), soft, HEAD, words)
+            losses[LABEL] = losses[LABEL] + soft_entropy(labels, soft, LABEL, words)
             for head in auxiliary.keys() & soft.ids.keys():
-                extra = soft_entropy(auxiliary[head][real], soft, head, real)
+                extra = soft_entropy(of_words(auxiliary[head], words), soft, head, words)
                 losses[head] = losses[head] + self.weights[head] * extra
         if agreement:
             losses = {name: loss / 2 for name, loss in losses.items()}
-            losses["agreement"] = agreement * (divergence(arcs[real]) + divergence(labels))
+            losses["agreement"] = agreement * (divergence(of_words(arcs, words)) + divergence(labels))
         return losses
 
     def pretrained(self) -> dict[str, int]:
@@ -391,7 +413,7 @@ class PointerNetwork(nn.Module):
         dependents, heads = self._mlp(self.arc_dependent(states), self.arc_head(vectors))
         arcs = dependents @ self.arc_bilinear.to(heads.dtype) @ heads.transpose(1, 2)
         columns = torch.arange(arcs.shape[2])
-        beyond = (columns > batch.lengths[:, None]).to(arcs.device)  # (B, N+1)
+        beyond = copy_to(columns > batch.lengths[:, None], arcs.device)  # (B, N+1)
         arcs = arcs.masked_fill(beyond[:, None], -torch.inf)
         dependents, heads = self._mlp(self.label_dependent(states), self.label_head(vectors))
         both = torch.cat([vectors[:, 1:], states], -1)

@@ -13,6 +13,13 @@ from discotree.network.subwords import Subwords
 ARRAYS = ("words", "tags", "chars", "form", "pieces", "first", "last")
 
 
+def copy_to(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy a tensor from the CPU to a device. The CPU does not wait for the work that a GPU still has to do."""
+    if device.type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
 @dataclass(frozen=True, eq=False)
 class TensorTargets:
     """Soft targets as the loss reads them; names and shapes are those of SoftTargets."""
@@ -27,12 +34,10 @@ class TensorTargets:
         """Copy targets to a device, as small as they are."""
 
         def copied(arrays: "dict[str, Any]") -> dict[str, Tensor]:
-            stacked = torch.from_numpy(np.stack(list(arrays.values())))
-            if device.type == "cuda":
-                stacked = stacked.pin_memory().to(device, non_blocking=True)
+            stacked = copy_to(torch.from_numpy(np.stack(list(arrays.values()))), device)
             return dict(zip(arrays, stacked.unbind(), strict=True))
 
-        text, weights = (torch.from_numpy(array).to(device) for array in (soft.text, soft.weights))
+        text, weights = (copy_to(torch.from_numpy(array), device) for array in (soft.text, soft.weights))
         return cls(text, weights, copied(soft.ids), copied(soft.steps))
 
     def twice(self) -> "TensorTargets":
@@ -63,7 +68,7 @@ class TensorBatch:
         device = torch.device(device)
         if device.type == "cuda":
             flat = torch.from_numpy(np.concatenate([array.ravel() for array in arrays]))
-            parts = torch.split(flat.pin_memory().to(device, non_blocking=True), [array.size for array in arrays])
+            parts = torch.split(copy_to(flat, device), [array.size for array in arrays])
             tensors = [part.view(array.shape) for part, array in zip(parts, arrays, strict=True)]
         else:
             tensors = [torch.from_numpy(array).to(device) for array in arrays]
@@ -75,6 +80,14 @@ class TensorBatch:
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    def word_positions(self) -> Tensor:
+        """Return the indices (T,) of all words in the flattened batch (B·N,), without padding.
+
+        They are computed on the CPU. If a GPU computed them, the CPU would have to wait for the result.
+        """
+        inside = torch.arange(self.words.shape[1]) < self.lengths[:, None]
+        return copy_to(inside.flatten().nonzero()[:, 0], self.words.device)
 
     def twice(self) -> "TensorBatch":
         """Return a batch of every sentence twice: all of them, then all of them again."""
