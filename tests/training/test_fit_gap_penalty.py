@@ -1,5 +1,6 @@
 """Prices of gaps are chosen on held-out trees, and never make these worse."""
 
+import math
 from collections import Counter
 from dataclasses import replace
 
@@ -94,10 +95,13 @@ def test_no_penalty_is_above_the_largest(parser, split):
     assert fit_gap_penalties(parser, split, largest=usual / 2) == {}
 
 
-def test_of_many_sentences_every_nth_is_used(parser, split, monkeypatch):
-    third = split_of(split.trees[::3])
-    monkeypatch.setattr(module, "MAX_SENTENCES", len(third))
-    assert fit_gap_penalties(parser, split) == GapPenaltyFit(parser, third).best()
+def test_of_many_sentences_with_gaps_every_nth_is_used(parser, split, monkeypatch):
+    with_gaps = len(GapPenaltyFit(parser, split).trials)
+    monkeypatch.setattr(module, "MAX_TRIALS", math.ceil(with_gaps / 2))
+    half = split_of(split.trees[::2])
+    assert fit_gap_penalties(parser, split) == GapPenaltyFit(parser, half).best()
+    monkeypatch.setattr(module, "MAX_TRIALS", with_gaps)
+    assert fit_gap_penalties(parser, split) == GapPenaltyFit(parser, split).best()
 
 
 def test_trees_without_gaps_need_no_penalties(parser):

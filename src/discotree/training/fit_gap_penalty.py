@@ -27,7 +27,7 @@ COMMON = 20  # discontinuous phrases, gold and predicted, that a label needs for
 SUSPECT = 5  # predicted discontinuous phrases of a label, of which fewer than a quarter are right: mostly wrong
 MARGIN = 0.1  # points of F1 plus discontinuous F1 that a label's own penalty must gain
 PASSES = 2  # over all labels, at most
-MAX_SENTENCES = 2000  # held-out sentences that are used; if most have gaps, fitting to these takes 20 minutes
+MAX_TRIALS = 1000  # if more held-out sentences are parsed with a gap, every nth one is used: 1000 take ten minutes
 
 Penalties = dict[str, float]  # by phrase label
 
@@ -37,14 +37,18 @@ def fit_gap_penalties(
 ) -> Penalties:
     """Return the best gap penalties on held-out trees; empty if none of them helps.
 
-    The trees must be prepared like the training trees of the parser. Its present penalties are ignored. If the parser
-    is used on text unlike these trees, two limits help: with ``only_mostly_wrong``, other labels have no penalty, and
-    no penalty is above the ``largest``, so that gaps that are rare in these trees but certain in others stay open.
+    The trees must be prepared like the training trees of the parser. Its present penalties are ignored. Only every nth
+    sentence is used if gaps are predicted in more than ``MAX_TRIALS``.
+
+    If the parser is used on text unlike these trees, two limits help: with ``only_mostly_wrong``, other labels have no
+    penalty, and no penalty is above the ``largest``, so that gaps that are rare in these trees but certain in others
+    stay open.
     """
-    step = math.ceil(len(split) / MAX_SENTENCES)
-    if step > 1:
-        split = Split(split.trees[::step], inputs=split.inputs[::step])
     fit = GapPenaltyFit(parser, split, largest)
+    step = math.ceil(len(fit.trials) / MAX_TRIALS)
+    if step > 1:
+        del fit  # its trials hold the scores of many sentences
+        fit = GapPenaltyFit(parser, Split(split.trees[::step], inputs=split.inputs[::step]), largest)
     return fit.best([fit.mostly_wrong]) if only_mostly_wrong else fit.best()
 
 
