@@ -176,6 +176,13 @@ def test_the_page_names_the_teachers_of_a_small_model() -> None:
     assert "Encoder" not in shown
 
 
+def test_the_page_of_a_model_that_taught_itself_also_names_its_encoder() -> None:
+    text = RawText("News", "", "CC0-1.0", 1_500_000)
+    shown = page(replace(FULL, teachers=(f"{FULL.name} 1.0",), texts=(text,)), "x")
+    assert f"the trees that {FULL.name} 1.0 predicts for sentences of News (CC0-1.0), 1.5 million words." in shown
+    assert "- Encoder: pretrained on News (CC0-1.0), 1.5 million words." in shown
+
+
 def test_what_nobody_knows_is_not_made_up() -> None:
     nothing = Card("", "", "", (), "", False, 0, SplitMetrics(UNMEASURED, UNMEASURED), "", "")
     assert ModelCard(page(nothing, "x")).data.to_dict() == {

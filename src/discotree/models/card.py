@@ -243,11 +243,12 @@ def _notes(card: Card, made: str) -> str:
     speeds = {"two cores": card.speed, "one H200": card.gpu_speed}
     speed = ", ".join(f"{speed:,.0f} sentences per second on {on}" for on, speed in speeds.items() if speed)
     taught = f"sentences of {texts}" if texts else "text"
+    from_itself = any(teacher.partition(" ")[0] == card.name for teacher in card.teachers)  # from an earlier version
     notes = {
         f"Fine-tuned from {card.base}.": card.base,
         f"Distilled: it also learned from the trees that {teachers} for {taught}.": card.teachers,
         f"Data: {', '.join(map(_link, card.treebanks)) or 'unknown'}{sentences}.": True,
-        f"Encoder: {encoder}.": card.encoders or (texts and not card.teachers),
+        f"Encoder: {encoder}.": card.encoders or (texts and (from_itself or not card.teachers)),
         f"Licence: {card.licence or 'unknown: ask its authors'}{both}.{warning}": True,
         f"Made by {made}{f' at commit {card.commit}' if card.commit else ''}; settings: config.json.": True,
         f"Speed: about {speed}.": speed,
