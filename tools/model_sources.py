@@ -212,7 +212,7 @@ EARLY_GERMAN = (
 )
 
 ABOUT = {
-    "nl": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), teachers=("nl-large",)),
+    "nl": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), teachers=("nl-large 2.1", "nl-large 2.2")),
     "de": About((SQUOIA,), SOME_GERMAN, TO_TIGER, GERMAN_TEXTS, teachers=("de-free-large",)),
     "de-nc": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, teachers=("de-large",)),
     "en": About((CRAFT, GENIA, MASC), BIOLOGY, TRACES, (*ENGLISH_TEXTS, COMMON_VOICE_ENGLISH), teachers=("en-large",)),
@@ -229,7 +229,9 @@ ABOUT = {
     "yi": About((PPCHY,), YIDDISH, TRACES, teachers=("yi-large-1", "yi-large-2")),
     "grc": About((MACULA,), GREEK, texts=(GREEK_TEXT,), teachers=("grc-large",)),
     "de-early": About((ENHG,), EARLY_GERMAN, base="de"),
-    "nl-large": About((ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), extra=TRANSFORMER),
+    "nl-large": About(
+        (ALPINO,), DUTCH, texts=(*DUTCH_TEXTS, COMMON_VOICE_DUTCH), teachers=("nl-large 2.1",), extra=TRANSFORMER
+    ),
     "de-large": About((PCC, SQUOIA), COMMENTARIES, ONE_SCHEME, GERMAN_TEXTS, extra=TRANSFORMER),
     "en-large": About(
         (CRAFT, GENIA, MASC), BIOLOGY, TRACES, (*ENGLISH_TEXTS, COMMON_VOICE_ENGLISH), (E5,), extra=TRANSFORMER
