@@ -88,7 +88,7 @@ def _shown(output: dict[str, Any]) -> str:
 
 
 def _param(page: Path) -> Any:
-    takes_seconds = page.name in ("export.md", "study.md")
+    takes_seconds = page.name in ("export.md", "spacy.md", "study.md", "web.md")
     return pytest.param(page, id=str(page.relative_to(ROOT)), marks=[pytest.mark.slow] if takes_seconds else [])
 
 

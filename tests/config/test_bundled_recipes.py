@@ -48,7 +48,9 @@ def prepared(name: str, data: Path, folder: Path, settings: list[str] | None = N
 def smaller(name: str, data: Data, split: str) -> Iterator[DataSource]:
     """Yield the sources of a split with small ranges: the last two sentences are dev and test."""
     for source in getattr(data, split):
-        if source.sentences:
+        if is_bundled(source):
+            source = dataclasses.replace(source, sentences="1-20")  # another test reads all of them
+        elif source.sentences:
             (found,) = resolve(dataclasses.replace(data, train=(source,))).train
             n = sum(1 for path in matching(found.file) for _ in read(path))
             usual = {"train": f"1-{n - 2}", "dev": f"{n - 1}", "test": f"{n}"}

@@ -228,7 +228,7 @@ def test_flipped_bytes_are_a_model_error_or_a_model_that_works(folder, name):
     digits = [place for place, byte in enumerate(whole) if byte in b"123456789"]  # where a change may go unnoticed
     rng = random.Random(1)
     works = 0
-    for _ in range(60):
+    for _ in range(25):
         broken = bytearray(whole)
         for _ in range(rng.choice([1, 1, 3])):
             broken[rng.choice([rng.randrange(len(broken)), rng.choice(digits)])] = rng.choice(
@@ -245,7 +245,7 @@ def test_flipped_bytes_are_a_model_error_or_a_model_that_works(folder, name):
         else:
             works += 1
             assert [tree.words for tree in parser._parse_tokens(WORDS[:3])] == [tree.words for tree in TREES[:3]]
-    assert 0 < works < 60
+    assert 0 < works < 25
 
 
 def test_loading_a_vocabulary_of_odd_words(tmp_path):

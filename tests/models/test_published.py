@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from unicodedata import normalize
 
@@ -121,9 +122,16 @@ NAMES = sorted(path.parent.name for path in MODELS.glob("*/pyproject.toml"))
 RESULTS = Path(__file__).parents[2] / "docs" / "lab" / "results"
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@cache
+def loaded(name):
+    return dt.load(name, "cpu")
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.slow] if name.endswith("-large") else []) for name in NAMES]
+)
 def parser(request):
-    return dt.load(request.param, "cpu")
+    return loaded(request.param)
 
 
 def test_all_models_are_there_with_their_cards():
@@ -154,7 +162,7 @@ def test_examples_come_out_right(parser):
 
 @pytest.mark.parametrize("language", EXAMPLES)
 def test_the_gallery_of_the_page_comes_out_right(language):
-    parser = dt.load(language, "cpu")
+    parser = loaded(language)
     gallery = json.loads((Path(dt.__file__).parent / "web" / "page" / "examples.json").read_text("utf-8"))
     for sentence in [sentence for name, _, sentence in gallery if name == language]:
         assert repr(parser(sentence).root) == {**EXAMPLES[language], **GALLERY}[sentence], sentence
@@ -162,7 +170,7 @@ def test_the_gallery_of_the_page_comes_out_right(language):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "examples").glob("*.discbracket")), ids=lambda path: path.stem)
 def test_the_trees_of_the_page_of_examples_are_those_of_the_model(path):
-    parser, page = dt.load(path.stem, "cpu"), path.with_suffix(".md").read_text("utf-8")
+    parser, page = loaded(path.stem), path.with_suffix(".md").read_text("utf-8")
     for tree in dt.read(path):
         (sentence,) = re.findall(rf"^\| {tree.id.rpartition('/')[2]} \| ([^|]+) \|", page, re.MULTILINE)
         assert tree.id.startswith(f"{path.stem}/")
@@ -183,7 +191,7 @@ def test_users_see_no_other_examples(language):
 
 def test_sentences_in_the_docs_come_out_right():
     """Every sentence that a page parses is one of those that are checked, with the small model of its language."""
-    parsers = {"nl": dt.load("nl", "cpu"), "en": dt.load("en", "cpu")}
+    parsers = {"nl": loaded("nl"), "en": loaded("en")}
     right = {**DOCUMENTED, **EXAMPLES["nl"], **EXAMPLES["en"]}
     found = set()
     for page in [
@@ -205,7 +213,7 @@ def test_sentences_in_the_docs_come_out_right():
     ("name", "text"), [("grc", "τί ποιεῖς ἐν τῇ ἀγορᾷ;"), ("de", "Das Mädchen läuft über die Straße.")]
 )
 def test_accents_may_be_characters_of_their_own(name, text):
-    parser = dt.load(name, "cpu")
+    parser = loaded(name)
     tree, apart = (parser(normalize(form, text)) for form in ("NFC", "NFD"))
     assert apart.root == tree.root
     assert [token.lemma for token in apart.tokens] == [token.lemma for token in tree.tokens]
@@ -220,7 +228,7 @@ def test_a_language_that_a_model_does_not_know_still_gives_trees(parser):
 
 def test_the_hand_written_dutch_sentences():
     gold = list(dt.read(Path(dt.__file__).parent / "treebanks" / "samples" / "dutch.discbracket"))
-    parser = dt.load("nl", "cpu")
+    parser = loaded("nl")
     score = dt.evaluate(gold, list(parser.parse(gold)))
     assert score.f1 > 90
     assert score.discontinuous.f1 > 70
@@ -238,7 +246,7 @@ def test_the_settings_of_published_results_can_be_used(path):
 def test_scores_are_those_of_the_card(name):
     if not os.environ.get("DISCOTREE_DATA"):
         pytest.skip("DISCOTREE_DATA does not say where the treebanks are")
-    parser = dt.load(name, "cpu")
+    parser = loaded(name)
     split = load_held_out(resolve(parser.config.data), "test")
     trees = parser._parse_tokens(split.inputs, parser.config.decoding, [tree.id for tree in split.trees])
     score = dt.evaluate(split.trees, trees)

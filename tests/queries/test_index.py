@@ -64,7 +64,7 @@ def assert_same_matches(index, trees, seed, count):
 
 def test_an_index_finds_what_the_treebank_has(trees, path):
     with Index(path) as index:
-        assert assert_same_matches(index, trees, 6, 200) > 300
+        assert assert_same_matches(index, trees, 6, 60) > 100
 
 
 @pytest.mark.slow

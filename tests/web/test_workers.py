@@ -69,6 +69,7 @@ def test_results_and_refusals_come_back() -> None:
     with_pool(Limits(), use)
 
 
+@pytest.mark.slow
 def test_a_job_ends_at_its_deadline_and_the_next_one_runs() -> None:
     async def use(pool: WorkerPool) -> None:
         with pytest.raises(RequestRefused, match=r"0.03 s of processor time or 320 MiB of memory") as refused:
@@ -80,6 +81,7 @@ def test_a_job_ends_at_its_deadline_and_the_next_one_runs() -> None:
     with_pool(Limits(worker_seconds=0.03), use)
 
 
+@pytest.mark.slow
 def test_a_busy_machine_does_not_make_a_job_too_large() -> None:
     """The deadline counts the processor time of the job, not that of others."""
 
@@ -96,6 +98,7 @@ def test_a_busy_machine_does_not_make_a_job_too_large() -> None:
     with_pool(Limits(worker_seconds=0.6), use)
 
 
+@pytest.mark.slow
 def test_a_job_cannot_take_more_memory_than_it_may() -> None:
     content = "(S " + " ".join(f"(A {k}=a)" for k in range(30)) + ")\n"
     body = json_line({"content": content * 3000, "format": "discbracket"}).encode()
@@ -148,6 +151,7 @@ def test_a_conversion_that_takes_too_long_leaves_nothing(tmp_path: Path, monkeyp
     with_pool(Limits(timeout_seconds=2), use)
 
 
+@pytest.mark.slow
 def test_a_conversion_that_nobody_waits_for_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pid = slow_renderer(tmp_path, monkeypatch)
     (tmp_path / "temporary").mkdir()
@@ -166,6 +170,7 @@ def test_a_conversion_that_nobody_waits_for_leaves_nothing(tmp_path: Path, monke
     with_pool(Limits(), use)
 
 
+@pytest.mark.slow
 def test_clients_take_turns_and_small_jobs_pass_large_ones() -> None:
     order: list[str] = []
 
@@ -184,6 +189,7 @@ def test_clients_take_turns_and_small_jobs_pass_large_ones() -> None:
     assert order[2:] == ["a0", "a1", "a2"]
 
 
+@pytest.mark.slow
 def test_a_full_queue_refuses_and_one_client_cannot_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "MAX_QUEUED_JOBS", 4)
     monkeypatch.setattr(workers, "MAX_CLIENT_QUEUED_JOBS", 2)
@@ -212,6 +218,7 @@ def test_a_process_that_dies_is_replaced() -> None:
     with_pool(Limits(), use)
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_between_jobs() -> None:
     """Every job has a process of its own, so no cache outlives it."""
 
