@@ -3,7 +3,8 @@
     python tools/make_frequent_words.py make TREEBANKS SPLITS TEXTS
     python tools/make_frequent_words.py measure TREEBANKS SPLITS UD
 
-Languages with text at hand get their most frequent words in order of frequency, each source with the same weight. Other
+Languages with text at hand get their most frequent words in order of frequency, each source with the same weight.
+Spanish gets the words with the highest probabilities in spacy-lookups-data, a package that has to be installed. Other
 languages get spaCy's stop words, which are in no order. The lists of Old French and Yiddish are not made here: they are
 written by hand, because the treebanks of these languages are not free for any use.
 """
@@ -12,10 +13,13 @@ import argparse
 import bz2
 import csv
 import gzip
+import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
@@ -63,7 +67,6 @@ TEXTS = {
 }
 STOP_WORDS = {
     "da": "Danish",
-    "es": "Spanish",
     "fi": "Finnish",
     "fr": "French",
     "it": "Italian",
@@ -97,15 +100,25 @@ def shares(lines: Iterable[str]) -> Counter[str]:
     return Counter({word: count / total for word, count in counts.items()})  # type: ignore[misc]
 
 
-def write(code: str, name: str, source: str, by_frequency: bool, words: list[str]) -> None:
+def probable(code: str) -> list[str]:
+    """Return the words with the highest probabilities in spaCy's lookup tables."""
+    packed = files("spacy_lookups_data").joinpath(f"data/{code}_lexeme_prob.json.gz").read_bytes()
+    total: Counter[str] = Counter()
+    for word, probability in json.loads(gzip.decompress(packed)).items():
+        if WORD.fullmatch(word):
+            total[word.lower()] += math.exp(probability)
+    return [word for word, _ in total.most_common(WORDS)]
+
+
+def write(code: str, name: str, source: str, by_frequency: bool, words: list[str], options: str = "") -> None:
     lines, line = [], ""
     for word in words:
         if len(line) + len(word) >= LINE_WIDTH:
             lines.append(line)
             line = ""
         line += f"{' ' if line else ''}{word}"
-    flag = str(by_frequency).lower()
-    head = f'name = "{name}"\nsource = "{source}"\nby_frequency = {flag}\n' + "yields = true\n" * (code in YIELDING)
+    options += "yields = true\n" * (code in YIELDING)
+    head = f'name = "{name}"\nsource = "{source}"\nby_frequency = {str(by_frequency).lower()}\n{options}'
     text = head + "words = '''\n" + "\n".join([*lines, line]) + "\n'''\n"
     (FOLDER / f"{code}.toml").write_text(text, "utf-8")
 
@@ -121,6 +134,8 @@ def make(treebanks: Path, splits: Path, texts: Path) -> None:
                 counted += shares(islice(stream, LINES))
         words = [word for word, _ in counted.most_common(WORDS)]
         write(code, name, f"counted in {', '.join([*banks, *TEXTS.get(code, ())])}", True, words)
+    offset = "rank_offset = 100 # in place of 2.7: its neighbours' lists are in no order\n"
+    write("es", "Spanish", "probabilities of spacy-lookups-data 1.0 (MIT)", True, probable("es"), offset)
     for code, name in STOP_WORDS.items():
         found: set[str] = import_module(f"spacy.lang.{code}.stop_words").STOP_WORDS
         write(code, name, "stop words of spaCy 3.8 (MIT)", False, sorted({w for word in found for w in words_of(word)}))

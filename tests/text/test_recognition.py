@@ -81,6 +81,13 @@ def test_older_languages_do_not_change_how_others_are_recognised(code: str, monk
     assert found.count(code) > 0.5 * len(found)
 
 
+def test_short_spanish_sentences_are_recognised() -> None:
+    texts = [" ".join(tree.words) for tree in read(RECIPES / "everyday" / "es.discbracket")]
+    found = [recognise(text).language for text in texts]
+    assert set(found) == {"es", ""}
+    assert found.count("es") > 0.75 * len(found)
+
+
 def test_few_shared_words_do_not_exclude_an_older_language() -> None:
     sentence = "Er ist gut und hat das nicht getan."
     assert recognise(sentence).best == "de"

@@ -30,7 +30,7 @@ MIN_KNOWN_SHARE = 0.1  # frequent words make up half of a text; with fewer than 
 MIN_WORDS = 12  # … unless it is short, in letters that some language has
 COVERAGE = 0.5  # share of running text that the words of a list make up
 UNLISTED = math.log((1 - COVERAGE) * 1e-4)  # log-probability of any other word
-RANK_OFFSET = 2.7  # Zipf's law as Mandelbrot corrected it
+RANK_OFFSET = 2.7  # Zipf's law as Mandelbrot corrected it; a list may have another offset
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 
@@ -59,7 +59,8 @@ def known_letters() -> frozenset[str]:
 def _read(path: Path) -> FrequentWords:
     table = read_toml(path)
     words: list[str] = table["words"].split()
-    weights = [1 / (rank + RANK_OFFSET) if table["by_frequency"] else 1.0 for rank in range(len(words))]
+    offset = table.get("rank_offset", RANK_OFFSET)  # the larger, the less the order matters
+    weights = [1 / (rank + offset) if table["by_frequency"] else 1.0 for rank in range(len(words))]
     log_share = math.log(COVERAGE / sum(weights))
     shares = {word: log_share + math.log(weight) for word, weight in zip(words, weights, strict=True)}
     return FrequentWords(table["name"], shares, table.get("yields", False))
