@@ -22,7 +22,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_sync() -> Iterator[None]:
-    """Do not wait until files have reached the disk: no test in this process cuts the power."""
+    """Skip fsync, which is slow: no test needs its files to survive a power failure."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield

@@ -188,8 +188,9 @@ def test_two_annotators_and_a_conflict(browser: Any, server: Server) -> None:
         assert facts(ann).startswith("1 ")
         assert facts(bob).startswith("2 ")  # the first one is open elsewhere
         bob.locator("#list button").nth(0).hover()
-        with bob.expect_response("**/api/annotate/rows"):  # the list is refreshed while the button is down
+        with bob.expect_response("**/api/annotate/rows") as rows:  # the list is refreshed while the button is down
             bob.mouse.down()
+        rows.value.finished()
         bob.evaluate("new Promise(requestAnimationFrame)")
         bob.mouse.up()
         says(bob, "#saved", "Ann has this sentence open, too")

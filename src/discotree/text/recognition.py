@@ -59,7 +59,7 @@ def known_letters() -> frozenset[str]:
 def _read(path: Path) -> FrequentWords:
     table = read_toml(path)
     words: list[str] = table["words"].split()
-    offset = table.get("rank_offset", RANK_OFFSET)  # the larger, the less the order matters
+    offset = table.get("rank_offset", RANK_OFFSET)  # the larger the offset, the less the order matters
     weights = [1 / (rank + offset) if table["by_frequency"] else 1.0 for rank in range(len(words))]
     log_share = math.log(COVERAGE / sum(weights))
     shares = {word: log_share + math.log(weight) for word, weight in zip(words, weights, strict=True)}

@@ -64,7 +64,7 @@ class Share:
 
     batch: Batch
     words: int  # of the whole batch, in all processes
-    weight: float  # factor of the losses: 0 if the batch has too few sentences for this process, otherwise 1
+    counts: bool  # False if the batch has too few sentences for this process
 
 
 @dataclass
@@ -131,11 +131,12 @@ class Trainer:
     def share(self, corpus: Corpus, sentences: I64) -> Share:
         """Return this process's share of a batch of sentences.
 
-        If there is none for it, the share is one sentence of weight 0, because every process must contribute gradients.
+        If there is none for it, the share is a sentence that does not count, because every process must contribute
+        gradients.
         """
         own = sentences[self.process_group.rank :: self.process_group.size]
         batch = corpus.batch(own if len(own) else sentences[:1])
-        return Share(batch, int(corpus.lengths[sentences].sum()), 1.0 if len(own) else 0.0)
+        return Share(batch, int(corpus.lengths[sentences].sum()), len(own) > 0)
 
     def step(self, share: Share) -> dict[str, Tensor]:
         """Take a step on this process's share of a batch.
@@ -165,7 +166,7 @@ class Trainer:
         """Return the losses on this process's share of a batch."""
         with self.autocast:
             losses = self.network.loss(TensorBatch.of(share.batch, self.process_group.device))
-        return {name: loss * share.weight for name, loss in losses.items()}
+        return losses if share.counts else {name: loss * 0 for name, loss in losses.items()}
 
     @contextmanager
     def using(self, values: dict[str, Tensor]) -> Iterator[None]:

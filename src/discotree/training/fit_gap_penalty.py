@@ -27,7 +27,7 @@ COMMON = 20  # discontinuous phrases, gold and predicted, that a label needs for
 SUSPECT = 5  # predicted discontinuous phrases of a label, of which fewer than a quarter are right: mostly wrong
 MARGIN = 0.1  # points of F1 plus discontinuous F1 that a label's own penalty must gain
 PASSES = 2  # over all labels, at most
-MAX_TRIALS = 1000  # if more held-out sentences are parsed with a gap, every nth one is used: 1000 take ten minutes
+MAX_TRIALS = 1000  # sentences that are parsed with a gap; if there are more, only every nth sentence is used
 
 Penalties = dict[str, float]  # by phrase label
 
@@ -37,8 +37,8 @@ def fit_gap_penalties(
 ) -> Penalties:
     """Return the best gap penalties on held-out trees; empty if none of them helps.
 
-    The trees must be prepared like the training trees of the parser. Its present penalties are ignored. Only every nth
-    sentence is used if gaps are predicted in more than ``MAX_TRIALS``.
+    The trees must be prepared like the training trees of the parser. Its present penalties are ignored. If gaps are
+    predicted in more than ``MAX_TRIALS`` sentences, which take about ten minutes, only every nth sentence is used.
 
     If the parser is used on text unlike these trees, two limits help: with ``only_mostly_wrong``, other labels have no
     penalty, and no penalty is above the ``largest``, so that gaps that are rare in these trees but certain in others
@@ -154,7 +154,10 @@ class GapPenaltyFit:
 
 
 class GapTrial:
-    """A sentence with a gap: its scores, the tree without penalties, and the results with penalties so far."""
+    """A sentence with a gap: its scores, the tree without penalties, and the results with penalties so far.
+
+    Arrays are copied, because a view would keep the scores of all sentences of its batch in memory.
+    """
 
     def __init__(
         self,
@@ -169,20 +172,20 @@ class GapTrial:
         n = len(self.tokens)
         part = slice(row, row + 1)
         self.decoded = Decoded(
-            decoded.heads[part, :n],
-            decoded.labels[part, :n],
-            decoded.arc_probability[part, :n],
-            decoded.label_probability[part, :n],
-            decoded.log_probability[part],
+            decoded.heads[part, :n].copy(),
+            decoded.labels[part, :n].copy(),
+            decoded.arc_probability[part, :n].copy(),
+            decoded.label_probability[part, :n].copy(),
+            decoded.log_probability[part].copy(),
         )
         self.scores = Scores(
-            scores.lengths[part],
+            scores.lengths[part].copy(),
             scores.arcs[part, :n, : n + 1].copy(),
             scores.dependents[part, :n].copy(),
             scores.heads[part, : n + 1].copy(),
             scores.labeler,
             {
-                head: Auxiliary(found.classes[part, :n], found.log_probability[part, :n])
+                head: Auxiliary(found.classes[part, :n].copy(), found.log_probability[part, :n].copy())
                 for head, found in scores.auxiliary.items()
             },
         )
