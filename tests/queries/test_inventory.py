@@ -1,5 +1,7 @@
 """A query without a match is explained: which label, tag, function or word of it does not occur."""
 
+from unicodedata import normalize
+
 import pytest
 
 import discotree as dt
@@ -47,6 +49,28 @@ def test_a_zero_is_explained_for_trees_files_and_indexes(query, explanation, pat
         assert sorted(matches.explanation) == sorted(explanation)  # an index counts trees, so its order may differ
     assert dt.search(TREES, query).explanation == explanation
     assert dt.search(iter(TREES), query).explanation == ""  # a stream cannot be read again
+
+
+def test_confidences_that_are_missing_are_named(paths):
+    reason = "these trees have no confidences; parsed trees keep theirs in the formats json and parquet"
+    for source in (TREES, paths[0]):
+        assert dt.search(source, '#n:[cat="np"] & confidence(#n) > 0.5').explanation == reason
+    parsed = [dt.Tree(tree.tokens, tree.root, tree.id, confidence=0.5, confidences=(0.5,) * 3) for tree in TREES[1:]]
+    assert dt.search(parsed, '#n:[cat="np"] & confidence(#n) > 0.9').explanation == ""
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_accents_may_be_characters_of_their_own(form, tmp_path):
+    trees = [dt.Tree.parse(normalize(form, "(ROOT (n 0=café) (n 1=λόγος) (n 2=cafe))"), id="1")]
+    write_index(trees, tmp_path / "a.dtindex")
+    for word in ("café", "λόγος", "λ\u1f79γος"):
+        for other in ("NFC", "NFD"):
+            query = f'#w:[word="{normalize(other, word)}"] | #w:[word=("x"|"{normalize(other, word)}")]'
+            for source in (trees, tmp_path / "a.dtindex"):
+                assert len(list(dt.search(source, query))) == 1
+    assert dt.search(trees, f'[word="{normalize(form, "Café")}"]').explanation.startswith(
+        "there is no word 'Café' here; did"
+    )
 
 
 def test_what_was_not_read_is_not_said_to_be_missing(monkeypatch):

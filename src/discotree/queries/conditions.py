@@ -11,6 +11,7 @@ $  $.*                two children of one node; the left-most terminal of the le
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from discotree.queries.language import (
     CONTINUOUS,
@@ -97,9 +98,10 @@ def value_uses(expression: Expression) -> Iterator[SameAs]:
 
 def exact_values(test: Expression) -> tuple[str, ...] | None:
     """Return the only values that pass a test, if it lists them."""
-    choices = test.parts if isinstance(test, Or) else (test,)
-    texts = tuple(choice.text for choice in choices if isinstance(choice, Exactly))
-    return texts if len(texts) == len(choices) else None
+    if isinstance(test, Exactly):
+        return (test.text,)
+    parts = list(map(exact_values, test.parts)) if isinstance(test, Or) else [None]
+    return None if None in parts else tuple(chain.from_iterable(filter(None, parts)))
 
 
 def related(view: TreeView, left: int, relation: Relation, right: int, label: ValueTest | None) -> bool:

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from itertools import chain, islice
+from unicodedata import normalize
 
 from discotree.queries.conditions import exact_values, value_test, value_uses
 from discotree.queries.index import Index
-from discotree.queries.language import And, Described, Expression, Feature, Matching, Or, Related
+from discotree.queries.language import And, Described, Expression, Feature, Holds, Matching, Or, Related
 from discotree.queries.match import TreeView
 from discotree.queries.query import Query
 from discotree.trees.tree import NONE
@@ -31,8 +32,10 @@ class Inventory:
 
     def __init__(self, features: Collection[str], views: Iterable[TreeView], indexes: Iterable[Index]) -> None:
         self.values: dict[str, Counter[str]] = {feature: Counter() for feature in features}
-        views = iter(views)
+        views, indexes = iter(views), list(indexes)
+        self.has_confidences = bool(indexes)  # an index does not list them: perhaps
         for view in islice(views, MAX_TREES):
+            self.has_confidences |= bool(view.columns.confidences)
             for feature, counts in self.values.items():
                 counts.update({value: len(nodes) for value, nodes in view.values(feature).items()})
         self.is_complete = next(views, None) is None
@@ -57,8 +60,9 @@ class Inventory:
             return f"this treebank has no {plural}" if self.is_complete else f"there are no {plural} {where}"
         wanted = exact_values(test)
         if wanted:
+            wanted = tuple(dict.fromkeys(normalize("NFC", value) for value in wanted))
             text = f"{sentence} {' or '.join(map(repr, wanted))} {where}"
-            same = [value for value in known if value.casefold() == wanted[0].casefold()]
+            same = [value for value in known if normalize("NFC", value).casefold() == wanted[0].casefold()]
             if similar := same or get_close_matches(wanted[0], self.frequent(name, MAX_COMPARED), 1):
                 return f"{text}; did you mean {similar[0]!r}?"
         else:
@@ -81,6 +85,8 @@ def _reasons(expression: Expression, inventory: Inventory) -> list[str]:
     """Return the reasons why an expression matches nothing; alternatives need one each."""
     if isinstance(expression, Described):
         return _reasons(expression.features, inventory)
+    if isinstance(expression, Holds) and expression.predicate == "confidence" and not inventory.has_confidences:
+        return ["these trees have no confidences; parsed trees keep theirs in the formats json and parquet"]
     if not isinstance(expression, And | Or):
         return [reason for required in _required(expression) if (reason := inventory.missing(required))]
     parts = [_reasons(part, inventory) for part in expression.parts]

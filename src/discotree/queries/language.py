@@ -19,6 +19,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
+from unicodedata import normalize
 
 from discotree.errors import QueryError, printable
 
@@ -52,6 +53,13 @@ class Exactly(NamedTuple):
     """The value is this string."""
 
     text: str
+
+
+def exactly(text: str) -> "Expression":
+    """Return the test for a string, whether its accents are part of a letter or characters of their own."""
+    forms = dict.fromkeys([text, normalize("NFC", text), normalize("NFD", text)])
+    tests = tuple(map(Exactly, forms))
+    return Or(tests) if len(tests) > 1 else tests[0]
 
 
 class Matching(NamedTuple):
@@ -468,7 +476,7 @@ class Grammar:
             return test
         token = self.take()
         if token.kind == "string":
-            return Exactly(unquote(token.text))
+            return exactly(unquote(token.text))
         if token.kind == "regex":
             return self.regex(token.text, token.offset)
         if token.kind != "variable":

@@ -44,7 +44,10 @@ BATCH = 1000  # matches of one tree, or trees for an index, in memory at a time
 
 
 class Matches(Iterator[Match]):
-    """All matches of a query, tree by tree: a stream that can be read, or turned into a table, once."""
+    """All matches of a query, tree by tree: a stream that can be read, or turned into a table, once.
+
+    To use them several times, make a list, or search again.
+    """
 
     def __init__(self, matches: Iterable[Match], query: Query, explain: Callable[[], list[str]] = list) -> None:
         self.matches = iter(matches)
