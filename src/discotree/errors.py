@@ -37,7 +37,11 @@ class EncodingError(DiscotreeError, ValueError):
 
 
 class EvaluationError(DiscotreeError):
-    """Trees that cannot be compared, or invalid parameters."""
+    """Trees that cannot be compared, or invalid parameters; ``remedy`` names options of ``discotree evaluate``."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy
 
 
 class ConfigError(DiscotreeError, ValueError):
@@ -123,7 +127,9 @@ def undecodable(byte: int, encoding: str, remedy: str = "specify the file's enco
     if encoding in ("utf-8", "utf_8") and bytes([byte]).decode("cp1252", "replace") in WESTERN:
         remedy = "it looks like Windows-1252; use --encoding cp1252"
     elif encoding in ("utf-8", "utf_8") and byte == 0xFF:  # most files in UTF-16 begin with it
-        remedy = "if the file is in UTF-16, convert it to UTF-8"
+        remedy = "if the file is in UTF-16, convert it to UTF-8 or, if it is a text, use --encoding utf-16"
+    elif byte == 0x8B:  # the second byte of such a file
+        remedy = "if the input is compressed with gzip, decompress it first"
     return f"byte {byte:#04x} is not {encoding}; {remedy}"
 
 

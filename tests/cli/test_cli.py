@@ -83,8 +83,18 @@ def test_convert_selects_the_sentences_of_a_split(run: Run, tmp_path: Path) -> N
     assert run("convert", "all.export", "out.export", "--ids", "splits.tsv", "--split", "train").returncode == 0
     assert [tree.id for tree in dt.read(tmp_path / "out.export")] == ["s0", "s2"]
     (tmp_path / "ids.txt").write_text("s3\n")
-    assert run("convert", "all.export", "out.export", "--ids", "ids.txt").returncode == 0
+    assert run("convert", "all.export", "-o", "out.export", "--ids", "ids.txt").returncode == 0
     assert [tree.id for tree in dt.read(tmp_path / "out.export")] == ["s3"]
+
+
+def test_convert_overwrites_only_what_is_named_as_output(run: Run, tmp_path: Path) -> None:
+    for name in ("a.dbr", "b.dbr"):
+        (tmp_path / name).write_text(GOLD)
+    done = run("convert", "a.dbr", "b.dbr", "--to", "export")  # as from *.dbr
+    assert done.returncode == 2
+    assert "b.dbr already exists; pass -o b.dbr to overwrite it, or -o FILE to join both treebanks" in done.stderr
+    assert (tmp_path / "b.dbr").read_text() == GOLD
+    assert run("convert", "a.dbr", "-o", "b.dbr").returncode == 0
 
 
 def test_ids_that_are_missing_are_an_error_and_leave_no_output(run: Run, tmp_path: Path) -> None:
@@ -347,7 +357,10 @@ def test_evaluate_refuses_files_that_do_not_match(run: Run, pair: tuple[str, str
     assert done.returncode == 1
     assert done.stderr.startswith("discotree: other.dbr against gold.dbr: sentence 1: word 1 is 'a'")
     (tmp_path / "other.dbr").write_text(GOLD.splitlines()[0])
-    assert run("evaluate", pair[0], "other.dbr").returncode == 1
+    done = run("evaluate", pair[0], "other.dbr")
+    assert done.returncode == 1
+    assert done.stderr.endswith("; --missing-as-empty counts them as empty parses, --common leaves them out\n")
+    assert "--" not in run("draw", pair[0], "--predicted", "other.dbr").stderr  # draw has no such options
     assert run("evaluate", pair[0], "other.dbr", "--missing-as-empty").returncode == 0
 
 

@@ -178,7 +178,6 @@ def test_devices_and_new_files_overlap_with_nothing(folder: Path) -> None:
 def test_the_text_of_brat_annotations_is_an_output_as_well(command: str) -> None:
     app(["convert", "in.dbr", "new.ann"], standalone_mode=False)
     text = Path("new.txt").read_bytes()
-    output = ["-o", "new.ann"] if command == "parse" else ["new.ann"]
-    refused(command, "new.txt", *output)
-    refused(command, "new.txt", *output, "--from", "brat")
+    refused(command, "new.txt", "-o", "new.ann")
+    refused(command, "new.txt", "-o", "new.ann", "--from", "brat")
     assert Path("new.txt").read_bytes() == text == b"a c b\n"

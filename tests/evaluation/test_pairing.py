@@ -63,11 +63,11 @@ def test_other_words_in_the_same_order_are_named():
         evaluate(GOLD, trees(("1", "a"), ("2", "x"), ("3", "c")))
 
 
-def test_a_list_of_ids_that_is_cut_ends_in_dots_and_names_the_option():
+def test_a_list_of_ids_that_is_cut_ends_in_dots():
     gold = trees(*((f"s{k}", "a") for k in range(7)))
-    with pytest.raises(EvaluationError, match=r"6 gold .*: s1, s2, s3, s4, s5, …; --missing-as-empty .*, --common"):
+    with pytest.raises(EvaluationError, match=r"6 gold .*: s1, s2, s3, s4, s5, …$"):
         ids(gold, gold[:1])
-    with pytest.raises(EvaluationError, match="1 predicted sentences are not in the gold file: s6; --common"):
+    with pytest.raises(EvaluationError, match=r"1 predicted sentences are not in the gold file: s6$"):
         ids(gold[:6], gold)
 
 

@@ -118,7 +118,8 @@ def evaluate(
                     observe=observe,
                 )
             except EvaluationError as error:
-                raise EvaluationError(f"{path} against {gold}: {error}") from None
+                remedy = f"; {error.remedy}" if error.remedy else ""
+                raise EvaluationError(f"{path} against {gold}: {error}{remedy}") from None
 
         first = score(predicted, analysis if names or heads or format == "html" else None)
         if not first.sentences:

@@ -71,6 +71,7 @@ def convert(
     """
     if output is None and len(source.arguments) > 2:
         raise click.UsageError("several treebanks: pass -o FILE")
+    is_option = output is not None
     if output is None and len(source.arguments) == 2:
         source.arguments, (output,) = source.arguments[:1], source.arguments[1:]
     output = output or STANDARD_STREAM
@@ -80,6 +81,9 @@ def convert(
         raise click.UsageError("pass --to FORMAT to write to standard output")
     rules = HeadRules.load(heads) if heads else None
     check_output(output, [*source.paths, ids, heads])
+    if path.isfile(output) and not is_option:  # perhaps the second of two inputs, from a pattern such as *.export
+        message = f"{output} already exists; pass -o {output} to overwrite it, or -o FILE to join both treebanks"
+        raise click.UsageError(message)
     with ProgressBar() as bar:
         trees = source.trees(bar, "converting", with_stems=True)
         if ids:

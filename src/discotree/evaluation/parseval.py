@@ -269,13 +269,13 @@ def pair_trees(
             yield from match_by_id(position, g, p)
     if predicted_waiting:
         raise EvaluationError(
-            f"{len(predicted_waiting):,} predicted sentences are not in the gold file: {list_some(predicted_waiting)}; "
-            "--common leaves them out"
+            f"{len(predicted_waiting):,} predicted sentences are not in the gold file: {list_some(predicted_waiting)}",
+            "--common leaves them out",
         )
     if gold_waiting and not missing_as_empty:
         raise EvaluationError(
-            f"{len(gold_waiting):,} gold sentences have no prediction: {list_some(gold_waiting)}; "
-            "--missing-as-empty counts them as empty parses, --common leaves them out"
+            f"{len(gold_waiting):,} gold sentences have no prediction: {list_some(gold_waiting)}",
+            "--missing-as-empty counts them as empty parses, --common leaves them out",
         )
     for position, tree in gold_waiting.values():
         yield position, tree, None
