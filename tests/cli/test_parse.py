@@ -353,6 +353,11 @@ def test_an_undecodable_byte_in_the_argument_is_reported(cli: Cli) -> None:
     assert "<text>:1: sentence 1: byte 0xff" in done.err
 
 
+def test_a_text_is_no_treebank_and_a_folder_no_output(cli: Cli, tmp_path: Path) -> None:
+    assert "--from export reads a treebank from a file" in cli("Es kam.", "--from", "export").err
+    assert f"{tmp_path}: cannot be written: Is a directory" in cli("Es kam.", "-o", str(tmp_path)).err
+
+
 def test_utf_16_is_read_when_it_is_named(cli: Cli) -> None:
     text = "Es kam.\n\nWir lächeln 👍."
     assert cli("-", "--encoding", "utf-16", stdin=text.encode("utf-16")).out == cli(text).out

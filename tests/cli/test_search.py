@@ -140,8 +140,30 @@ def test_tables_are_written_as_parquet(run, treebank):
     assert pandas.read_parquet("counts.parquet").to_dict("list") == {"#w.pos": ["V", "NN", "ART"], "matches": [3, 2, 1]}
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--count", "-o", "n.parquet"], "--count cannot be combined with the format parquet"),
+        (["--count", "--group-by", "#w.pos"], "--count cannot be combined with --group-by"),
+        (["--group-by", "#w.pos", "-o", "n.export"], "--group-by cannot write export; use csv, tsv, parquet"),
+    ],
+)
+def test_counts_are_not_written_in_a_format_that_cannot_hold_them(run, treebank, options, message):
+    done = run("search", "#w:[T]", treebank, *options)
+    assert (done.exit_code, message in done.output) == (2, True)
+
+
+def test_the_trees_in_a_file_are_counted(run, treebank):
+    assert (
+        "4 matches in 2 trees written to t.export"
+        in run("search", "#w:[T]", treebank, "--max", 4, "-o", "t.export").stderr
+    )
+    assert len(list(dt.read("t.export"))) == 2
+
+
 def test_a_maximum_counts_matches(run, treebank):
-    assert run("search", "#w:[T]", treebank, "--max", 4, "--count").output == "4 matches in 2 trees\n"
+    counted = run("search", "#w:[T]", treebank, "--max", 4, "--count")
+    assert (counted.stdout, counted.stderr) == ("4 matches in 2 trees\n", "discotree: stopped by --max 4\n")
     assert len(run("search", "#w:[T]", treebank, "--max", 4).stdout.splitlines()) == 4
     assert run("search", "#w:[T]", treebank, "--max", 4, "--group-by", "#w.pos").output.count("\n") == 4
 

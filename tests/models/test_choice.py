@@ -1,5 +1,6 @@
 """Which model? The one that is named, the one for the language of the text, or an error that asks for a name."""
 
+import gzip
 import logging
 import re
 from pathlib import Path
@@ -48,6 +49,16 @@ def test_the_language_decides_in_python_and_on_the_command_line(text: str, name:
     path = tmp_path / "a.txt"
     path.write_text(f"{text}\n" * 1000)
     assert f"parsed with the model {name}" in CliRunner().invoke(app, ["parse", str(path), "--k", "1"]).stderr
+
+
+@pytest.mark.usefixtures("shelf")
+def test_text_in_another_encoding_is_named_before_its_language_is_guessed(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(DUTCH, "utf-16")
+    done = CliRunner().invoke(app, ["parse", str(tmp_path / "a.txt")])
+    assert str(done.exception).endswith("a.txt: the text is in UTF-16; pass --encoding utf-16")
+    (tmp_path / "packed.txt").write_bytes(gzip.compress(DUTCH.encode()))
+    done = CliRunner().invoke(app, ["parse", str(tmp_path / "packed.txt")])
+    assert str(done.exception).endswith("packed.txt: the text is compressed with gzip; decompress it first")
 
 
 @pytest.mark.usefixtures("shelf")

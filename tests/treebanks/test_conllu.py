@@ -52,7 +52,7 @@ def test_a_file_from_elsewhere_is_read_as_it_stands():
         "2.1\ty\t_\t_\t_\t_\t_\t_\t_\t_\n"
     )
     (tree,) = parsed(text, "conllu")
-    assert tree.tokens == (Token("100%20;", "NUM", "hundred"), Token("x", "NN"))
+    assert tree.tokens == (Token("100%20;", "NUM", "hundred", "Case=Nom"), Token("x", "NN"))
     assert repr(tree.root) == "(ROOT (nummod 0 1))"
     assert tree.id == "1"
 

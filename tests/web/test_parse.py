@@ -40,8 +40,8 @@ def test_a_text_becomes_trees_with_everything(client: httpx.Client, parsers: dic
     [
         ({"text": "Ja. Nein.", "model": "xx"}, [2, 2]),
         ({"text": ["Ja. Nein.", "Es kam."]}, [4, 3]),
-        ({"tokens": ["Es", "kam"]}, [2]),
-        ({"tokens": [["Es", "kam"], ["Ja"]]}, [2, 1]),
+        ({"tokens": ["Wir", "lachen"]}, [2]),
+        ({"tokens": [["Wir", "lachen"], ["Ja"]]}, [2, 1]),
         ({"tokens": [["Es", "kam"]], "tags": [["PPER", "VVFIN"]], "model": "tags"}, [2]),
         ({"tokens": ["Ja"], "tags": ["ITJ"], "model": "tags"}, [1]),
         ({"tokens": ["ein Wort", "\0", "👩‍👧", "("], "model": "mute"}, [4]),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
+from os import path
 
 import click
 
@@ -20,6 +21,7 @@ from discotree.cli.parse import FailureReport, check_model_input, find_inputs, w
 from discotree.cli.search import write_lines
 from discotree.errors import counted
 from discotree.evaluation.measures import MEASURES, count, divide, guess_common_scheme, summarise
+from discotree.files.writing import base_name
 from discotree.models.finding import Candidates, Choice, find, mismatch
 from discotree.parsing.inputs import INPUT_KINDS, SentenceSource, beginning_of
 from discotree.parsing.outputs import DEFAULT_FORMAT, FailedSentence, ParseJob, ParseWorker
@@ -54,6 +56,8 @@ def measure(
     """
     sources = find_inputs(expand(inputs, or_text=True), text, from_)
     check_output(output, [source.name for source in sources])
+    if path.splitext(base_name(output))[1].lower() not in ("", ".csv", ".txt"):
+        raise click.UsageError(f"{output}: the table is written as CSV; use the suffix .csv")
     texts = [source for source in sources if not source.is_treebank]
     unread: Iterator[SentenceSource] = iter(())
     if texts:

@@ -323,6 +323,8 @@ def _sink(output: str, header: str, settings: dict[str, object], folder: Path, r
         return StreamSink(cast(BinaryIO, sys.stdout.buffer), header, escape)
     if is_archive(output):
         raise TreebankError("archives can be read but not written", output)
+    if os.path.isdir(output):
+        raise TreebankError("cannot be written: Is a directory", output)
     if os.path.exists(output) and not os.path.isfile(output):  # a pipe or a device cannot be replaced
         return StreamSink(open(output, "wb"), header)
     return ResumableFile(output, header, settings | {"model": finding.fingerprint(folder)}, resume)

@@ -149,6 +149,12 @@ def search(
         parsed_query = Query(query)
         keys = [GroupKey(key, parsed_query) for key in group_by]
         format = to or format_for(output, SUFFIXES, "concordance")
+        if counting and (keys or format != "concordance"):
+            raise click.UsageError(
+                f"--count cannot be combined with {'--group-by' if keys else f'the format {format}'}"
+            )
+        if keys and format not in ("concordance", *TABLES):
+            raise click.UsageError(f"--group-by cannot write {format}; use {', '.join(TABLES)}")
         _check_files(source, output, format, punctuation)
         kind: OutputKind = "keys" if keys else "nothing" if counting else ITEMS.get(format, "trees")
         is_shown = kind == "lines" and output == STANDARD_STREAM
@@ -181,14 +187,16 @@ def search(
                 write_items(items(), parsed_query, format, output)
         source.report_skipped()
         total = f"{counted(matches, 'match')} in {counted(trees, 'tree')}"
+        stopped = f"stopped by --max {maximum}" if matches == maximum else ""
         if keys:
             write_counts(counts, keys, format, output)
         elif counting:
             write_lines([total], output)
+            if stopped:
+                note(stopped)
         elif is_shown:
-            stopped = f", stopped by --max {maximum}" if matches == maximum else ""
-            note(f"{total}{stopped}" if matches else "no match")
-        report_written(counted(matches, "match"), output)
+            note(", ".join(filter(None, [total, stopped])) if matches else "no match")
+        report_written(total if kind == "trees" else counted(matches, "match"), output)
         if not matches:
             explain(parsed_query, source)
     if not matches:

@@ -358,10 +358,21 @@ class SentenceSource:
                 data += block
                 if not waits or recognise(_decode(data, encoding)).language:
                     break
+            self._refuse_other_encodings(data, encoding)
             return _decode(data, encoding), replace(self, peeked=data)
         with ExitStack() as stack, readable(self.name):
             data = self._open(stack).read(MAX_SAMPLE_BYTES)
-        return _decode(data, "utf-8" if self.text is not None else encoding), self
+        if self.text is not None:
+            return _decode(data, "utf-8"), self
+        self._refuse_other_encodings(data, encoding)
+        return _decode(data, encoding), self
+
+    def _refuse_other_encodings(self, data: bytes, encoding: str | None) -> None:
+        """Refuse a text whose first bytes say that it is not in UTF-8, before its language is guessed."""
+        if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise TreebankError("the text is in UTF-16; pass --encoding utf-16", _display_name(self.name))
+        if data.startswith(b"\x1f\x8b"):
+            raise TreebankError("the text is compressed with gzip; decompress it first", _display_name(self.name))
 
     def _read_treebank(self, encoding: str | None, tags: bool, on_bytes: ByteCounter | None) -> Sentences:
         """Yield the words of a treebank's sentences, without their trees."""
@@ -417,7 +428,10 @@ def _display_name(name: str) -> str:
 
 def text_source(text: str, kind: str | None = None) -> SentenceSource:
     """Return the source for a text."""
-    return SentenceSource("<text>", kind or TEXT, text.encode("utf-8", "surrogateescape"))
+    source = SentenceSource("<text>", kind or TEXT, text.encode("utf-8", "surrogateescape"))
+    if source.is_treebank:
+        raise InputError(f"--from {kind} reads a treebank from a file or from standard input (-), not a text")
+    return source
 
 
 def find_sources(arguments: Sequence[str], kind: str | None) -> list[SentenceSource]:

@@ -4,7 +4,7 @@ HEAD and DEPREL hold the arcs (``NP#2``), XPOS the tag, LEMMA the lemma. MISC ho
 ``Morph``, ``Function`` (of the word), ``Unary`` (the chain of phrases over the word alone) and ``Spine`` (the functions
 of the phrases that the word heads, lowest first). ``# root`` names the root's label. Characters that would break a
 column are percent-encoded. Only files with a ``# root`` line are decoded; in treebanks from elsewhere, relations are
-read as labels.
+read as labels, and FEATS as morphology.
 """
 
 import re
@@ -78,7 +78,7 @@ def _dependencies(source: Source, block: list[tuple[int, str]], count: int) -> D
                 percent_decoded(form) if ours else form,
                 _value(tag if ours or tag != NO_VALUE else columns[3], ours),
                 _value(lemma, ours),
-                percent_decoded(misc.get("Morph", NONE)),
+                percent_decoded(misc.get("Morph", NONE)) if ours else _value(columns[5], ours),
                 percent_decoded(misc.get("Function", NONE)),
             )
         )

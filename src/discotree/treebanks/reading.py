@@ -173,7 +173,9 @@ def read_ids(path: str, split: str | None) -> set[str]:
     first, header = lines[0][0], lines[0][1].split("\t")
     if "id" not in header:
         if split:
-            raise TreebankError("a split needs a first line with the columns id and split", path, first)
+            raise TreebankError(
+                "a split needs a first line with the columns id and split, separated by a tab", path, first
+            )
         return {line.strip() for _, line in lines}
     if split and "split" not in header:
         raise TreebankError("a split needs a column named split", path, first)

@@ -89,6 +89,8 @@ def find_scheme(scheme: object) -> str | None:
     """Return the scheme of a tree, a model, or the name of either; None for a tree that fits no scheme."""
     if isinstance(scheme, Tree):
         return guess_scheme(scheme)
+    if not isinstance(scheme, str) and not hasattr(scheme, "config"):
+        raise TypeError(f"expected a tree, a model, or the name of a scheme or a model, got {type(scheme).__name__}")
     config = getattr(scheme, "config", None)  # a parser: its head rules are those of its scheme
     name = str(scheme) if config is None else str(config.data.heads)
     language = SAME_SCHEMES.get(config.language, "") if config else ""
