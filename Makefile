@@ -9,7 +9,7 @@ SMALL_MODELS := $(addprefix --editable ./,$(filter-out %-large,$(MODELS)))
 LARGE_MODELS := $(addprefix --editable ./,$(filter %-large,$(MODELS)))
 EXTRAS := train,web,hub,hf,draw,spacy,nltk,transformers,tables,ray
 
-.PHONY: demo test tests test-lowest fuzz soak crash coverage check docs clean
+.PHONY: demo test test-lowest fuzz soak crash coverage check docs clean
 
 GOLD := src/discotree/treebanks/samples/dutch.discbracket
 
@@ -20,13 +20,9 @@ demo: $(LIGHT)
 	$(BIN)/discotree models
 	$(BIN)/discotree parse $(GOLD) --model nl --to discbracket | $(BIN)/discotree evaluate $(GOLD) -
 
-# Side by side, because the types keep one core busy for half a minute.
-test: $(READY)
-	$(MAKE) --no-print-directory --jobs 2 check tests
-
 # Compiled tests and modules are kept: without them, every process spends seconds on rewriting assertions.
-tests: export PYTHONDONTWRITEBYTECODE :=
-tests: $(READY)
+test: export PYTHONDONTWRITEBYTECODE :=
+test: $(READY)
 	$(BIN)/pytest --numprocesses auto
 
 # The tests with the lowest versions that pyproject.toml allows. What old versions warn of is not our error.
