@@ -52,6 +52,7 @@ def test_it_writes_a_calibration_and_says_how_good_it_is(
     }
 
 
+@pytest.mark.slow
 def test_prices_of_gaps_are_fitted_anew_unless_they_are_kept(own: Path, tmp_path: Path) -> None:
     about = json.loads((own / "config.json").read_text("utf-8"))
     about["config"]["decoding"]["gap_penalties"] = {"S": 99.0}

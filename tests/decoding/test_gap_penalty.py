@@ -180,7 +180,7 @@ def test_without_prices_nothing_changes():
         assert np.array_equal(found.log_probability, first.log_probability)
 
 
-@pytest.mark.parametrize("knows_labels", [False, True])
+@pytest.mark.parametrize("knows_labels", [pytest.param(False, marks=pytest.mark.slow), True])
 @given(st.lists(st.integers(1, 15), min_size=4, max_size=8), st.integers(0, 2**32 - 1), st.sampled_from(KINDS[:2]))
 def test_company_makes_no_difference_to_a_second_look(knows_labels, lengths, seed, kind):
     scores = random_scores(lengths, seed, kind, labels=len(LABELS))

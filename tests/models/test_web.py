@@ -111,6 +111,7 @@ def test_the_index_names_all_files_with_their_digests(tmp_path: Path, model: Pat
     assert (tmp_path / "web" / "model.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_installed_model_comes_with_its_licences(german: Path) -> None:
     assert "Apache License" in (german / "LICENSE").read_text("utf-8")
     assert "SQUOIA" in (german / "NOTICE").read_text("utf-8")

@@ -122,11 +122,12 @@ ATTACKS: dict[str, tuple[str, Callable[[], bytes], int, str]] = {
 }
 
 LONGER = {
+    "a wide and deep text",
     "unknown fields",
     "numbers as positions",
     "empty tokens of a tree",
     "many words to draw",
-}  # half a second each
+}  # half a second or more each
 
 
 @pytest.fixture(scope="module")

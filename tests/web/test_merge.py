@@ -54,6 +54,7 @@ def case(left: Tree, right: Tree, *choices: tuple[int, int]) -> dict[str, Any]:
     return {"left": left.to_dict(), "right": right.to_dict(), "choices": choices}
 
 
+@pytest.mark.slow
 def test_random_choices_give_trees_with_the_sides_that_were_taken(tmp_path: Path) -> None:
     rng = random.Random(11)
     pairs = []

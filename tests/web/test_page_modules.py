@@ -109,7 +109,7 @@ def test_samples_are_drawn_as_python_draws_them(ask: Ask) -> None:
         assert ask("draw", tree=tree.to_dict(), options={}) == draw_svg(tree)
 
 
-@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("odd", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_random_trees_are_drawn_as_python_draws_them(ask: Ask, odd: bool) -> None:
     for tree in [*random_trees(7, 60, odd=odd), right_branching(40), unary_chain(20)]:
         for options in ({"style": False}, {"functions": False, "theme": "light"}, {"theme": "dark"}):

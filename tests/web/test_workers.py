@@ -207,6 +207,7 @@ def test_a_full_queue_refuses_and_one_client_cannot_fill_it(monkeypatch: pytest.
     with_pool(Limits(), use)
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_replaced() -> None:
     async def use(pool: WorkerPool) -> None:
         await pool.run("a", draw, SMALL)
