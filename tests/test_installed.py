@@ -675,7 +675,8 @@ def test_the_wheel_names_the_licences_of_all_that_it_holds(wheel: Path) -> None:
     licence, texts = licence_of(wheel)
     pieces = "src/discotree/network/pieces"
     assert set(licence.split(" AND ")) == {"MIT", "Apache-2.0"}
-    assert texts == {"LICENSE", "NOTICE.md", f"{pieces}/LICENSE", f"{pieces}/NOTICE"}
+    words = "src/discotree/text/frequent_words"
+    assert texts == {"LICENSE", "NOTICE.md", f"{pieces}/LICENSE", f"{pieces}/NOTICE", f"{words}/LICENSE"}
 
 
 @pytest.mark.parametrize("name", NAMES)
