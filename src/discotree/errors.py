@@ -128,7 +128,7 @@ def undecodable(byte: int, encoding: str, remedy: str = "specify the file's enco
         remedy = "it looks like Windows-1252; use --encoding cp1252"
     elif encoding in ("utf-8", "utf_8") and byte == 0xFF:  # most files in UTF-16 begin with it
         remedy = "if the file is in UTF-16, convert it to UTF-8 or, if it is a text, use --encoding utf-16"
-    elif byte == 0x8B:  # the second byte of such a file
+    elif byte == 0x8B:  # gzip begins with 0x1f 0x8b
         remedy = "if the input is compressed with gzip, decompress it first"
     return f"byte {byte:#04x} is not {encoding}; {remedy}"
 

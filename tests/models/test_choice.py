@@ -3,6 +3,8 @@
 import gzip
 import logging
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ import discotree as dt
 from discotree.cli import app
 from discotree.errors import InputError, ModelError
 from discotree.models import finding
-from discotree.models.finding import Candidates, Choice, mismatch
+from discotree.models.finding import Candidates, Choice, find, mismatch
 
 DUTCH = "Dat boek heeft zij gisteren niet gelezen."
 GERMAN = "Darüber hat er nie ein Wort verloren."
@@ -59,6 +61,21 @@ def test_text_in_another_encoding_is_named_before_its_language_is_guessed(tmp_pa
     (tmp_path / "packed.txt").write_bytes(gzip.compress(DUTCH.encode()))
     done = CliRunner().invoke(app, ["parse", str(tmp_path / "packed.txt")])
     assert str(done.exception).endswith("packed.txt: the text is compressed with gzip; decompress it first")
+
+
+@pytest.mark.usefixtures("shelf")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(DUTCH.encode("utf-16"), "use --encoding utf-16"), (gzip.compress(DUTCH.encode()), "compressed with gzip")],
+)
+@pytest.mark.parametrize("is_piped", [False, True])
+def test_text_in_another_encoding_is_reported_when_the_model_is_named(
+    content: bytes, message: str, is_piped: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_bytes(content)
+    command = [sys.executable, "-m", "discotree", "parse", *([] if is_piped else ["a.txt"]), "-m", str(find("nl"))]
+    done = subprocess.run(command, cwd=tmp_path, input=content if is_piped else b"", capture_output=True, check=False)
+    assert (done.returncode, message in done.stderr.decode()) == (1, True)
 
 
 @pytest.mark.usefixtures("shelf")

@@ -358,17 +358,21 @@ class SentenceSource:
                 data += block
                 if not waits or recognise(_decode(data, encoding)).language:
                     break
-            self._refuse_other_encodings(data, encoding)
+            if waits:
+                self._check_first_bytes(data, encoding)
             return _decode(data, encoding), replace(self, peeked=data)
         with ExitStack() as stack, readable(self.name):
             data = self._open(stack).read(MAX_SAMPLE_BYTES)
-        if self.text is not None:
-            return _decode(data, "utf-8"), self
-        self._refuse_other_encodings(data, encoding)
+        encoding = "utf-8" if self.text is not None else encoding
+        if waits:
+            self._check_first_bytes(data, encoding)
         return _decode(data, encoding), self
 
-    def _refuse_other_encodings(self, data: bytes, encoding: str | None) -> None:
-        """Refuse a text whose first bytes say that it is not in UTF-8, before its language is guessed."""
+    def _check_first_bytes(self, data: bytes, encoding: str | None) -> None:
+        """Refuse a text that begins like UTF-16 or gzip, before its language is guessed.
+
+        If the model is named, nothing is guessed, and the reader reports the first byte that it cannot decode.
+        """
         if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise TreebankError("the text is in UTF-16; pass --encoding utf-16", _display_name(self.name))
         if data.startswith(b"\x1f\x8b"):
