@@ -67,12 +67,13 @@ def convert(
     """Convert treebanks from one format to another.
 
     TREEBANK is a file, a folder, an archive, a pattern, or - for standard input. Several treebanks are joined into
-    one output. The output file is created only when it is complete; if there is an error, nothing is written.
+    one output. The output file is created only when it is complete; if there is an error, nothing is written. An
+    existing file is overwritten only if it is named with -o.
     """
     if output is None and len(source.arguments) > 2:
         raise click.UsageError("several treebanks: pass -o FILE")
-    is_option = output is not None
-    if output is None and len(source.arguments) == 2:
+    is_positional = output is None and len(source.arguments) == 2
+    if is_positional:
         source.arguments, (output,) = source.arguments[:1], source.arguments[1:]
     output = output or STANDARD_STREAM
     if split and not ids:
@@ -81,7 +82,7 @@ def convert(
         raise click.UsageError("pass --to FORMAT to write to standard output")
     rules = HeadRules.load(heads) if heads else None
     check_output(output, [*source.paths, ids, heads])
-    if path.isfile(output) and not is_option:  # perhaps the second of two inputs, from a pattern such as *.export
+    if is_positional and path.isfile(output):  # perhaps the second of two inputs, from a pattern such as *.export
         message = f"{output} already exists; pass -o {output} to overwrite it, or -o FILE to join both treebanks"
         raise click.UsageError(message)
     with ProgressBar() as bar:
